@@ -1,0 +1,43 @@
+# The daily verbs. `make demo` and `make test` need nothing but Python 3.11 and this folder.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+export OMP_NUM_THREADS ?= 1
+
+.PHONY: demo test lint types layers learn bench clean help
+
+help:  ## list the verbs
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | sort
+
+$(STAMP): pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch==2.13.0
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	touch $(STAMP)
+
+demo: $(STAMP)  ## train the default recipe to a visible result, about three minutes
+	$(BIN)/edgewise train graphwalk-ppo
+
+test: $(STAMP)  ## the default tests, two workers
+	$(BIN)/python -m pytest -n 2 -m "not learning"
+
+lint: $(STAMP)  ## format and lint
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(STAMP)  ## mypy, strict
+	$(BIN)/mypy
+
+layers: $(STAMP)  ## the import contracts
+	$(BIN)/lint-imports
+
+learn: $(STAMP)  ## the runs that must learn; long
+	$(BIN)/python -m pytest -n 2 -m learning tests/learning
+
+bench: $(STAMP)  ## every benchmark of the core, as tables and JSON
+	$(BIN)/edgewise bench core
+
+clean:  ## remove the environment and everything generated
+	rm -rf $(VENV) dist build runs .mypy_cache .ruff_cache .hypothesis .pytest_cache .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

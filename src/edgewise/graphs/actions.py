@@ -1,0 +1,61 @@
+"""The ways to act on a graph: an environment declares one, and a model builds the head that fits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class ChooseNode:
+    """One node of the graph is chosen: action `[*B]` int64, mask `action_mask [*B, N]`."""
+
+
+@dataclass(frozen=True)
+class AgentsDiscrete:
+    """Each of the first `num_agents` nodes picks one of `num_actions`: action `[*B, A]` int64.
+
+    The mask, where an environment has one, is `action_mask [*B, A, num_actions]`.
+    """
+
+    num_agents: int
+    num_actions: int
+
+
+@dataclass(frozen=True)
+class AgentsContinuous:
+    """Each of the first `num_agents` nodes gives `dim` numbers in [low, high]: action `[*B, A, dim]`."""
+
+    num_agents: int
+    dim: int
+    low: float = -1.0
+    high: float = 1.0
+
+
+@dataclass(frozen=True)
+class ChooseIndependentSet:
+    """A set of nodes with no edge between two of them: action `[*B, N]` bool, mask `action_mask [*B, N]`.
+
+    Nodes are chosen one after another under the constraint, so that log-probabilities stay exact.
+    """
+
+
+@dataclass(frozen=True)
+class EdgesDiscrete:
+    """Each edge slot picks one of `num_actions`: action `[*B, E]` int64, mask `action_mask [*B, E, num_actions]`."""
+
+    num_actions: int
+
+
+@dataclass(frozen=True)
+class ChooseFromSet:
+    """One member of a ragged set of at most `max_choices` is chosen: action `[*B]` int64, mask `[*B, max_choices]`.
+
+    The environment says under `choices` which nodes or edges the members are; see the head.
+    """
+
+    max_choices: int
+
+
+ActionLayout = (
+    ChooseNode | AgentsDiscrete | AgentsContinuous | ChooseIndependentSet | EdgesDiscrete | ChooseFromSet
+)

@@ -1,0 +1,94 @@
+"""What a graph is inside a TensorDict: one `GraphSpec` says it, and builds specs, zeros and checks from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import torch
+from tensordict import TensorDict
+from torch import Tensor
+from torchrl.data import Binary, Bounded, Composite, Unbounded
+
+from edgewise.graphs.edges import Edges, EdgeSource, Explicit
+
+GRAPH = "graph"
+"""The nested key under which an observation's graph lives, unless an environment says otherwise."""
+
+
+@dataclass(frozen=True)
+class GraphSpec:
+    """The fixed shape of a padded graph, and where its edges come from.
+
+    A graph is a nested TensorDict with the batch size of its parent and these entries:
+
+    | key | shape | when |
+    |---|---|---|
+    | `x` | `[*B, N, F]` float | always |
+    | `node_mask` | `[*B, N]` bool, true where a node exists | always |
+    | `edge_index` | `[*B, 2, E]` int64, row 0 sends to row 1 | explicit edges |
+    | `edge_mask` | `[*B, E]` bool | explicit edges |
+    | `edge_attr` | `[*B, E, D]` float | explicit edges with features |
+    | `topology` | `[*B]` int64 | topology edges |
+    | `pos` | `[*B, N, P]` float | `position_dim > 0` |
+    | `node_type` | `[*B, N]` int64 | `node_types > 0` |
+
+    What a padded entry holds never matters: features of absent nodes and ends of absent edges may be anything.
+
+    Args:
+        num_nodes: capacity N; a graph may have fewer, as its mask says.
+        node_features: F.
+        edges: where edges come from: `Explicit`, `Radius`, `Nearest` or `Topology`.
+        position_dim: P, zero for graphs without positions.
+        node_types: how many types there are, zero for graphs of one type.
+
+    Example:
+        >>> spec = GraphSpec(num_nodes=6, node_features=3, edges=Explicit(num_edges=10))
+        >>> spec.zeros(4).shape
+        torch.Size([4])
+    """
+
+    num_nodes: int
+    node_features: int
+    edges: EdgeSource = field(default_factory=Explicit)
+    position_dim: int = 0
+    node_types: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("num_nodes", "node_features", "position_dim", "node_types"):
+            if getattr(self, name) < (1 if name == "num_nodes" else 0):
+                raise ValueError(f"GraphSpec.{name} must not be below its minimum, got {getattr(self, name)}")
+        if self.edges.needs_positions and self.position_dim == 0:
+            raise ValueError(f"{type(self.edges).__name__} edges are a rule over positions: give position_dim")
+
+    @property
+    def edge_features(self) -> int:
+        """D, the width of an edge's features; zero without."""
+        return self.edges.num_features
+
+    def edges_of(self, graph: TensorDict) -> Edges:
+        """The graph's edges, computed, looked up or read as the spec says."""
+        return self.edges(graph)
+
+    def composite(self, batch_size: tuple[int, ...] = (), device: torch.device | str | None = None) -> Composite:
+        """The TorchRL spec of a graph of this shape."""
+        lead, nodes = tuple(batch_size), self.num_nodes
+        entries = {
+            "x": Unbounded((*lead, nodes, self.node_features), device=device),
+            "node_mask": Binary(shape=(*lead, nodes), dtype=torch.bool, device=device),
+            **self.edges.entries(lead, nodes, device),
+        }
+        if self.position_dim:
+            entries["pos"] = Unbounded((*lead, nodes, self.position_dim), device=device)
+        if self.node_types:
+            entries["node_type"] = Bounded(
+                0, self.node_types - 1, shape=(*lead, nodes), dtype=torch.int64, device=device
+            )
+        return Composite(entries, shape=lead, device=device)
+
+    def zeros(self, *batch_size: int, device: torch.device | str | None = None) -> TensorDict:
+        """An empty graph: no node and no edge exists."""
+        return self.composite(batch_size, device).zero()
+
+    def mask_padding(self, graph: TensorDict) -> Tensor:
+        """Node features with absent nodes zeroed, `[*B, N, F]`."""
+        return graph["x"].masked_fill(~graph["node_mask"].unsqueeze(-1), 0.0)
