@@ -1,0 +1,70 @@
+"""The import contracts hold, and each of them would notice a violation."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+LINT = Path(sys.executable).with_name("lint-imports")
+
+pytestmark = pytest.mark.skipif(not LINT.exists(), reason="import-linter is not installed")
+
+UPWARD = {
+    "config/model.py": "edgewise.graphs",
+    "graphs/spec.py": "edgewise.models",
+    "models/heads.py": "edgewise.objectives",
+    "models/gnn.py": "edgewise.envs",
+    "envs/base.py": "edgewise.data",
+    "data/rollout.py": "edgewise.models",
+    "objectives/returns.py": "edgewise.algorithms",
+    "algorithms/ppo.py": "edgewise.evaluation",
+    "evaluation/statistics.py": "edgewise.training",
+    "training/trainer.py": "edgewise.report",
+    "report/page.py": "edgewise.training",
+    "recipes/compose.py": "edgewise.cli",
+}
+FORBIDDEN = {
+    "envs/graphwalk/dynamics.py": "tensordict",
+    "config/run.py": "torch",
+    "envs/graphwalk/config.py": "torch",
+    "models/config.py": "torch",
+}
+
+
+def lint(folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [LINT, "--no-cache", "--config", folder / "pyproject.toml"],
+        cwd=folder,
+        env={"PYTHONPATH": str(folder / "src"), "PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def skeleton(folder: Path) -> None:
+    """A package with our folders and file names and no code, under our contracts."""
+    shutil.copy(ROOT / "pyproject.toml", folder)
+    for file in (ROOT / "src" / "edgewise").rglob("*.py"):
+        copy = folder / file.relative_to(ROOT)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.touch()
+
+
+def test_the_package_keeps_its_contracts():
+    result = lint(ROOT)
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+@pytest.mark.parametrize(("file", "imported"), [*UPWARD.items(), *FORBIDDEN.items()])
+def test_a_planted_violation_is_noticed(tmp_path, file, imported):
+    skeleton(tmp_path)
+    clean = lint(tmp_path)
+    assert clean.returncode == 0, clean.stdout + clean.stderr
+    planted = tmp_path / "src" / "edgewise" / file
+    planted.parent.mkdir(parents=True, exist_ok=True)
+    planted.write_text(f"import {imported}\n")
+    assert lint(tmp_path).returncode == 1
