@@ -1,4 +1,4 @@
-"""Errors that a user can cause and mend: one clear message, an optional remedy, and the exit code of the command line."""
+"""Errors that a user can cause and mend: one clear message, an optional remedy, and an exit code."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ class CheckpointError(EdgewiseError):
     exit_code = 3
 
 
-class NumericalStop(EdgewiseError):
+class NumericalStop(EdgewiseError):  # noqa: N818 - a stop on purpose
     """A run stopped because a number was not finite."""
 
     exit_code = 4
 
 
-class Interrupted(EdgewiseError):
+class Interrupted(EdgewiseError):  # noqa: N818 - a stop on purpose
     """A run stopped by the user after a clean checkpoint."""
 
     exit_code = 130

@@ -1,0 +1,97 @@
+"""How a number changes over a run: constant, linear, cosine or piecewise, as settings with one method."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from typing import Annotated, Literal
+
+from pydantic import Field, field_validator
+
+from edgewise.config.model import Config
+
+
+class Constant(Config):
+    """The same value throughout."""
+
+    kind: Literal["constant"] = "constant"
+    value: float
+    """The value."""
+
+    def at(self, frames: int, total_frames: int) -> float:  # noqa: ARG002 - one signature for every schedule
+        """The value after `frames` of `total_frames`."""
+        return self.value
+
+
+class Linear(Config):
+    """A straight line from `start` to `end`, which then stays at `end`."""
+
+    kind: Literal["linear"] = "linear"
+    start: float
+    """Value at the first frame."""
+    end: float = 0.0
+    """Value at the last frame."""
+    frames: int | None = Field(None, gt=0)
+    """Frames until `end` is reached; the whole run if not given."""
+
+    def at(self, frames: int, total_frames: int) -> float:
+        """The value after `frames` of `total_frames`."""
+        return self.start + (self.end - self.start) * _progress(frames, self.frames or total_frames)
+
+
+class Cosine(Config):
+    """Half a cosine wave from `start` to `end`, after an optional linear warm-up from zero."""
+
+    kind: Literal["cosine"] = "cosine"
+    start: float
+    """Value after the warm-up."""
+    end: float = 0.0
+    """Value at the last frame."""
+    frames: int | None = Field(None, gt=0)
+    """Frames until `end` is reached, warm-up included; the whole run if not given."""
+    warmup_frames: int = Field(0, ge=0)
+    """Frames over which the value first rises from zero to `start`."""
+
+    def at(self, frames: int, total_frames: int) -> float:
+        """The value after `frames` of `total_frames`."""
+        if frames < self.warmup_frames:
+            return self.start * frames / self.warmup_frames
+        length = (self.frames or total_frames) - self.warmup_frames
+        progress = _progress(frames - self.warmup_frames, max(length, 1))
+        return self.end + (self.start - self.end) * 0.5 * (1.0 + math.cos(math.pi * progress))
+
+
+class Piecewise(Config):
+    """Straight lines between points, or steps; the first and last value hold outside."""
+
+    kind: Literal["piecewise"] = "piecewise"
+    points: tuple[tuple[int, float], ...] = Field(min_length=1)
+    """Pairs of a frame count and the value there, in rising order of frames."""
+    interpolate: bool = True
+    """Whether values between two points lie on the line between them; otherwise the earlier value holds."""
+
+    @field_validator("points")
+    @classmethod
+    def _rising(cls, points: tuple[tuple[int, float], ...]) -> tuple[tuple[int, float], ...]:
+        frames = [frame for frame, _ in points]
+        if any(later <= earlier for earlier, later in pairwise(frames)):
+            raise ValueError(f"the frames of the points must rise, got {frames}")
+        return points
+
+    def at(self, frames: int, total_frames: int) -> float:  # noqa: ARG002 - one signature for every schedule
+        """The value after `frames` of `total_frames`."""
+        if frames <= self.points[0][0]:
+            return self.points[0][1]
+        for (first, low), (second, high) in pairwise(self.points):
+            if frames < second:
+                return low + (high - low) * (frames - first) / (second - first) if self.interpolate else low
+        return self.points[-1][1]
+
+
+Schedule = Annotated[Constant | Linear | Cosine | Piecewise, Field(discriminator="kind")]
+"""Any of the four, told apart by `kind`."""
+
+
+def _progress(frames: int, length: int) -> float:
+    """The share of `length` that has passed, between 0 and 1."""
+    return min(max(frames / length, 0.0), 1.0)
