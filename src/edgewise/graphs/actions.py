@@ -41,16 +41,20 @@ class ChooseIndependentSet:
 
 @dataclass(frozen=True)
 class EdgesDiscrete:
-    """Each edge slot picks one of `num_actions`: action `[*B, E]` int64, mask `action_mask [*B, E, num_actions]`."""
+    """Each edge slot picks one of `num_actions`: action `[*B, E]` int64.
+
+    The mask is `action_mask [*B, E, num_actions]`.
+    """
 
     num_actions: int
 
 
 @dataclass(frozen=True)
 class ChooseFromSet:
-    """One member of a ragged set of at most `max_choices` is chosen: action `[*B]` int64, mask `[*B, max_choices]`.
+    """One member of a ragged set of at most `max_choices` is chosen: action `[*B]` int64.
 
-    The environment says under `choices` which nodes or edges the members are; see the head.
+    The mask is `action_mask [*B, max_choices]`. The environment says under `choices` which nodes or edges the
+    members are; see the head.
     """
 
     max_choices: int

@@ -1,20 +1,25 @@
 """The bridge: padded graphs of any leading shape ⇄ one disjoint union, by tensor arithmetic alone.
 
-Two ways give the same answer. *Static*: every node slot is kept and one sink node is added; absent edges run from the
-sink to itself, so shapes depend on the padded sizes only and the path compiles, exports and even vmaps. *Compact*:
-absent nodes and edges are dropped with a boolean index, which is less work where padding is heavy.
+Two ways give the same answer. *Static*: every node slot is kept and one sink node is added; absent edges run
+from the sink to itself, so shapes depend on the padded sizes alone and the path compiles, exports and even
+vmaps. *Compact*: absent nodes and edges are dropped, which is less work where padding is heavy.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from tensordict import TensorDict
 from torch import Tensor
+from torch.nn.functional import pad
 
 from edgewise.graphs.edges import Edges
 from edgewise.graphs.spec import GraphSpec
+
+Pool = Literal["mean", "sum", "max"]
 
 
 @dataclass(frozen=True)
@@ -27,9 +32,10 @@ class Union:
         edge_attr: `[L, D]` or None.
         node_type: `[M]` int64 or None.
         pos: `[M, P]` or None.
-        batch: `[M]` int64, the graph each node belongs to; the sink belongs to graph `num_graphs`.
-        kept: None where all slots are kept (static), else `[B * N]` bool, which slots the M nodes are.
-        node_mask: `[*B, N]` bool.
+        batch: `[M]` int64, the graph each node belongs to; the sink and absent nodes belong to graph
+            `num_graphs`, so that a norm or a pool over `batch` never sees padding. Not sorted where absent
+        nodes are kept. kept: None where all slots are kept (static), else `[B * N]` bool, which slots the M
+        nodes are. node_mask: `[*B, N]` bool.
     """
 
     x: Tensor
@@ -44,66 +50,137 @@ class Union:
     @property
     def num_graphs(self) -> int:
         """How many graphs the union holds, the sink's not counted."""
-        return self.node_mask.shape[:-1].numel()
+        return math.prod(self.node_mask.shape[:-1])
+
+    @property
+    def batch_size(self) -> int:
+        """One more than the highest number in `batch`: what PyG's norms and pools call `batch_size`."""
+        return self.num_graphs + 1
 
     def nodes(self, h: Tensor) -> Tensor:
         """Node values `[M, C]` back in their slots `[*B, N, C]`; absent nodes are zero."""
         slots = self.node_mask.numel()
         if self.kept is None:
-            flat = h[:slots].masked_fill(~self.node_mask.reshape(-1, 1), 0.0)
+            flat = h[:slots].masked_fill(~self.node_mask.reshape(slots, 1), 0.0)
         else:
             flat = h.new_zeros(slots, h.shape[-1]).masked_scatter(self.kept.unsqueeze(-1), h)
-        return flat.view(*self.node_mask.shape, h.shape[-1])
+        return flat.reshape(*self.node_mask.shape, h.shape[-1])
+
+    def pool(self, h: Tensor, how: Pool = "mean") -> Tensor:
+        """Node values `[M, C]` over the existing nodes of each graph, `[*B, C]`; zero where none exists."""
+        return pool_nodes(self.nodes(h), self.node_mask, how=how)
 
 
-def union(graph: TensorDict, spec: GraphSpec, *, compact: bool = False, edges: Edges | None = None) -> Union:
+def pool_nodes(h: Tensor, node_mask: Tensor, *, how: Pool = "mean") -> Tensor:
+    """Mean, sum or maximum over existing nodes, `[*B, C]`; zero where none exists.
+
+    Args:
+        h: node values `[*B, N, C]`.
+        node_mask: `[*B, N]` bool.
+        how: `"mean"`, `"sum"` or `"max"`.
+    """
+    absent = ~node_mask.unsqueeze(-1)
+    if how == "max":
+        return h.masked_fill(absent, -torch.inf).amax(-2).masked_fill(absent.all(-2), 0.0)
+    total = h.masked_fill(absent, 0.0).sum(-2)
+    if how == "sum":
+        return total
+    if how == "mean":
+        return total / node_mask.sum(-1, keepdim=True).clamp(min=1)
+    raise ValueError(f'pool must be "mean", "sum" or "max", got {how!r}')
+
+
+def union(
+    graph: TensorDict, spec: GraphSpec, *, compact: bool | None = None, edges: Edges | None = None
+) -> Union:
     """One disjoint union of all graphs in `graph`, whatever its leading dimensions.
 
     Args:
         graph: a padded graph as `spec` describes it, batch size `[*B]`, none included.
         spec: the graph's shape and edge source.
-        compact: drop absent nodes and edges (data-dependent shapes) instead of sending them to a sink.
+        compact: drop absent nodes and edges (data-dependent shapes) instead of sending them to a sink; None
+            leaves the choice to `prefers_compact`.
         edges: edges computed before, to save computing them again.
     """
     edges = spec.edges_of(graph) if edges is None else edges
+    compact = prefers_compact(edges) if compact is None else compact
     return (_compact if compact else _static)(graph, spec, edges)
+
+
+def prefers_compact(edges: Edges) -> bool:
+    """Static, unless the edges come in slots for all pairs and dropping slots costs no synchronisation.
+
+    A rule's slots are mostly empty, so on a CPU dropping them is the cheaper way. Everywhere else shapes stay
+    static: on an accelerator a boolean index waits for the device, and under `torch.compile`, `torch.export`
+    and `torch.vmap` it is not possible.
+    """
+    return edges.complete and edges.mask.device.type == "cpu" and not _traced(edges.mask)
+
+
+def _traced(tensor: Tensor) -> bool:
+    """Whether a compiler, an exporter or vmap looks on, for whom shapes must not depend on data."""
+    return torch.compiler.is_compiling() or torch._C._functorch.is_batchedtensor(tensor)
 
 
 def _offsets(index: Tensor, num_nodes: int) -> Tensor:
     """Edge ends `[*B, 2, E]` as indices into the stacked nodes, `[2, B * E]`."""
-    graphs = index.shape[:-2].numel()
-    flat = index.reshape(graphs, 2, -1)
-    start = torch.arange(graphs, device=index.device).view(-1, 1, 1) * num_nodes
-    return (flat + start).transpose(0, 1).reshape(2, -1)
+    graphs, num_edges = math.prod(index.shape[:-2]), index.shape[-1]
+    start = torch.arange(graphs, device=index.device).unsqueeze(-1) * num_nodes
+    ends = index.reshape(graphs, 2, num_edges).transpose(0, 1) + start
+    return ends.reshape(2, graphs * num_edges)
 
 
 def _static(graph: TensorDict, spec: GraphSpec, edges: Edges) -> Union:
     mask = graph["node_mask"]
-    slots, sink_row = mask.numel(), (0, 0, 0, 1)
-    x = torch.nn.functional.pad(spec.mask_padding(graph).reshape(slots, -1), sink_row)
-    index = torch.where(edges.mask.reshape(1, -1), _offsets(edges.index, mask.shape[-1]), slots)
+    slots, num_nodes = mask.numel(), mask.shape[-1]
+    links = edges.mask.numel()
+    index = torch.where(edges.mask.reshape(1, links), _offsets(edges.index, num_nodes), slots)
     attr = edges.attr
     if attr is not None:
-        attr = attr.masked_fill(~edges.mask.unsqueeze(-1), 0.0).reshape(-1, attr.shape[-1])
-    node_type = pos = None
-    if spec.node_types:
-        node_type = torch.nn.functional.pad(graph["node_type"].masked_fill(~mask, 0).reshape(slots), (0, 1))
-    if spec.position_dim:
-        pos = graph["pos"].masked_fill(~mask.unsqueeze(-1), 0.0).reshape(slots, -1)
-        pos = torch.nn.functional.pad(pos, sink_row)
-    batch = torch.arange(slots + 1, device=x.device) // mask.shape[-1]
-    return Union(x, index, attr, node_type, pos, batch, None, mask)
+        attr = attr.masked_fill(~edges.mask.unsqueeze(-1), 0.0).reshape(links, attr.shape[-1])
+    flat_mask = mask.reshape(slots)
+    graph_of = torch.arange(slots, device=mask.device) // num_nodes
+    sink = math.prod(mask.shape[:-1])
+    return Union(
+        x=_with_sink(graph["x"], mask),
+        edge_index=index,
+        edge_attr=attr,
+        node_type=_with_sink(graph["node_type"].unsqueeze(-1), mask).squeeze(-1) if spec.node_types else None,
+        pos=_with_sink(graph["pos"], mask) if spec.position_dim else None,
+        batch=pad(torch.where(flat_mask, graph_of, sink), (0, 1), value=sink),
+        kept=None,
+        node_mask=mask,
+    )
+
+
+def _with_sink(values: Tensor, mask: Tensor) -> Tensor:
+    """Node values `[*B, N, C]` as `[B * N + 1, C]`; absent nodes and the sink, which is last, are zero."""
+    flat = values.masked_fill(~mask.unsqueeze(-1), 0).reshape(mask.numel(), values.shape[-1])
+    return pad(flat, (0, 0, 0, 1))
 
 
 def _compact(graph: TensorDict, spec: GraphSpec, edges: Edges) -> Union:
     mask = graph["node_mask"]
-    num_nodes = mask.shape[-1]
-    kept, edge_kept = mask.reshape(-1), edges.mask.reshape(-1)
-    row = kept.cumsum(0) - 1
-    index = row[_offsets(edges.index, num_nodes)[:, edge_kept]]
-    attr = None if edges.attr is None else edges.attr.reshape(-1, edges.attr.shape[-1])[edge_kept]
-    x = graph["x"].reshape(kept.shape[0], -1)[kept]
-    node_type = graph["node_type"].reshape(-1)[kept] if spec.node_types else None
-    pos = graph["pos"].reshape(kept.shape[0], -1)[kept] if spec.position_dim else None
-    batch = torch.arange(kept.shape[0], device=x.device)[kept] // num_nodes
-    return Union(x, index, attr, node_type, pos, batch, kept, mask)
+    slots, num_nodes = mask.numel(), mask.shape[-1]
+    links = edges.mask.numel()
+    kept, edge_kept = (
+        mask.reshape(slots).nonzero().squeeze(-1),
+        edges.mask.reshape(links).nonzero().squeeze(-1),
+    )
+    row = mask.reshape(slots).cumsum(0) - 1
+    index = row[_offsets(edges.index, num_nodes).index_select(1, edge_kept)]
+    attr = edges.attr
+    if attr is not None:
+        attr = attr.reshape(links, attr.shape[-1]).index_select(0, edge_kept)
+    return Union(
+        x=graph["x"].reshape(slots, graph["x"].shape[-1]).index_select(0, kept),
+        edge_index=index,
+        edge_attr=attr,
+        node_type=graph["node_type"].reshape(slots).index_select(0, kept) if spec.node_types else None,
+        pos=graph["pos"].reshape(slots, spec.position_dim).index_select(0, kept)
+        if spec.position_dim
+        else None,
+        batch=kept // num_nodes,
+        kept=mask.reshape(slots),
+        node_mask=mask,
+    )

@@ -1,9 +1,12 @@
-"""Three ways to have edges: read them (`Explicit`), look them up (`Topology`), or compute them (`Radius`, `Nearest`)."""
+"""What edges are, and the plainest way to have them: read them.
+
+The other ways live beside it: `rules.py` computes them from positions (`Radius`, `Nearest`), `topology.py`
+looks them up by an id (`Topology`).
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -20,7 +23,7 @@ class Edges:
     """Padded edges of a batch of graphs.
 
     Attributes:
-        index: `[*B, 2, E]` int64; row 0 sends to row 1. Ends of absent edges may be anything.
+        index: `[*B, 2, E]` int64; row 0 sends to row 1. Ends of absent edges may be anything in `0 .. N - 1`.
         mask: `[*B, E]` bool.
         attr: `[*B, E, D]` or None.
         complete: true when the E slots are all ordered pairs `source * N + target`, so that a dense
@@ -34,18 +37,30 @@ class Edges:
 
 
 class EdgeSource(ABC):
-    """Where the edges of a graph come from."""
+    """Where the edges of a graph come from.
 
-    needs_positions = False
-    num_features: int = 0
+    Attributes:
+        needs_positions: whether graphs must have `pos`.
+        needs_types: how many node types graphs must have at least.
+    """
+
+    needs_positions: bool = False
+    needs_types: int = 0
 
     @abstractmethod
     def __call__(self, graph: TensorDict) -> Edges:
         """The edges of `graph`."""
 
+    @abstractmethod
+    def width(self, position_dim: int) -> int:
+        """D, the width of an edge's features where positions have `position_dim` numbers; zero without."""
+
     def entries(self, lead: Lead, num_nodes: int, device: Device) -> dict[str, TensorSpec]:  # noqa: ARG002
         """The specs of what must be stored with the graph."""
         return {}
+
+    def check(self, num_nodes: int) -> None:  # noqa: B027
+        """Raise ValueError where these edges cannot belong to a graph of `num_nodes` slots."""
 
 
 @dataclass(frozen=True)
@@ -60,10 +75,21 @@ class Explicit(EdgeSource):
     num_edges: int = 0
     num_features: int = 0
 
+    def __post_init__(self) -> None:
+        for name in ("num_edges", "num_features"):
+            if getattr(self, name) < 0:
+                raise ValueError(f"Explicit.{name} must be zero or more, got {getattr(self, name)}")
+
     def __call__(self, graph: TensorDict) -> Edges:
         """Read the edges and hide those that touch an absent node."""
-        index, mask = graph["edge_index"], graph["edge_mask"]
-        return Edges(index, mask & ends_exist(index, graph["node_mask"]), graph.get("edge_attr", None))
+        mask, node_mask = graph["edge_mask"], graph["node_mask"]
+        index = graph["edge_index"].masked_fill(~mask.unsqueeze(-2), 0)
+        attr = graph["edge_attr"] if self.num_features else None
+        return Edges(index, mask & ends_exist(index, node_mask), attr)
+
+    def width(self, position_dim: int) -> int:  # noqa: ARG002
+        """The number of stored features."""
+        return self.num_features
 
     def entries(self, lead: Lead, num_nodes: int, device: Device) -> dict[str, TensorSpec]:
         """Index, mask and, where there are features, attributes."""
@@ -84,4 +110,7 @@ def ends_exist(index: Tensor, node_mask: Tensor) -> Tensor:
     return node_mask.gather(-1, flat).unflatten(-1, (2, index.shape[-1])).all(-2)
 
 
-EdgeFeatures = Callable[[TensorDict, Tensor], Tensor]
+def all_pairs(num_nodes: int, device: Device) -> Tensor:
+    """The ends of all ordered pairs in the order `source * N + target`, `[2, N * N]`."""
+    pair = torch.arange(num_nodes * num_nodes, device=device)
+    return torch.stack((pair // num_nodes, pair % num_nodes))

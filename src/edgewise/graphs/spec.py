@@ -1,4 +1,4 @@
-"""What a graph is inside a TensorDict: one `GraphSpec` says it, and builds specs, zeros and checks from it."""
+"""What a graph is inside a TensorDict: one `GraphSpec` says it and builds specs and zeros from it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ class GraphSpec:
     | `pos` | `[*B, N, P]` float | `position_dim > 0` |
     | `node_type` | `[*B, N]` int64 | `node_types > 0` |
 
-    What a padded entry holds never matters: features of absent nodes and ends of absent edges may be anything.
+    What a padded entry holds never matters: features of absent nodes and ends of absent edges may be
+    anything, NaN included.
 
     Args:
         num_nodes: capacity N; a graph may have fewer, as its mask says.
@@ -55,21 +56,31 @@ class GraphSpec:
 
     def __post_init__(self) -> None:
         for name in ("num_nodes", "node_features", "position_dim", "node_types"):
-            if getattr(self, name) < (1 if name == "num_nodes" else 0):
-                raise ValueError(f"GraphSpec.{name} must not be below its minimum, got {getattr(self, name)}")
+            least = 1 if name == "num_nodes" else 0
+            if getattr(self, name) < least:
+                raise ValueError(f"GraphSpec.{name} must be {least} or more, got {getattr(self, name)}")
+        kind = type(self.edges).__name__
         if self.edges.needs_positions and self.position_dim == 0:
-            raise ValueError(f"{type(self.edges).__name__} edges are a rule over positions: give position_dim")
+            raise ValueError(f"{kind} edges are a rule over positions: give GraphSpec.position_dim")
+        if self.edges.needs_types > self.node_types:
+            raise ValueError(
+                f"{kind} edges speak of node type {self.edges.needs_types - 1}: "
+                f"GraphSpec.node_types must be at least {self.edges.needs_types}, got {self.node_types}"
+            )
+        self.edges.check(self.num_nodes)
 
     @property
     def edge_features(self) -> int:
         """D, the width of an edge's features; zero without."""
-        return self.edges.num_features
+        return self.edges.width(self.position_dim)
 
     def edges_of(self, graph: TensorDict) -> Edges:
         """The graph's edges, computed, looked up or read as the spec says."""
         return self.edges(graph)
 
-    def composite(self, batch_size: tuple[int, ...] = (), device: torch.device | str | None = None) -> Composite:
+    def composite(
+        self, batch_size: tuple[int, ...] = (), device: torch.device | str | None = None
+    ) -> Composite:
         """The TorchRL spec of a graph of this shape."""
         lead, nodes = tuple(batch_size), self.num_nodes
         entries = {

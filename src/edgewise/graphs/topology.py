@@ -1,0 +1,178 @@
+"""Constant graphs kept once and referred to by an id: a board, a network, a conflict graph."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from tensordict import TensorDict
+from torch import Tensor
+from torchrl.data import Bounded, TensorSpec
+
+from edgewise.graphs.edges import Device, Edges, EdgeSource, Lead, ends_exist
+
+EdgeList = Sequence[tuple[int, int]] | Tensor
+
+
+class TopologyBank:
+    """K constant graphs, padded to the edge count of the largest.
+
+    Args:
+        index: `[K, 2, E]` int64; ends of absent edges are zero.
+        mask: `[K, E]` bool.
+        attr: `[K, E, D]` or None.
+    """
+
+    def __init__(self, index: Tensor, mask: Tensor, attr: Tensor | None = None) -> None:
+        if index.dim() != 3 or index.shape[1] != 2 or mask.shape != (index.shape[0], index.shape[2]):
+            raise ValueError(
+                f"a bank takes index [K, 2, E] and mask [K, E], "
+                f"got {list(index.shape)} and {list(mask.shape)}"
+            )
+        if index.dtype != torch.int64 or mask.dtype != torch.bool:
+            raise ValueError(
+                f"a bank takes an int64 index and a bool mask, got {index.dtype} and {mask.dtype}"
+            )
+        if len(index) == 0:
+            raise ValueError("a bank needs at least one topology, got none")
+        if attr is not None and attr.shape[:-1] != mask.shape:
+            raise ValueError(
+                f"a bank takes attr [K, E, D] with [K, E] = {list(mask.shape)}, got {list(attr.shape)}"
+            )
+        self.index = index.masked_fill(~mask.unsqueeze(1), 0)
+        self.mask = mask
+        self.attr = attr
+        self._elsewhere: dict[torch.device, TopologyBank] = {}
+
+    @classmethod
+    def from_edge_lists(
+        cls,
+        edge_lists: Sequence[EdgeList],
+        attributes: Sequence[Tensor] | None = None,
+        *,
+        both_ways: bool = False,
+    ) -> TopologyBank:
+        """A bank of K graphs, each given as `(source, target)` pairs or as a tensor `[2, E_k]`.
+
+        Args:
+            edge_lists: K lists of edges.
+            attributes: K tensors `[E_k, D]` of edge features.
+            both_ways: add the reverse of every edge, with the same features.
+
+        Example:
+            >>> bank = TopologyBank.from_edge_lists([[(0, 1), (1, 2)], [(2, 0)]], both_ways=True)
+            >>> bank.mask.sum(-1)
+            tensor([4, 2])
+        """
+        if attributes is not None and len(attributes) != len(edge_lists):
+            raise ValueError(f"{len(edge_lists)} edge lists but {len(attributes)} attribute tensors")
+        lists = [_as_index(edges, number) for number, edges in enumerate(edge_lists)]
+        features = None
+        if attributes is not None:
+            features = [_as_features(attr, lists[number], number) for number, attr in enumerate(attributes)]
+        if both_ways:
+            lists = [torch.cat((edges, edges.flip(0)), 1) for edges in lists]
+            features = features and [torch.cat((attr, attr)) for attr in features]
+        capacity = max((edges.shape[1] for edges in lists), default=0)
+        mask = (
+            torch.stack([torch.arange(capacity) < edges.shape[1] for edges in lists])
+            if lists
+            else torch.empty(0, 0)
+        )
+        index = torch.stack([_pad(edges.T, capacity).T for edges in lists]) if lists else torch.empty(0, 2, 0)
+        attr = torch.stack([_pad(attr, capacity) for attr in features]) if features else None
+        return cls(index.long(), mask.bool(), attr)
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def __repr__(self) -> str:
+        return f"TopologyBank({len(self)} graphs of at most {self.num_edges} edges)"
+
+    @property
+    def num_edges(self) -> int:
+        """E, the edge capacity."""
+        return self.index.shape[-1]
+
+    @property
+    def num_features(self) -> int:
+        """D, zero without edge features."""
+        return 0 if self.attr is None else self.attr.shape[-1]
+
+    def on(self, device: torch.device) -> TopologyBank:
+        """The bank on `device`, copied there once and kept."""
+        if device == self.index.device:
+            return self
+        found = self._elsewhere.get(device)
+        if found is None:
+            attr = None if self.attr is None else self.attr.to(device)
+            found = TopologyBank(self.index.to(device), self.mask.to(device), attr)
+            if type(found.index) is Tensor:  # a fake tensor of a dry run must not outlive it
+                self._elsewhere[device] = found
+        return found
+
+
+@dataclass(frozen=True)
+class Topology(EdgeSource):
+    """Edges looked up in a bank by the graph's `topology` id `[*B]`; edges of absent nodes are absent.
+
+    Args:
+        bank: the constant graphs.
+    """
+
+    bank: TopologyBank
+
+    def __call__(self, graph: TensorDict) -> Edges:
+        """Look the edges up."""
+        number, node_mask = graph["topology"], graph["node_mask"]
+        bank = self.bank.on(number.device)
+        index = bank.index[number]
+        mask = bank.mask[number] & ends_exist(index, node_mask)
+        return Edges(index, mask, None if bank.attr is None else bank.attr[number])
+
+    def width(self, position_dim: int) -> int:  # noqa: ARG002
+        """The number of features in the bank."""
+        return self.bank.num_features
+
+    def entries(self, lead: Lead, num_nodes: int, device: Device) -> dict[str, TensorSpec]:  # noqa: ARG002
+        """The id alone."""
+        return {"topology": Bounded(0, len(self.bank) - 1, shape=lead, dtype=torch.int64, device=device)}
+
+    def check(self, num_nodes: int) -> None:
+        """Every end in the bank must be a slot of the graph."""
+        highest = (
+            self.bank.index.flatten(1).amax(1) if self.bank.num_edges else torch.zeros(1, dtype=torch.int64)
+        )
+        number = int(highest.argmax())
+        if int(highest[number]) >= num_nodes:
+            raise ValueError(
+                f"topology {number} has an edge at node {int(highest[number])} "
+                f"but the graph has only {num_nodes} nodes: raise num_nodes"
+            )
+
+
+def _as_index(edges: EdgeList, number: int) -> Tensor:
+    """One edge list as `[2, E]` int64."""
+    if isinstance(edges, Tensor):
+        index = edges
+    else:
+        index = torch.tensor(edges, dtype=torch.int64).reshape(len(edges), 2).T
+    if index.dim() != 2 or index.shape[0] != 2 or index.is_floating_point():
+        raise ValueError(
+            f"edge list {number} must be pairs or [2, E] integers, got {list(index.shape)} {index.dtype}"
+        )
+    if index.numel() and int(index.min()) < 0:
+        raise ValueError(f"edge list {number} has the node {int(index.min())}: nodes count from zero")
+    return index.long()
+
+
+def _as_features(attr: Tensor, edges: Tensor, number: int) -> Tensor:
+    if attr.dim() != 2 or len(attr) != edges.shape[1]:
+        raise ValueError(f"edge list {number} has {edges.shape[1]} edges but attributes {list(attr.shape)}")
+    return attr
+
+
+def _pad(rows: Tensor, length: int) -> Tensor:
+    """Rows `[E, D]` followed by zeros up to `[length, D]`."""
+    return torch.nn.functional.pad(rows, (0, 0, 0, length - len(rows)))
