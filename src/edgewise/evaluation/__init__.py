@@ -1,1 +1,1 @@
-"""placeholder"""
+"""How good a policy is: episodes on fixed instances, and what may be concluded from them."""

@@ -1,1 +1,1 @@
-"""placeholder"""
+"""One page that tells a run's story, read from its folder alone."""
