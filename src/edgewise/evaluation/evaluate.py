@@ -1,0 +1,227 @@
+"""Play a policy on a fixed set of instances, all as one batch, and count each world's first episode."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from tensordict import TensorDict, TensorDictBase
+from torch import Tensor, nn
+from torchrl.envs import EnvBase
+from torchrl.envs.utils import ExplorationType, set_exploration_type
+
+from edgewise.evaluation.result import Evaluation
+
+MAX_STEPS = 100_000
+"""Where an episode is cut when neither the caller nor the environment's config names a limit."""
+
+CHECK_EVERY = 16
+"""Steps between two looks at whether all worlds are done: a look waits for the device."""
+
+Policy = Callable[[TensorDictBase], TensorDictBase]
+Progress = Callable[[int, int, int], None]
+"""Called with worlds done, worlds in all, and steps played."""
+
+
+class EnvFactory(Protocol):
+    """Makes an environment of so many worlds, such as `functools.partial(make_env, "graphwalk")`."""
+
+    def __call__(self, *, num_envs: int, seed: int) -> EnvBase:
+        """The environment."""
+
+
+def evaluate(
+    env: EnvBase | EnvFactory,
+    policy: Policy,
+    *,
+    episodes: int,
+    seed: int,
+    deterministic: bool = True,
+    max_steps: int | None = None,
+    record: int = 0,
+    progress: Progress | None = None,
+) -> Evaluation:
+    """Play `episodes` worlds at once, made from `seed`, each for one episode.
+
+    A world that is done stays at its last decision while the others go on: it counts no more, and since
+    nothing is reset, what is drawn for the others does not depend on when it ended. Global random states are
+    left as they were.
+
+    Args:
+        env: an environment of `episodes` worlds, or what makes one. An environment gets its random state
+            back afterwards.
+        policy: any callable that sets `action`; modules play in evaluation mode.
+        episodes: how many worlds.
+        seed: of the instances, and of the policy's own draws.
+        deterministic: whether policies act by their mode, not by sampling.
+        max_steps: limit of an episode; the environment's own is used when absent.
+        record: how many worlds to record, the first ones.
+        progress: called now and then.
+    """
+    if not 0 <= record <= episodes or episodes < 1:
+        raise ValueError(f"record must be in [0, episodes] and episodes above 0, got {record} and {episodes}")
+    world = env if isinstance(env, EnvBase) else env(num_envs=episodes, seed=seed)
+    if tuple(world.batch_size) != (episodes,):
+        raise ValueError(
+            f"{episodes} episodes need an environment of batch [{episodes}], got {world.batch_size}"
+        )
+    mode = ExplorationType.DETERMINISTIC if deterministic else ExplorationType.RANDOM
+    limit = max_steps or getattr(getattr(world, "config", None), "max_steps", None) or MAX_STEPS
+    with (
+        _own_randomness(world, seed, restore=world is env),
+        _evaluation_mode(policy),
+        set_exploration_type(mode),
+        torch.no_grad(),
+    ):
+        world.set_seed(seed)
+        tally, recorded = _play(world, policy, limit=limit, record=record, progress=progress)
+    return _evaluation(tally, world, seed=seed, deterministic=deterministic, recorded=recorded)
+
+
+@dataclass
+class _Tally:
+    """What is counted of each world so far; all tensors, nothing waits for the device."""
+
+    returns: Tensor
+    """`[B]`, or `[B, A]` where agents act, float64."""
+    acted: Tensor
+    """bool, of the shape of `returns`."""
+    lengths: Tensor
+    finished: Tensor
+    metrics: dict[str, Tensor]
+
+    @staticmethod
+    def start(root: TensorDictBase) -> _Tally:
+        """Nothing counted yet."""
+        agents = root.get(("agents", "active"), None)
+        finished = root["done"].new_zeros(root.batch_size)
+        counted = finished if agents is None else torch.zeros_like(agents)
+        zeros = counted.new_zeros(counted.shape, dtype=torch.float64)
+        return _Tally(zeros, counted, finished.long(), finished, {})
+
+    def add(self, root: TensorDictBase, following: TensorDictBase) -> None:
+        """Count one step of the worlds that are not done yet."""
+        playing = ~self.finished
+        reward = following["reward"].squeeze(-1).to(self.returns.dtype)
+        active = root.get(("agents", "active"), None)
+        counts = playing if active is None else playing.unsqueeze(-1) & active
+        if (player := root.get("player", None)) is not None:
+            reward = torch.where(player == 0, reward, -reward)
+        self.returns = self.returns + torch.where(counts, reward, 0.0)
+        self.acted = self.acted | counts
+        self.lengths = self.lengths + playing
+        for name, value in _episode_metrics(following).items():
+            before = self.metrics.get(name)
+            self.metrics[name] = value if before is None else torch.where(playing, value, before)
+        self.finished = self.finished | following["done"].reshape(self.finished.shape)
+
+
+def _play(
+    env: EnvBase, policy: Policy, *, limit: int, record: int, progress: Progress | None
+) -> tuple[_Tally, list[TensorDictBase]]:
+    """Step all worlds until each is done, and the states `[record]` passed on the way."""
+    root = env.reset()
+    names = list(root.keys(include_nested=True, leaves_only=True))
+    tally, recorded = _Tally.start(root), [_states(root, record)]
+    for step in range(1, limit + 1):
+        following = env.step(policy(root.copy()))["next"]
+        tally.add(root, following)
+        recorded.append(_states(following, record))
+        root = following.select(*names).where(~tally.finished, root)
+        if step % CHECK_EVERY == 0 or step == limit:
+            done = int(tally.finished.sum())
+            if progress is not None:
+                progress(done, len(tally.finished), step)
+            if done == len(tally.finished):
+                break
+    return tally, recorded
+
+
+def _states(root: TensorDictBase, record: int) -> TensorDictBase:
+    return root["state"][:record].clone() if record else TensorDict({}, batch_size=[0])
+
+
+def _episode_metrics(following: TensorDictBase) -> dict[str, Tensor]:
+    """The environment's metrics, float64 `[B]`, nested names joined by a dot."""
+    metrics = following.get("metrics", None)
+    if metrics is None:
+        return {}
+    return {
+        name if isinstance(name, str) else ".".join(name): value.reshape(following.batch_size).double()
+        for name, value in metrics.items(include_nested=True, leaves_only=True)
+    }
+
+
+def _evaluation(
+    tally: _Tally, env: EnvBase, *, seed: int, deterministic: bool, recorded: list[TensorDictBase]
+) -> Evaluation:
+    returns, acted = _numpy(tally.returns), _numpy(tally.acted)
+    lengths = _numpy(tally.lengths)
+    agent_returns = None
+    if returns.ndim == 2:
+        agent_returns = np.where(acted, returns, np.nan)
+        returns = returns.sum(axis=-1) / np.maximum(acted.sum(axis=-1), 1)
+    return Evaluation(
+        env=getattr(env, "name", None) or type(env).__name__,
+        seed=seed,
+        returns=returns,
+        lengths=lengths.astype(np.float64),
+        finished=_numpy(tally.finished),
+        metrics={name: _numpy(value) for name, value in tally.metrics.items()},
+        agent_returns=agent_returns,
+        deterministic=deterministic,
+        recordings=_recordings(recorded, lengths),
+    )
+
+
+def _recordings(recorded: list[TensorDictBase], lengths: Any) -> tuple[TensorDict, ...]:
+    """Each recorded world's states, from the reset to the end of its episode, `[T + 1]`."""
+    count = recorded[0].batch_size[0]
+    if count == 0:
+        return ()
+    states = torch.stack(recorded, dim=1).cpu()
+    return tuple(states[index, : int(lengths[index]) + 1] for index in range(count))
+
+
+def _numpy(tensor: Tensor) -> Any:
+    return tensor.cpu().numpy()
+
+
+@contextmanager
+def _own_randomness(env: EnvBase, seed: int, *, restore: bool) -> Iterator[None]:
+    """Seeded global generators inside, the old ones outside; the environment's too, if it is the caller's."""
+    device = env.device
+    devices = [device] if device is not None and device.type == "cuda" else []
+    python, old = random.getstate(), np.random.get_state()
+    kept = env.state_dict() if restore else None
+    with torch.random.fork_rng(devices=devices):
+        torch.manual_seed(seed)
+        random.seed(seed)
+        np.random.seed(seed % 2**32)
+        try:
+            yield
+        finally:
+            random.setstate(python)
+            np.random.set_state(old)
+            if kept is not None:
+                env.load_state_dict(kept)
+
+
+@contextmanager
+def _evaluation_mode(policy: Policy) -> Iterator[None]:
+    """Modules evaluate inside, and are put back as they were."""
+    if not isinstance(policy, nn.Module):
+        yield
+        return
+    training = [module for module in policy.modules() if module.training]
+    policy.eval()
+    try:
+        yield
+    finally:
+        for module in training:
+            module.training = True

@@ -1,0 +1,151 @@
+"""What an evaluation found: one number per episode and measure, kept as JSON and read without torch."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from edgewise.config.errors import DataError
+from edgewise.evaluation.statistics import Interval, Values, bca_interval
+
+if TYPE_CHECKING:
+    from tensordict import TensorDict
+
+FORMAT = "edgewise-evaluation/1"
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Episodes of one policy on one fixed set of instances.
+
+    Args:
+        env: name of the environment.
+        seed: the seed that made the instances; equal seeds and episodes mean equal instances.
+        returns: undiscounted return of each episode, `[E]`: the mean over the agents that acted where agents
+            act, and in the view of player 0 where two play.
+        lengths: steps of each episode, `[E]`.
+        finished: whether the episode ended before the evaluation's own step limit, `[E]`.
+        metrics: the environment's own episode metrics by name, `[E]` each; NaN where undefined.
+        agent_returns: return of each agent, `[E, A]`, NaN where an agent never acted; None without agents.
+        deterministic: whether the policy acted by its mode.
+        policy: who played: `policy`, or the name of a baseline.
+        baseline: whether it is a baseline.
+        frames: frames the policy had been trained for.
+        settings: what was changed of the environment for this evaluation, such as its size.
+        recordings: `state` over time, `[T + 1]`, of the recorded episodes; not saved.
+    """
+
+    env: str
+    seed: int
+    returns: Values
+    lengths: Values
+    finished: Values
+    metrics: Mapping[str, Values] = field(default_factory=dict)
+    agent_returns: Values | None = None
+    deterministic: bool = True
+    policy: str = "policy"
+    baseline: bool = False
+    frames: int | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    recordings: tuple[TensorDict, ...] = field(default=(), compare=False, repr=False)
+
+    @property
+    def episodes(self) -> int:
+        """How many episodes were played."""
+        return len(self.returns)
+
+    @property
+    def success(self) -> Values | None:
+        """The environment's `success` metric, `[E]`, where it has one."""
+        return self.metrics.get("success")
+
+    def measures(self) -> dict[str, Values]:
+        """Every measure by name, `[E]` each: `return`, `length`, and the environment's metrics."""
+        return {"return": self.returns, "length": self.lengths, **self.metrics}
+
+    def summary(self, *, seed: int = 0, level: float = 0.95) -> dict[str, Interval]:
+        """The mean of each measure with its BCa interval over episodes; undefined values are left out."""
+        intervals = {}
+        for name, values in self.measures().items():
+            defined = values[~np.isnan(values)]
+            if len(defined):
+                generator = np.random.default_rng(seed)
+                intervals[name] = bca_interval(defined, generator=generator, level=level)
+        return intervals
+
+    def to_json(self) -> dict[str, Any]:
+        """The evaluation as plain lists, without the recordings; NaN becomes null."""
+        return {
+            "format": FORMAT,
+            "env": self.env,
+            "policy": self.policy,
+            "baseline": self.baseline,
+            "frames": self.frames,
+            "seed": self.seed,
+            "episodes": self.episodes,
+            "deterministic": self.deterministic,
+            "settings": dict(self.settings),
+            "returns": _to_list(self.returns),
+            "lengths": [int(length) for length in self.lengths],
+            "finished": [bool(end) for end in self.finished],
+            "metrics": {name: _to_list(values) for name, values in self.metrics.items()},
+            "agent_returns": None
+            if self.agent_returns is None
+            else [_to_list(row) for row in self.agent_returns],
+        }
+
+    @classmethod
+    def from_json(cls, entry: Mapping[str, Any]) -> Evaluation:
+        """The evaluation that `to_json` wrote."""
+        if entry.get("format") != FORMAT:
+            raise DataError(f"format {entry.get('format')!r} is not {FORMAT!r}")
+        agents = entry["agent_returns"]
+        return cls(
+            env=entry["env"],
+            seed=entry["seed"],
+            returns=_to_array(entry["returns"]),
+            lengths=_to_array(entry["lengths"]),
+            finished=np.asarray(entry["finished"], dtype=bool),
+            metrics={name: _to_array(values) for name, values in entry["metrics"].items()},
+            agent_returns=None if agents is None else np.stack([_to_array(row) for row in agents]),
+            deterministic=entry["deterministic"],
+            policy=entry["policy"],
+            baseline=entry["baseline"],
+            frames=entry["frames"],
+            settings=entry["settings"],
+        )
+
+    def save(self, path: Path | str) -> Path:
+        """Write the evaluation as JSON, whole or not at all."""
+        target = Path(path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        stage = target.with_name(f".{target.name}.stage")
+        stage.write_text(json.dumps(self.to_json(), allow_nan=False) + "\n", encoding="utf-8")
+        stage.replace(target)
+        return target
+
+    @classmethod
+    def load(cls, path: Path | str) -> Evaluation:
+        """Read an evaluation."""
+        try:
+            return cls.from_json(json.loads(Path(path).read_text(encoding="utf-8")))
+        except OSError as error:
+            raise DataError(f"{path}: cannot be read: {error.strerror}") from error
+        except DataError as error:
+            raise DataError(f"{path}: {error.message}") from error
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise DataError(f"{path}: not an evaluation: {error!r}") from error
+
+
+def _to_list(values: Values) -> list[float | None]:
+    return [float(value) if math.isfinite(value) else None for value in values]
+
+
+def _to_array(values: list[float | None]) -> Values:
+    return np.asarray([math.nan if value is None else value for value in values], dtype=np.float64)
