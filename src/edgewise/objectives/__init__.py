@@ -1,1 +1,1 @@
-"""placeholder"""
+"""The mathematics as pure functions of tensors: returns, policy gradients, value normalisation."""
