@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from edgewise.config.layers import Problem
+
 
 class EdgewiseError(Exception):
     """An error in the user's terms.
@@ -23,9 +29,19 @@ class EdgewiseError(Exception):
 
 
 class ConfigError(EdgewiseError):
-    """A configuration that cannot be used."""
+    """A configuration that cannot be used.
+
+    Args:
+        message: every problem, one to a line.
+        hint: what would do instead.
+        problems: the same problems one by one, for programs.
+    """
 
     exit_code = 2
+
+    def __init__(self, message: str, *, hint: str | None = None, problems: Sequence[Problem] = ()) -> None:
+        super().__init__(message, hint=hint)
+        self.problems = tuple(problems)
 
 
 class DataError(EdgewiseError):

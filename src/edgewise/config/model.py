@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
+from typing import Any, Self
+
 from pydantic import BaseModel, ConfigDict
 
 
@@ -25,3 +29,29 @@ class Config(BaseModel):
         allow_inf_nan=False,
         use_attribute_docstrings=True,
     )
+
+    @classmethod
+    def from_plain(cls, values: Mapping[str, Any]) -> Self:
+        """The config of plain values as they stand in a file.
+
+        Strict: text is never taken for a number, nor a number for a truth value; `1e6` is a whole number.
+
+        Raises:
+            pydantic.ValidationError: with every error of every field.
+        """
+        return cls.model_validate_json(json.dumps(_whole(values)), strict=True)
+
+    def to_plain(self) -> dict[str, Any]:
+        """The values as a file would hold them: mappings, lists, text, numbers, truth values and nulls."""
+        return self.model_dump(mode="json")
+
+
+def _whole(value: Any) -> Any:
+    """The same values with numbers such as 1e6 written as 1000000, which fits fields of both kinds."""
+    if isinstance(value, Mapping):
+        return {str(key): _whole(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_whole(item) for item in value]
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value

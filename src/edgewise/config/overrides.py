@@ -81,13 +81,13 @@ def _env_misfits(
         return
     alone = _errors(env, dict(base))
     for location, (got, message) in _errors(env, {**base, **fitting}).items():
-        if location not in alone:
+        if location not in alone or location[0] in fitting:
             yield Misfit((*path, *location), got, message)
 
 
 def _errors(env: type[Config], values: dict[str, Any]) -> dict[tuple[str | int, ...], tuple[Any, str]]:
     try:
-        env.model_validate(values)
+        env.from_plain(values)
     except ValidationError as error:
         return {tuple(line["loc"]): (line["input"], line["msg"]) for line in error.errors(include_url=False)}
     return {}

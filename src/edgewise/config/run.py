@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import Generic, Literal, Self, TypeVar
 
-from pydantic import Field, JsonValue, model_validator
+from pydantic import Field, JsonValue, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from edgewise.config.model import Config
@@ -25,7 +26,7 @@ class Until(Config):
     frames: int | None = Field(None, gt=0)
     """Frames spent in this stage."""
     metric: str | None = None
-    """Name of a training metric, as in metrics.csv."""
+    """Name of a metric of the run, as in metrics.csv."""
     at_least: float | None = None
     """The metric must reach this value or more."""
     at_most: float | None = None
@@ -133,11 +134,11 @@ class RunConfig(Config, Generic[EnvT, ModelT, AlgorithmT]):
 
     recipe: str
     """The recipe this run is made from; it names the environment and the algorithm."""
-    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
+    name: str
     """Begins the name of the run folder: letters, digits, dots, dashes and underscores."""
     seed: int = Field(0, ge=0, lt=2**63)
     """Everything random follows from it."""
-    device: str = Field("cpu", pattern=r"^(cpu|cuda(:\d+)?|mps)$")
+    device: str = "cpu"
     """Where tensors live: cpu, cuda, cuda:1 or mps."""
     threads: int = Field(1, gt=0)
     """Threads of each tensor operation; one is fastest on a shared machine."""
@@ -155,6 +156,22 @@ class RunConfig(Config, Generic[EnvT, ModelT, AlgorithmT]):
     """When it is saved."""
     logging: LoggingConfig = LoggingConfig()
     """What it writes down."""
+
+    @field_validator("name")
+    @classmethod
+    def _names_a_folder(cls, name: str) -> str:
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", name):
+            raise ValueError(
+                f'got "{name}", expected up to 100 letters, digits, dots, dashes and underscores'
+            )
+        return name
+
+    @field_validator("device")
+    @classmethod
+    def _names_a_device(cls, device: str) -> str:
+        if not re.fullmatch(r"cpu|cuda(:[0-9]+)?|mps", device):
+            raise ValueError(f'got "{device}", expected cpu, cuda, cuda:1 (any number) or mps')
+        return device
 
     @model_validator(mode="after")
     def _overrides_fit(self) -> Self:
