@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -69,25 +69,29 @@ def reach(values: Any, path: Path) -> Any:
     return values
 
 
-def merge(layers: Sequence[Layer]) -> dict[str, Any]:
+def merge(layers: Sequence[Layer], *, is_union: Callable[[Path], bool]) -> dict[str, Any]:
     """The values of all layers, later ones winning field by field.
 
-    Lists are replaced whole. So is a mapping whose `kind` changes: its other fields belonged to the old kind.
+    Lists are replaced whole. So is a mapping whose `kind` changes where `is_union` says that every kind has
+    fields of its own.
     """
     merged: dict[str, Any] = {}
     for layer in layers:
-        merged = _over(merged, layer.values)
+        merged = _over(merged, layer.values, path=(), is_union=is_union)
     return merged
 
 
-def _over(base: Mapping[str, Any], top: Mapping[str, Any]) -> dict[str, Any]:
-    if "kind" in top and top["kind"] != base.get("kind"):
+def _over(
+    base: Mapping[str, Any], top: Mapping[str, Any], *, path: Path, is_union: Callable[[Path], bool]
+) -> dict[str, Any]:
+    if "kind" in top and top["kind"] != base.get("kind") and is_union(path):
         return dict(top)
     merged = dict(base)
     for key, value in top.items():
         below = merged.get(key)
-        both = isinstance(value, Mapping) and isinstance(below, Mapping)
-        merged[key] = _over(below, value) if both else value  # type: ignore[arg-type]
+        if isinstance(value, Mapping) and isinstance(below, Mapping):
+            value = _over(below, value, path=(*path, key), is_union=is_union)
+        merged[key] = value
     return merged
 
 

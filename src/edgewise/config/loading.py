@@ -1,4 +1,4 @@
-"""Lays the layers of a configuration over each other and checks the whole: all problems at once, with places."""
+"""Lays the layers of a configuration over each other and checks the whole: all problems at once."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def resolve(schema: type[ConfigT], layers: Sequence[Layer]) -> ConfigT:
     Raises:
         ConfigError: with every problem of every layer, each naming its file and line, or its flag.
     """
-    values = merge(layers)
+    values = merge(layers, is_union=lambda path: len(kinds_of(annotation_at(schema, {}, path))) > 1)
     problems = [problem for layer in layers for problem in layer.problems]
     try:
         config = schema.from_plain(values)

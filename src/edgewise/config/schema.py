@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import NoneType, UnionType
@@ -41,10 +43,20 @@ def leaves(schema: type[Config], values: Config | None = None, path: Path = ()) 
         default = getattr(values, name) if values is not None else _default(field)
         inner = config_type(field.annotation)
         if inner is None:
-            yield Leaf((*path, name), field.annotation, field.description or "", default)
+            yield Leaf((*path, name), field.annotation, description_of(schema, name), default)
         else:
             nested = default if isinstance(default, Config) else None
             yield from leaves(type(nested) if nested else inner, nested, (*path, name))
+
+
+def description_of(schema: type[Config], name: str) -> str:
+    """What a field is for: its own description, or its entry under "Attributes:" in the class's docstring."""
+    described = schema.model_fields[name].description
+    if described:
+        return described
+    section = (inspect.getdoc(schema) or "").partition("Attributes:\n")[2].partition("\n\n")[0]
+    entry = re.search(rf"^ {{4}}{name}: (.*(?:\n {{8}}.*)*)", section, re.MULTILINE)
+    return " ".join(entry[1].split()) if entry else ""
 
 
 def find(schema: type[Config], name: str) -> tuple[Path, Any] | str:
