@@ -1,0 +1,103 @@
+"""How a model is built, said once and without torch, so that a mistake is reported before anything slow is imported."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from edgewise.config.model import Config
+
+Conv = Literal[
+    "GATv2Conv",
+    "GATConv",
+    "TransformerConv",
+    "GINEConv",
+    "GINConv",
+    "SAGEConv",
+    "GENConv",
+    "GCNConv",
+    "GraphConv",
+]
+"""The PyG convolutions that `GNN` builds by name; it takes any other as a class."""
+
+ATTENTION_CONVS: frozenset[str] = frozenset({"GATv2Conv", "GATConv", "TransformerConv"})
+
+
+class EncoderConfig(Config):
+    """The part that turns a graph into node embeddings.
+
+    Attributes:
+        kind: `transformer` (the default to beat), `gnn` (any PyG convolution) or `mlp` (flat, fixed size; a baseline).
+        hidden: width of every embedding; a multiple of `heads`.
+        layers: message-passing steps, or hidden layers of the `mlp`.
+        heads: attention heads.
+        conv: the convolution of kind `gnn`.
+        feed_forward: width of the feed-forward part of a transformer block as a multiple of `hidden`; 0 leaves it out.
+        soft_cap: attention logits become `cap * tanh(logit / cap)`; None leaves them.
+        beta: gate the skip connection inside attention.
+        norm: `layer` normalises each node by itself; `graph` over the whole graph, which breaks locality.
+        dropout: of attention weights. Above zero, PPO's ratio is not 1 at identical weights.
+        dense: when attention runs on `[N, N]` matrices: `auto` by the measured rule, `always`, `never`.
+        compact: drop padding before the sparse path; pays where padding is heavy, but shapes then depend on data:
+            it neither compiles nor vmaps, and costs a wait on a GPU.
+        compile: compile the encoder with `torch.compile(dynamic=True)`.
+    """
+
+    kind: Literal["transformer", "gnn", "mlp"] = "transformer"
+    hidden: int = Field(64, ge=1)
+    layers: int = Field(3, ge=1)
+    heads: int = Field(4, ge=1)
+    conv: Conv = "GATv2Conv"
+    feed_forward: int = Field(0, ge=0)
+    soft_cap: float | None = Field(None, gt=0)
+    beta: bool = False
+    norm: Literal["layer", "graph"] = "layer"
+    dropout: float = Field(0.0, ge=0, lt=1)
+    dense: Literal["auto", "always", "never"] = "auto"
+    compact: bool = False
+    compile: bool = False
+
+    @model_validator(mode="after")
+    def _widths_fit(self) -> EncoderConfig:
+        attends = self.kind == "transformer" or (self.kind == "gnn" and self.conv in ATTENTION_CONVS)
+        if attends and self.hidden % self.heads:
+            raise ValueError(
+                f"hidden={self.hidden} is not a multiple of heads={self.heads}: each head gets hidden / heads channels"
+            )
+        if self.compact and self.compile:
+            raise ValueError(
+                "compact=true gives shapes that depend on data, which do not compile: choose one of the two"
+            )
+        return self
+
+
+class ModelConfig(Config):
+    """An actor and a critic.
+
+    Attributes:
+        encoder: of the actor, and of the critic.
+        shared_trunk: one encoder for both; else each has its own.
+        critic: `graph` gives one value per graph from its pooled nodes; `node` one per agent from its own node; `central`
+            one per agent from its own node and the pooled graph; `auto` is `central` where agents act, else `graph`.
+        pool: how nodes become a graph.
+        head_hidden: widths of the hidden layers of every head.
+        policy_gain: orthogonal gain of the last layer of the policy; small makes the first policy near uniform.
+        initial_std: of continuous actions before squashing, at initialisation.
+        min_std: below which it never falls.
+    """
+
+    encoder: EncoderConfig = EncoderConfig()
+    shared_trunk: bool = False
+    critic: Literal["auto", "graph", "node", "central"] = "auto"
+    pool: Literal["mean", "sum", "max"] = "mean"
+    head_hidden: tuple[int, ...] = (64,)
+    policy_gain: float = Field(0.01, gt=0)
+    initial_std: float = Field(0.6, gt=0)
+    min_std: float = Field(1e-3, gt=0)
+
+    @model_validator(mode="after")
+    def _stds_fit(self) -> ModelConfig:
+        if self.initial_std <= self.min_std:
+            raise ValueError(f"initial_std={self.initial_std} must be above min_std={self.min_std}")
+        return self

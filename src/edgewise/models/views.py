@@ -1,0 +1,81 @@
+"""The two layouts in which a trunk sees many graphs: one flat union, or one matrix of pairs per graph."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from tensordict import TensorDict
+from torch import Tensor
+
+from edgewise.graphs.bridge import Union, union
+from edgewise.graphs.edges import Edges
+from edgewise.graphs.spec import GraphSpec
+
+
+class Sparse(NamedTuple):
+    """Many graphs as one union of M nodes and L edges.
+
+    Attributes:
+        edge_index: `[2, L]`, row 0 sends to row 1.
+        edge_attr: `[L, D]` or None.
+        batch: `[M]`, the graph of each node.
+        num_graphs: the size of `batch`'s range, the sink's graph counted.
+        real: `[M]` bool, false for padding and the sink; None where every node is real.
+    """
+
+    edge_index: Tensor
+    edge_attr: Tensor | None
+    batch: Tensor
+    num_graphs: int
+    real: Tensor | None
+
+
+class Dense(NamedTuple):
+    """G graphs of N slots each, with all pairs, target first.
+
+    Attributes:
+        linked: `[G, N, N]` bool: who (row) hears whom (column).
+        edge_attr: `[G, N, N, D]`, zero where there is no edge, or None.
+        real: `[G, N]` bool.
+    """
+
+    linked: Tensor
+    edge_attr: Tensor | None
+    real: Tensor
+
+
+View = Sparse | Dense
+
+
+def sparse_view(graph: TensorDict, spec: GraphSpec, edges: Edges, *, compact: bool) -> tuple[Union, Sparse]:
+    """The union of all graphs in `graph`, and the trunk's view of it."""
+    flat = union(graph, spec, compact=compact, edges=edges)
+    real = None
+    if not compact:
+        real = torch.nn.functional.pad(graph["node_mask"].reshape(-1), (0, 1))
+    return flat, Sparse(flat.edge_index, flat.edge_attr, flat.batch, flat.num_graphs + 1, real)
+
+
+def dense_view(graph: TensorDict, edges: Edges) -> Dense:
+    """Matrices of all pairs. Of several edges with the same ends only one survives: give simple graphs."""
+    real = graph["node_mask"].reshape(-1, graph["node_mask"].shape[-1])
+    nodes = real.shape[-1]
+    linked = edges.mask.reshape(-1, edges.mask.shape[-1])
+    attr = edges.attr
+    if attr is not None:
+        attr = attr.masked_fill(~edges.mask.unsqueeze(-1), 0.0).reshape(*linked.shape, -1)
+    if edges.complete:
+        linked = linked.view(-1, nodes, nodes).transpose(1, 2)
+        attr = (
+            None if attr is None else attr.view(-1, nodes, nodes, attr.shape[-1]).transpose(1, 2).contiguous()
+        )
+        return Dense(linked.contiguous(), attr, real)
+    index = edges.index.reshape(-1, 2, linked.shape[-1])
+    slot = torch.where(linked, index[:, 1] * nodes + index[:, 0], nodes * nodes)
+    matrix = linked.new_zeros(len(real), nodes * nodes + 1).scatter(1, slot, linked)[:, :-1]
+    if attr is not None:
+        wide = slot.unsqueeze(-1).expand_as(attr)
+        attr = attr.new_zeros(len(real), nodes * nodes + 1, attr.shape[-1]).scatter(1, wide, attr)[:, :-1]
+        attr = attr.unflatten(1, (nodes, nodes))
+    return Dense(matrix.unflatten(1, (nodes, nodes)), attr, real)
