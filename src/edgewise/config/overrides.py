@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any, get_args
 
 from pydantic import ValidationError
 
+from edgewise.config.layers import Path
 from edgewise.config.model import Config
+from edgewise.config.wording import by_place, did_you_mean, refusal
 
 
 @dataclass(frozen=True)
 class Misfit:
-    """One setting that does not fit: where it stands, what it is and what would do."""
+    """One setting that does not fit: where it stands, and why."""
 
-    path: tuple[str | int, ...]
-    got: Any
-    message: str
+    path: Path
+    reason: str
 
 
 def misfits(data: Mapping[str, Any], *, env: type[Config], algorithm: type[Config]) -> list[Misfit]:
@@ -31,17 +31,9 @@ def misfits(data: Mapping[str, Any], *, env: type[Config], algorithm: type[Confi
         *(
             misfit
             for path, overrides in _env_overrides(data)
-            for misfit in _env_misfits(path, overrides, env, _mapping(data, "env"))
+            for misfit in _env_misfits(path, overrides, env=env, base=_mapping(data, "env"))
         ),
     ]
-
-
-def did_you_mean(name: str, known: list[str]) -> str:
-    """A clause that names the nearest of the known names, or all of them when none is near."""
-    near = get_close_matches(name, known, n=1, cutoff=0.6)
-    if near:
-        return f"did you mean {near[0]}?"
-    return f"it has {', '.join(sorted(known))}" if known else "it has no fields"
 
 
 def _mapping(data: Any, key: str) -> Mapping[str, Any]:
@@ -49,7 +41,7 @@ def _mapping(data: Any, key: str) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-def _env_overrides(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str | int, ...], Mapping[str, Any]]]:
+def _env_overrides(data: Mapping[str, Any]) -> Iterator[tuple[Path, Mapping[str, Any]]]:
     stages = _mapping(data, "training").get("curriculum")
     for index, stage in enumerate(stages if isinstance(stages, list | tuple) else ()):
         yield ("training", "curriculum", index, "env"), _mapping(stage, "env")
@@ -58,10 +50,10 @@ def _env_overrides(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str | int, .
 
 def _schedules(schedules: Mapping[str, Any], algorithm: type[Config]) -> Iterator[Misfit]:
     numbers = [name for name, field in algorithm.model_fields.items() if _is_number(field.annotation)]
-    for name, schedule in schedules.items():
+    for name in schedules:
         if name not in numbers:
             reason = f"no number of the algorithm has this name; {did_you_mean(name, numbers)}"
-            yield Misfit(("training", "schedules", name), schedule, reason)
+            yield Misfit(("training", "schedules", name), reason)
 
 
 def _is_number(annotation: Any) -> bool:
@@ -69,25 +61,24 @@ def _is_number(annotation: Any) -> bool:
 
 
 def _env_misfits(
-    path: tuple[str | int, ...], overrides: Mapping[str, Any], env: type[Config], base: Mapping[str, Any]
+    path: Path, overrides: Mapping[str, Any], *, env: type[Config], base: Mapping[str, Any]
 ) -> Iterator[Misfit]:
     known = list(env.model_fields)
-    for name, value in overrides.items():
+    for name in overrides:
         if name not in known:
             reason = f"no field of the environment has this name; {did_you_mean(name, known)}"
-            yield Misfit((*path, name), value, reason)
+            yield Misfit((*path, name), reason)
     fitting = {name: value for name, value in overrides.items() if name in known}
-    if not fitting:
-        return
-    alone = _errors(env, dict(base))
-    for location, (got, message) in _errors(env, {**base, **fitting}).items():
-        if location not in alone or location[0] in fitting:
-            yield Misfit((*path, *location), got, message)
+    before = _refusals(env, base)
+    for location, reason in _refusals(env, {**base, **fitting}).items():
+        if location not in before or (location and location[0] in fitting):
+            yield Misfit((*path, *location), reason)
 
 
-def _errors(env: type[Config], values: dict[str, Any]) -> dict[tuple[str | int, ...], tuple[Any, str]]:
+def _refusals(env: type[Config], values: Mapping[str, Any]) -> dict[Path, str]:
+    """Why the environment's config refuses each of its fields."""
     try:
         env.from_plain(values)
     except ValidationError as error:
-        return {tuple(line["loc"]): (line["input"], line["msg"]) for line in error.errors(include_url=False)}
+        return {path: refusal(lines) for path, lines in by_place(error, values).items()}
     return {}

@@ -177,6 +177,6 @@ class RunConfig(Config, Generic[EnvT, ModelT, AlgorithmT]):
     def _overrides_fit(self) -> Self:
         found = misfits(self.model_dump(mode="json"), env=type(self.env), algorithm=type(self.algorithm))
         if found:
-            lines = "; ".join(f"{'.'.join(map(str, misfit.path))}: {misfit.message}" for misfit in found)
+            lines = "; ".join(f"{'.'.join(map(str, misfit.path))}: {misfit.reason}" for misfit in found)
             raise PydanticCustomError(MISFIT, "{lines}", {"lines": lines})
         return self

@@ -14,7 +14,7 @@ from pydantic_core import PydanticUndefined
 
 from edgewise.config.layers import Path, dotted, reach
 from edgewise.config.model import Config
-from edgewise.config.overrides import did_you_mean
+from edgewise.config.wording import did_you_mean
 
 
 @dataclass(frozen=True)
@@ -129,8 +129,13 @@ def takes_text_alone(annotation: Any) -> bool:
 
 
 def takes_list(annotation: Any) -> bool:
-    """Whether the field holds a list."""
+    """Whether the field may hold a list."""
     return any(get_origin(part) in (list, tuple) for part in alternatives(annotation))
+
+
+def takes_list_alone(annotation: Any) -> bool:
+    """Whether the field holds a list, whatever it holds."""
+    return all(get_origin(part) in (list, tuple) for part in alternatives(annotation))
 
 
 _WORDS = {

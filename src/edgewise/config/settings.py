@@ -8,7 +8,7 @@ from typing import Any
 from edgewise.config.documents import parse_value
 from edgewise.config.layers import Layer, Path, Problem
 from edgewise.config.model import Config
-from edgewise.config.schema import find, takes_list, takes_text_alone
+from edgewise.config.schema import find, takes_list, takes_list_alone, takes_text_alone
 
 
 def from_flags(schema: type[Config], flags: Sequence[tuple[str, str | None]]) -> Layer:
@@ -49,9 +49,10 @@ def _value(text: str, annotation: Any) -> Any:
         return text
     if text.lower() == "none":
         return None
-    if takes_list(annotation) and not text.lstrip().startswith("["):
+    if "," in text and takes_list(annotation) and not text.lstrip().startswith("["):
         return [parse_value(item) for item in text.split(",") if item]
-    return parse_value(text)
+    value = parse_value(text)
+    return value if isinstance(value, list) or not takes_list_alone(annotation) else [value]
 
 
 def _plain(value: Any) -> Any:
