@@ -47,7 +47,7 @@ def assert_at_rank(bound, exact, rank):
 
 
 def exact_bca_ranks(values, exact, statistic, level):
-    """The ranks of the interval by the textbook, from the exact distribution and a loop of leaving one out."""
+    """The textbook's ranks, from the exact distribution and a loop of leaving one out."""
     normal = NormalDist()
     estimate = statistic(values)
     below = sum(1.0 if s < estimate - 1e-12 else 0.5 if s < estimate + 1e-12 else 0.0 for s in exact) / len(

@@ -9,8 +9,8 @@ from torchrl.envs import EnvBase
 class Countdown(EnvBase):
     """Each world counts down from a drawn number; the reward is the action plus noise drawn for all at once.
 
-    Worlds with an even start end as terminated, others as truncated. With `agents`, agent a leaves after a + 1
-    steps and the last is padding. With `two_players`, players alternate.
+    Worlds with an even start end as terminated, others as truncated. With `agents`, agent a leaves after
+    a + 1 steps and the last is padding. With `two_players`, players alternate.
     """
 
     name = "countdown"

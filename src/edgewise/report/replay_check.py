@@ -141,9 +141,7 @@ def _is_list(value: object, kind: Kind) -> bool:
 
 def _check_edges(layer: Mapping[str, Any], layers: Mapping[str, Mapping[str, Any]], where: str) -> None:
     """Both ends of every edge exist."""
-    between = layer["between"]
-    ends = [between, between] if isinstance(between, str) else between
-    for field, end in zip(("source", "target"), ends, strict=True):
+    for field, end in zip(("source", "target"), _ends(layer), strict=True):
         _expect(
             end in layers and layers[end]["kind"] == "nodes",
             f"{where}.between",
@@ -152,6 +150,12 @@ def _check_edges(layer: Mapping[str, Any], layers: Mapping[str, Mapping[str, Any
         count = len(layers[end]["x"])
         for index in layer[field]:
             _expect(index < count, f"{where}.{field}", f"index {index}, but {end!r} has {count} nodes")
+
+
+def _ends(layer: Mapping[str, Any]) -> list[str]:
+    """The names of the layers that the edges' sources and targets are in."""
+    between = layer["between"]
+    return [between, between] if isinstance(between, str) else between
 
 
 def _check_frames(frames: list[Any], layers: Mapping[str, dict[str, Any]]) -> None:
@@ -165,9 +169,9 @@ def _check_frames(frames: list[Any], layers: Mapping[str, dict[str, Any]]) -> No
             _check_change(fields, shown[name], f"{where}.{name}")
             shown[name] = applied(shown[name], fields)
             _check_lengths(shown[name], LAYERS[shown[name]["kind"]], f"{where}.{name}")
-        for name in frame:
-            if shown[name]["kind"] == "edges":
-                _check_edges(shown[name], shown, f"{where}.{name}")
+        for name, layer in shown.items():
+            if layer["kind"] == "edges" and not frame.keys().isdisjoint({name, *_ends(layer)}):
+                _check_edges(layer, shown, f"{where}.{name}")
 
 
 def _check_change(fields: object, layer: Mapping[str, Any], where: str) -> None:
