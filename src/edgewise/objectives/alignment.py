@@ -5,27 +5,27 @@ from __future__ import annotations
 from torch import Tensor
 
 
-def fit(signal: Tensor, value: Tensor, *, batch_dims: int, name: str) -> Tensor:
-    """`signal` in the shape of `value`, where one entry may stand for all agents.
+def fit(signal: Tensor, to: Tensor, *, batch_dims: int, name: str) -> Tensor:
+    """`signal` in the shape of `to`, where one entry may stand for all agents.
 
     Args:
         signal: `[*B, ...]`, with or without a trailing 1.
-        value: `[*B, ...]`.
+        to: `[*B, ...]`, values or log-probabilities.
         batch_dims: how many dimensions `*B` are.
         name: what to call the signal where it does not fit.
     """
     fitted = signal
-    while fitted.ndim > value.ndim and fitted.shape[-1] == 1:
+    while fitted.ndim > to.ndim and fitted.shape[-1] == 1:
         fitted = fitted.squeeze(-1)
-    while fitted.ndim < value.ndim:
+    while fitted.ndim < to.ndim:
         fitted = fitted.unsqueeze(-1)
     try:
-        return fitted.expand_as(value)
+        return fitted.expand_as(to)
     except RuntimeError:
-        inner, outer = tuple(signal.shape[batch_dims:]), tuple(value.shape[batch_dims:])
+        inner, outer = tuple(signal.shape[batch_dims:]), tuple(to.shape[batch_dims:])
         raise ValueError(
-            f"{name} has shape {inner} in each state, which does not fit values of shape {outer}: use a "
-            "critic with one value per agent where agents are rewarded, one per graph where the world is"
+            f"{name} has shape {inner} in each state, which does not fit {outer}: use a critic with one "
+            "value per agent where agents are rewarded, and one per graph where the world is"
         ) from None
 
 

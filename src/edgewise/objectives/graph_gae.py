@@ -236,8 +236,8 @@ class GraphGAE(ValueEstimatorBase):
         """Values of the states before and after every step, each `[*B, T, ...]`."""
         inputs, shape = self.value_network.in_keys, tensordict.batch_size
         positions = next_positions(needed, time_dim=time_dim, budget=self.boundary_budget)
-        roots = tensordict.select(*inputs).reshape(-1)
-        ahead = tensordict.get("next").select(*inputs).reshape(-1)
+        roots = tensordict.select(*inputs, strict=False).reshape(-1)
+        ahead = tensordict.get("next").select(*inputs, strict=False).reshape(-1)
         both = torch.cat([roots, ahead if positions is None else ahead[positions]])
         later = self._call(both, params if target_params is None else target_params)
         same = target_params is None or _same_weights(params, target_params)
@@ -249,7 +249,7 @@ class GraphGAE(ValueEstimatorBase):
         next_value = later.index_copy(0, positions, beyond)
         if self.boundary_budget is not None:
             missed = needed.reshape(-1).index_fill(0, positions, False)
-            next_value[missed.view(-1, *[1] * (next_value.ndim - 1)).expand_as(next_value)] = torch.nan
+            next_value = next_value.masked_fill(missed.view(-1, *[1] * (next_value.ndim - 1)), torch.nan)
         return value.unflatten(0, shape), next_value.unflatten(0, shape)
 
     def _call(self, states: TensorDictBase, params: TensorDictBase | None) -> Tensor:

@@ -1,0 +1,50 @@
+"""How each algorithm learns, said without torch, so that mistakes show before anything slow is imported."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from edgewise.config.model import Config
+
+
+class PPOConfig(Config):
+    """Proximal policy optimisation; every number may be scheduled over a run by its name."""
+
+    gamma: float = Field(0.99, ge=0, le=1)
+    """Discount of a reward one step ahead."""
+    lmbda: float = Field(0.95, ge=0, le=1)
+    """Trace decay of advantages: 0 trusts the critic alone, 1 the rewards seen."""
+    learning_rate: float = Field(5e-4, ge=0)
+    """Step size of Adam, for actor and critic."""
+    epochs: int = Field(4, ge=1)
+    """Passes over each batch."""
+    minibatch_size: int = Field(256, ge=1)
+    """Graphs in one update; a graph is one step of one world with all its agents."""
+    clip: float = Field(0.2, gt=0)
+    """How far the probability ratio may leave 1 before it earns nothing more."""
+    value_clip: float | None = Field(None, gt=0)
+    """How far a value may leave the old one likewise; none for no bound."""
+    value_coefficient: float = Field(0.5, ge=0)
+    """Weight of the critic's error."""
+    huber_delta: float | None = Field(None, gt=0)
+    """Error beyond which the critic's loss grows linearly; none for squared error throughout."""
+    entropy_coefficient: float = Field(0.01, ge=0)
+    """Weight of the entropy bonus."""
+    max_grad_norm: float = Field(0.5, gt=0)
+    """Gradients longer than this are shortened to it."""
+    target_kl: float | None = Field(None, gt=0)
+    """No further epoch is begun once one has moved the policy by more than this; none for no bound."""
+    normalise_advantage: bool = True
+    """Whether advantages get mean 0 and deviation 1 over the batch, active agents only."""
+    normalise_value: bool = False
+    """Whether the critic predicts in units of its returns' running deviation."""
+    value_decay: float = Field(0.99, ge=0, lt=1)
+    """How much of the running statistics of returns a batch keeps, where values are normalised."""
+    value_chunk_size: int = Field(512, ge=1)
+    """Most graphs that the critic values at once; bounds memory."""
+    boundary_budget: int | None = Field(None, ge=0)
+    """Truncations within a row for which room is kept, for a GPU that must never wait; none to count them."""
+    two_player: bool = False
+    """Whether two players move in turn or not in turn, and rewards are in the view of the one who moved."""
+    adam_epsilon: float = Field(1e-5, gt=0)
+    """Added to the root of Adam's second moment."""

@@ -1,0 +1,234 @@
+"""Proximal policy optimisation (https://arxiv.org/abs/1707.06347) on graphs, for one actor or many agents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import torch
+from tensordict import TensorDictBase
+from torch import Tensor, nn
+
+from edgewise.algorithms.config import PPOConfig
+from edgewise.algorithms.state import load_module_state, load_optimizer_state, module_state, optimizer_state
+from edgewise.graphs.compile import compile_module
+from edgewise.models.actor_critic import Actor, ActorCritic
+from edgewise.objectives.alignment import fit, of_agents
+from edgewise.objectives.graph_gae import GraphGAE
+from edgewise.objectives.masked import explained_variance, masked_max, masked_mean
+from edgewise.objectives.policy_gradient import (
+    approximate_kl,
+    clipped_share,
+    clipped_surrogate,
+    clipped_value_error,
+    value_error,
+)
+from edgewise.objectives.value_norm import ValueNorm
+
+Metrics = dict[str, Tensor]
+ACTIVE = ("agents", "active")
+
+
+class PPO:
+    """Learns an actor and a critic from rollouts.
+
+    A sample is one step of one world with its whole graph and all its agents, so a critic that pools agents
+    always sees them together. Losses are means over the decisions that count: those of active agents.
+
+    Args:
+        actor_critic: an actor and a critic, see `make_actor_critic`.
+        config: see `PPOConfig`.
+        seed: of the order of samples.
+        device: where to learn.
+        compile: whether to compile the loss.
+
+    Example:
+        >>> algorithm = PPO(make_actor_critic(env.graph, env.actions), PPOConfig(), seed=0)
+        >>> rollout = Rollout(env, algorithm.policy, steps=32)
+        >>> metrics = algorithm.learn(rollout.collect())
+    """
+
+    def __init__(
+        self,
+        actor_critic: ActorCritic,
+        config: PPOConfig,
+        *,
+        seed: int = 0,
+        device: torch.device | str = "cpu",
+        compile: bool = False,
+    ) -> None:
+        self.config, self.actor_critic = config, actor_critic
+        self.device = torch.device(device)
+        self.modules = nn.ModuleDict({"actor": actor_critic.actor, "critic": actor_critic.critic})
+        if config.normalise_value:
+            self.modules["value_norm"] = ValueNorm(config.value_decay)
+        self.modules.to(self.device)
+        self.generator = torch.Generator().manual_seed(seed)
+        self.optimizer = torch.optim.Adam(
+            self.modules.parameters(), lr=config.learning_rate, eps=config.adam_epsilon, fused=True
+        )
+        self._terms = compile_module(self._loss, enabled=compile)
+
+    @property
+    def policy(self) -> Actor:
+        """What collects: a TensorDict module that writes `action` and `action_log_prob`."""
+        return self.actor_critic.actor
+
+    def learn(self, batch: TensorDictBase) -> Metrics:
+        """Improve on a rollout `[num_envs, T]`, time last.
+
+        Returns 0-d tensors, means over all updates. Two of them check that the policy starts as the one that
+        collected, each the probability ratio farthest from 1: `ratio_start` over the last step, evaluated in
+        the very shape in which it was collected, is exactly 1 unless collecting and learning differ (dropout,
+        batch norm, another precision); `ratio_first` over the first minibatch, where another shape of the
+        same product may round otherwise in the last bits.
+        """
+        batch = batch.to(self.device)
+        with torch.no_grad():
+            metrics = {"ratio_start": _farthest(*self._log_ratio(batch[..., -1]))}
+            samples = self._advantages(batch)
+            metrics["explained_variance"] = self._explained_variance(samples)
+        updates: list[Metrics] = []
+        for _ in range(self.config.epochs):
+            updates += (epoch := [self._update(part) for part in self._minibatches(samples)])
+            if self._moved_too_far(epoch):
+                break
+        metrics["ratio_first"] = updates[0]["ratio"]
+        means = {name: torch.stack([update[name] for update in updates]).mean() for name in updates[0]}
+        return means | metrics | {"updates": torch.tensor(float(len(updates)))}
+
+    def _advantages(self, batch: TensorDictBase) -> TensorDictBase:
+        """Once per batch: what the updates need, flat, `[num_envs * T]`."""
+        config, norm = self.config, self._value_norm
+        estimate = GraphGAE(
+            gamma=config.gamma,
+            lmbda=config.lmbda,
+            value_network=self.actor_critic.critic,
+            average_gae=config.normalise_advantage,
+            value_chunk_size=config.value_chunk_size,
+            two_player=config.two_player,
+            value_transform=None if norm is None else norm.denormalise,
+            boundary_budget=config.boundary_budget,
+        )
+        batch = estimate(batch.copy())
+        if norm is not None:
+            target = batch["value_target"]
+            norm.update(target, of_agents(batch.get(ACTIVE, None), target, batch_dims=batch.batch_dims))
+            batch["value_target"] = norm.normalise(target)
+        written = ("action", "action_log_prob", "advantage", "value_target", "state_value", ACTIVE)
+        read = (*self.actor_critic.actor.in_keys, *self.actor_critic.critic.in_keys)
+        return batch.select(*read, *written, strict=False).reshape(-1)
+
+    def _minibatches(self, samples: TensorDictBase) -> Iterator[TensorDictBase]:
+        """Once per epoch: the samples in a new order, in parts of nearly equal size."""
+        order = torch.randperm(len(samples), generator=self.generator).to(self.device)
+        for part in order.tensor_split(max(1, round(len(samples) / self.config.minibatch_size))):
+            yield samples[part]
+
+    def _update(self, samples: TensorDictBase) -> Metrics:
+        """Once per minibatch: one step of the optimiser."""
+        config = self.config
+        loss, metrics = self._terms(
+            samples,
+            config.clip,
+            value_weight=config.value_coefficient,
+            entropy_weight=config.entropy_coefficient,
+        )
+        self.optimizer.zero_grad()
+        loss.backward()
+        norm = nn.utils.clip_grad_norm_(self.modules.parameters(), config.max_grad_norm)
+        self.optimizer.step()
+        return {name: value.detach() for name, value in metrics.items()} | {"gradient_norm": norm}
+
+    def _loss(
+        self, samples: TensorDictBase, clip: float, *, value_weight: float, entropy_weight: float
+    ) -> tuple[Tensor, Metrics]:
+        """The loss of one minibatch and its parts; numbers that a schedule moves come as arguments."""
+        distribution, value = self.actor_critic.evaluate(samples)
+        log_prob = distribution.log_prob(samples["action"])
+        log_ratio = log_prob - samples["action_log_prob"]
+        advantage = fit(samples["advantage"], log_ratio, batch_dims=1, name="the advantage")
+        acted = of_agents(samples.get(ACTIVE, None), log_ratio, batch_dims=1)
+        valued = of_agents(samples.get(ACTIVE, None), value, batch_dims=1)
+        policy_loss = masked_mean(clipped_surrogate(log_ratio, advantage, clip=clip), acted)
+        value_loss = masked_mean(self._value_error(value, samples), valued)
+        entropy = masked_mean(distribution.entropy(), acted)
+        with torch.no_grad():
+            metrics = {
+                "policy_loss": policy_loss,
+                "value_loss": value_loss,
+                "entropy": entropy,
+                "kl": masked_mean(approximate_kl(log_ratio), acted),
+                "clipped": masked_mean(clipped_share(log_ratio, clip=clip), acted),
+                "ratio": _farthest(log_ratio, acted),
+            }
+        loss = policy_loss + value_weight * value_loss - entropy_weight * entropy
+        return loss, metrics | {"loss": loss}
+
+    def _value_error(self, value: Tensor, samples: TensorDictBase) -> Tensor:
+        clip, delta, target = self.config.value_clip, self.config.huber_delta, samples["value_target"]
+        if clip is None:
+            return value_error(value, target, delta=delta)
+        return clipped_value_error(value, target, old=samples["state_value"], clip=clip, delta=delta)
+
+    def _log_ratio(self, samples: TensorDictBase) -> tuple[Tensor, Tensor | None]:
+        """New less old log-probabilities, and which of them count."""
+        log_prob = self.policy.get_dist(samples).log_prob(samples["action"])
+        log_ratio = log_prob - samples["action_log_prob"]
+        return log_ratio, of_agents(samples.get(ACTIVE, None), log_ratio, batch_dims=samples.batch_dims)
+
+    def _explained_variance(self, samples: TensorDictBase) -> Tensor:
+        value, target = samples["state_value"], samples["value_target"]
+        return explained_variance(value, target, of_agents(samples.get(ACTIVE, None), value, batch_dims=1))
+
+    def _moved_too_far(self, epoch: list[Metrics]) -> bool:
+        """Whether the policy has left the one that collected; a GPU waits for the answer once per epoch."""
+        if self.config.target_kl is None:
+            return False
+        return bool(torch.stack([update["kl"] for update in epoch]).mean() > self.config.target_kl)
+
+    @property
+    def _value_norm(self) -> ValueNorm | None:
+        norm = dict(self.modules.items()).get("value_norm")
+        assert norm is None or isinstance(norm, ValueNorm)
+        return norm
+
+    def scalars(self) -> dict[str, float]:
+        """The numbers of the config as they stand, by name; those that are off are left out."""
+        return {name: value for name, value in self.config if type(value) in (int, float)}
+
+    def set_scalar(self, name: str, value: float) -> None:
+        """Give a number of the config another value from the next `learn` on, as schedules do.
+
+        Whole numbers are rounded to; what the config does not allow raises `ValueError`.
+        """
+        field = type(self.config).model_fields.get(name)
+        if field is None:
+            raise ValueError(f"{name!r} is no number of PPO; there are {', '.join(self.scalars())}")
+        whole = field.annotation is int
+        plain = self.config.model_dump() | {name: round(value) if whole else value}
+        self.config = type(self.config).model_validate(plain)
+        for group in self.optimizer.param_groups:
+            group["lr"], group["eps"] = self.config.learning_rate, self.config.adam_epsilon
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything that the next `learn` depends on: nested dicts of tensors and numbers."""
+        return {
+            "modules": module_state(self.modules),
+            "optimizer": optimizer_state(self.optimizer, self.modules),
+            "generator": self.generator.get_state(),
+            "scalars": self.scalars(),
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Continue as the algorithm that gave `state` would have."""
+        load_module_state(self.modules, state["modules"], name="model")
+        load_optimizer_state(self.optimizer, self.modules, state["optimizer"])
+        self.generator.set_state(state["generator"].cpu())
+        for name, value in state["scalars"].items():
+            self.set_scalar(name, value)
+
+
+def _farthest(log_ratio: Tensor, mask: Tensor | None) -> Tensor:
+    """The ratio that is farthest from 1 up or down, as a ratio of at least 1, 0-d."""
+    return masked_max(log_ratio.abs(), mask).clamp_min(0.0).exp()

@@ -1,0 +1,63 @@
+"""A critic that predicts in units of its own returns: running statistics, right from the first batch on."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from edgewise.objectives.masked import masked_mean, masked_variance
+
+
+class ValueNorm(nn.Module):
+    """Normalises returns with an exponentially weighted mean and variance.
+
+    Each batch weighs `decay` times the one after it, and the weights are made to sum to one however few
+    batches there were: after the first `update` the statistics are those of the first batch. No weights of
+    the critic are touched; it follows the moving scale by training.
+
+    Args:
+        decay: how much of the old statistics an update keeps.
+        smallest_scale: the standard deviation is never taken below this.
+
+    Example:
+        >>> norm = ValueNorm(decay=0.99)
+        >>> norm.update(torch.tensor([8.0, 12.0]))
+        >>> norm.normalise(torch.tensor([10.0, 12.0]))
+        tensor([0., 1.])
+    """
+
+    def __init__(self, decay: float = 0.99, *, smallest_scale: float = 1e-2) -> None:
+        super().__init__()
+        if not 0 <= decay < 1:
+            raise ValueError(f"decay must be in [0, 1), got {decay}")
+        self.decay, self.smallest_scale = decay, smallest_scale
+        self.mean: Tensor
+        self.variance: Tensor
+        self.weight: Tensor
+        self.register_buffer("mean", torch.zeros(()))
+        self.register_buffer("variance", torch.ones(()))
+        self.register_buffer("weight", torch.zeros(()))
+
+    @torch.no_grad()
+    def update(self, returns: Tensor, mask: Tensor | None = None) -> None:
+        """Take in a batch of returns, any shape; `mask` says which count; if none, nothing changes."""
+        counts = torch.ones_like(self.weight) if mask is None else mask.any().to(self.weight.dtype)
+        self.weight.add_(counts * (1 - self.decay) * (1 - self.weight))
+        share = counts * (1 - self.decay) / self.weight.clamp_min(torch.finfo(self.weight.dtype).tiny)
+        shift = masked_mean(returns, mask) - self.mean
+        spread = masked_variance(returns, mask) + (1 - share) * shift.square()
+        self.variance.lerp_(spread, share)
+        self.mean.add_(share * shift)
+
+    @property
+    def scale(self) -> Tensor:
+        """Standard deviation, 0-d; one before the first update."""
+        return self.variance.sqrt().clamp_min(self.smallest_scale)
+
+    def normalise(self, returns: Tensor) -> Tensor:
+        """Returns in units of their standard deviation about their mean, any shape."""
+        return (returns - self.mean) / self.scale
+
+    def denormalise(self, values: Tensor) -> Tensor:
+        """The inverse of `normalise`."""
+        return values * self.scale + self.mean
