@@ -1,1 +1,1 @@
-"""placeholder"""
+"""Collecting and storing experience: rollouts, replay and policies that need no model."""

@@ -1,0 +1,130 @@
+"""Every environment by name: where its parts are, and what it is about. Nothing is imported before it is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from edgewise.config.errors import ConfigError
+from edgewise.config.model import Config
+
+if TYPE_CHECKING:
+    import torch
+    from tensordict import TensorDict
+
+    from edgewise.envs.base import GraphEnv
+
+    Policy = Callable[[TensorDict], TensorDict]
+
+
+@dataclass(frozen=True)
+class EnvEntry:
+    """Where an environment's parts are, as `module:name` relative to `edgewise.envs`, and what it is about.
+
+    Attributes:
+        config: its settings; importing them does not import torch.
+        env: the environment.
+        summary: one sentence for lists.
+    """
+
+    config: str
+    env: str
+    summary: str
+
+    def config_class(self) -> type[Config]:
+        """The class of its settings."""
+        return _resolve(self.config)
+
+    def env_class(self) -> type[GraphEnv[Any]]:
+        """The environment's class."""
+        return _resolve(self.env)
+
+    def baselines(self) -> Mapping[str, Callable[[GraphEnv[Any]], Policy]]:
+        """Hand-written policies by name, each a function from the environment to a policy."""
+        return _resolve(f"{self._folder}.baselines:BASELINES")
+
+    def replay(self) -> Callable[[TensorDict], dict[str, Any]]:
+        """What turns the states of one episode into a replay."""
+        return _resolve(f"{self._folder}.render:replay")
+
+    @property
+    def _folder(self) -> str:
+        return self.env.partition(":")[0].rpartition(".")[0]
+
+
+ENVS: Mapping[str, EnvEntry] = {
+    "graphwalk": EnvEntry(
+        config="graphwalk.config:GraphwalkConfig",
+        env="graphwalk.env:GraphwalkEnv",
+        summary="walk to the marked node of a random graph",
+    ),
+}
+
+
+def entry(name: str) -> EnvEntry:
+    """The registry's line for `name`, or a ConfigError that says which names there are."""
+    if name not in ENVS:
+        near = get_close_matches(name, ENVS, n=1)
+        guess = f"did you mean {near[0]}? " if near else ""
+        raise ConfigError(
+            f"no environment is called {name!r}", hint=f"{guess}There are: {', '.join(sorted(ENVS))}"
+        )
+    return ENVS[name]
+
+
+def make_config(name: str, **fields: Any) -> Config:
+    """The settings of environment `name`, some fields changed; one ConfigError names all that cannot be so."""
+    config = entry(name).config_class()
+    try:
+        return config.model_validate(fields)
+    except ValidationError as error:
+        raise ConfigError(_explain(name, config, error), hint=_known_fields(config, error)) from error
+
+
+def make_env(
+    name: str, *, num_envs: int = 1, seed: int | None = 0, device: torch.device | str = "cpu", **fields: Any
+) -> GraphEnv[Any]:
+    """Environment `name` with `num_envs` worlds, a TorchRL EnvBase of batch size `[num_envs]`.
+
+    Args:
+        name: one of `ENVS`.
+        num_envs: how many worlds step together.
+        seed: the same seed gives the same worlds; None for others each time.
+        device: where its tensors live.
+        fields: settings of the environment, by the names in its config class.
+
+    Example:
+        >>> make_env("graphwalk", num_envs=4, num_nodes=(5, 8)).batch_size
+        torch.Size([4])
+    """
+    config = make_config(name, **fields)
+    return entry(name).env_class()(config, num_envs=num_envs, seed=seed, device=device)
+
+
+def _resolve(address: str) -> Any:
+    module, _, attribute = address.partition(":")
+    return getattr(import_module(f"edgewise.envs.{module}"), attribute)
+
+
+def _explain(name: str, config: type[Config], error: ValidationError) -> str:
+    lines = []
+    for fault in error.errors(include_url=False):
+        field = ".".join(str(part) for part in fault["loc"]) or config.__name__
+        got = "" if fault["loc"] == () else f", got {fault['input']!r}"
+        lines.append(f"  {field}: {fault['msg']}{got}")
+    return "\n".join([f"{len(lines)} of the settings of {name} cannot be so:", *lines])
+
+
+def _known_fields(config: type[Config], error: ValidationError) -> str | None:
+    """The config's field names, where one was got that it has not."""
+    unknown = [str(fault["loc"][-1]) for fault in error.errors() if fault["type"] == "extra_forbidden"]
+    if not unknown:
+        return None
+    near = get_close_matches(unknown[0], config.model_fields, n=1)
+    guess = f"did you mean {near[0]}? " if near else ""
+    return f"{guess}The fields are: {', '.join(config.model_fields)}"

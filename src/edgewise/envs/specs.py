@@ -1,0 +1,67 @@
+"""TorchRL specs of an environment, from its action layout and one sample of what it emits."""
+
+from __future__ import annotations
+
+import torch
+from tensordict import TensorDictBase
+from torchrl.data import Binary, Bounded, Categorical, Composite, TensorSpec, Unbounded
+
+from edgewise.graphs.actions import (
+    ActionLayout,
+    AgentsContinuous,
+    AgentsDiscrete,
+    ChooseFromSet,
+    ChooseIndependentSet,
+    ChooseNode,
+    EdgesDiscrete,
+)
+from edgewise.graphs.spec import GraphSpec
+
+
+def action_spec(
+    layout: ActionLayout, graph: GraphSpec, *, num_envs: int, num_edges: int, device: torch.device
+) -> TensorSpec:
+    """What an action of this layout may be, in an environment of `num_envs` worlds.
+
+    Args:
+        layout: how the environment is acted on.
+        graph: its graph.
+        num_envs: B.
+        num_edges: E, how many edge slots the graph has.
+        device: of the actions.
+    """
+    lead = (num_envs,)
+    match layout:
+        case ChooseNode():
+            return Categorical(graph.num_nodes, shape=lead, dtype=torch.int64, device=device)
+        case ChooseFromSet(max_choices):
+            return Categorical(max_choices, shape=lead, dtype=torch.int64, device=device)
+        case AgentsDiscrete(agents, actions):
+            return Categorical(actions, shape=(*lead, agents), dtype=torch.int64, device=device)
+        case EdgesDiscrete(actions):
+            return Categorical(actions, shape=(*lead, num_edges), dtype=torch.int64, device=device)
+        case AgentsContinuous(agents, dim, low, high):
+            return Bounded(low, high, shape=(*lead, agents, dim), dtype=torch.float32, device=device)
+        case ChooseIndependentSet():
+            return Binary(shape=(*lead, graph.num_nodes), dtype=torch.bool, device=device)
+
+
+def spec_like(sample: TensorDictBase, num_envs: int) -> Composite:
+    """Specs for `num_envs` worlds shaped as `sample`, one world: binary for truth values, else unbounded."""
+    lead, device = (num_envs,), sample.device
+    entries: dict[str, TensorSpec] = {}
+    for name, value in sample.items():
+        if isinstance(value, TensorDictBase):
+            entries[name] = spec_like(value, num_envs)
+        elif value.dtype == torch.bool:
+            entries[name] = Binary(shape=(*lead, *value.shape[1:]), dtype=torch.bool, device=device)
+        else:
+            entries[name] = Unbounded((*lead, *value.shape[1:]), dtype=value.dtype, device=device)
+    return Composite(entries, shape=lead, device=device)
+
+
+def done_spec(num_envs: int, device: torch.device) -> Composite:
+    """`done`, `terminated` and `truncated`, each `[num_envs, 1]` bool."""
+    names = ("done", "terminated", "truncated")
+    flags = {name: Categorical(2, shape=(num_envs, 1), dtype=torch.bool, device=device) for name in names}
+    return Composite(flags, shape=(num_envs,), device=device)
