@@ -167,7 +167,7 @@ def _evaluation(
         agent_returns = np.where(acted, returns, np.nan)
         returns = returns.sum(axis=-1) / np.maximum(acted.sum(axis=-1), 1)
     return Evaluation(
-        env=getattr(env, "name", None) or type(env).__name__,
+        env=getattr(env, "name", None) or type(env).__name__.removesuffix("Env").lower(),
         seed=seed,
         returns=returns,
         lengths=lengths.astype(np.float64),
