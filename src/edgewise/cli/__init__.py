@@ -1,1 +1,1 @@
-"""placeholder"""
+"""The command line: one file per verb."""

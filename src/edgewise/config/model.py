@@ -27,7 +27,6 @@ class Config(BaseModel):
         extra="forbid",
         validate_default=True,
         allow_inf_nan=False,
-        use_attribute_docstrings=True,
     )
 
     @classmethod

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
+import textwrap
+import tokenize
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
@@ -50,13 +55,33 @@ def leaves(schema: type[Config], values: Config | None = None, path: Path = ()) 
 
 
 def description_of(schema: type[Config], name: str) -> str:
-    """What a field is for: its own description, or its entry under "Attributes:" in the class's docstring."""
-    described = schema.model_fields[name].description
-    if described:
-        return described
+    """What a field is for: the string below it, or its entry under "Attributes:" in the class's docstring."""
+    for owner in schema.__mro__:
+        below = _strings_below(owner) if issubclass(owner, Config) else {}
+        if name in below:
+            return below[name]
     section = (inspect.getdoc(schema) or "").partition("Attributes:\n")[2].partition("\n\n")[0]
     entry = re.search(rf"^ {{4}}{name}: (.*(?:\n {{8}}.*)*)", section, re.MULTILINE)
     return " ".join(entry[1].split()) if entry else ""
+
+
+@cache
+def _strings_below(owner: type) -> dict[str, str]:
+    """The string that stands below each field in the source of a class."""
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(owner)))
+    except (OSError, TypeError, SyntaxError, tokenize.TokenError):
+        return {}
+    body = tree.body[0].body if tree.body and isinstance(tree.body[0], ast.ClassDef) else []
+    return {
+        field.target.id: " ".join(below.value.value.split())
+        for field, below in pairwise(body)
+        if isinstance(field, ast.AnnAssign)
+        and isinstance(field.target, ast.Name)
+        and isinstance(below, ast.Expr)
+        and isinstance(below.value, ast.Constant)
+        and isinstance(below.value.value, str)
+    }
 
 
 def find(schema: type[Config], name: str) -> tuple[Path, Any] | str:

@@ -1,1 +1,1 @@
-"""placeholder"""
+"""The composition root: one file is one reproducible result."""

@@ -1,0 +1,74 @@
+"""Where a verb's results go: data to stdout as text or JSON, everything else to stderr."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+
+class Console:
+    """Writes results one way or the other.
+
+    Args:
+        as_json: whether results are JSON documents rather than text.
+    """
+
+    def __init__(self, *, as_json: bool) -> None:
+        self.as_json = as_json
+
+    def show(self, data: Any, text: str) -> None:
+        """A result: `data` for programs, `text` for people."""
+        self.write(json.dumps(finite(data), indent=2, ensure_ascii=False) if self.as_json else text)
+
+    def write(self, text: str) -> None:
+        """Text for people, whatever results look like."""
+        sys.stdout.write(f"{text}\n")
+        sys.stdout.flush()
+
+    def note(self, text: str) -> None:
+        """Something by the way, never part of the result."""
+        sys.stderr.write(f"{text}\n")
+        sys.stderr.flush()
+
+
+def finite(value: Any) -> Any:
+    """The same data with null for numbers that JSON has not."""
+    if isinstance(value, Mapping):
+        return {str(key): finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    """Rows under a header, columns aligned: numbers to the right, text to the left.
+
+    Example:
+        >>> print(table(["name", "frames"], [["a", 12], ["long", 3]]))
+        name  frames
+        a         12
+        long       3
+    """
+    cells = [list(header), *([_cell(value) for value in row] for row in rows)]
+    widths = [max(len(row[column]) for row in cells) for column in range(len(header))]
+    right = [
+        bool(rows) and all(isinstance(row[column], int | float) for row in rows)
+        for column in range(len(header))
+    ]
+    lines = (
+        "  ".join(
+            cell.rjust(width) if to_right else cell.ljust(width)
+            for cell, width, to_right in zip(row, widths, right, strict=True)
+        )
+        for row in cells
+    )
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _cell(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,63 @@
+"""`edgewise recipes`: what there is to train, every setting of it, and whether it still builds."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+from edgewise.cli.console import Console, table
+from edgewise.cli.fields import fields_help
+from edgewise.cli.parser import Parser
+from edgewise.config.errors import ConfigError
+from edgewise.recipes.registry import RECIPES, recipe
+
+
+def configure(parser: Parser) -> None:
+    """Says what the verb takes."""
+    parser.add_argument(
+        "action", nargs="?", default="list", choices=["list", "show", "check"], help="what to do"
+    )
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help="which recipes; all of them if none is named"
+    )
+    parser.examples(
+        "edgewise recipes list", "edgewise recipes show graphwalk-ppo", "edgewise recipes check graphwalk-ppo"
+    )
+
+
+def run(options: Namespace, console: Console) -> int:
+    """Lists, shows or checks recipes."""
+    names = options.names or list(RECIPES)
+    return {"list": _list, "show": _show, "check": _check}[options.action](names, console)
+
+
+def _list(names: list[str], console: Console) -> int:
+    found = [recipe(name) for name in names]
+    data = [{"name": r.name, "env": r.env, "algorithm": r.algorithm, "summary": r.summary} for r in found]
+    rows = [[r.name, r.env, r.algorithm, r.summary] for r in found]
+    console.show(data, table(["recipe", "env", "algorithm", "what it shows"], rows))
+    return 0
+
+
+def _show(names: list[str], console: Console) -> int:
+    found = [recipe(name) for name in names]
+    data = [{"name": r.name, "summary": r.summary, "config": r.config.to_plain()} for r in found]
+    texts = [f"{r.name}: {r.summary}\n{fields_help(r.config)}" for r in found]
+    console.show(data if len(data) > 1 else data[0], "\n\n".join(texts))
+    return 0
+
+
+def _check(names: list[str], console: Console) -> int:
+    """Builds each recipe small and lets it learn from one batch."""
+    from edgewise.recipes.check import check_recipe
+
+    results: dict[str, str | None] = {}
+    for name in names:
+        try:
+            check_recipe(recipe(name))
+            results[name] = None
+        except ConfigError as error:
+            results[name] = str(error)
+    data = [{"name": name, "ok": fault is None, "fault": fault} for name, fault in results.items()]
+    rows = [[name, "ok" if fault is None else fault] for name, fault in results.items()]
+    console.show(data, table(["recipe", "check"], rows))
+    return 0 if all(fault is None for fault in results.values()) else ConfigError.exit_code
