@@ -138,16 +138,14 @@ def _static(graph: TensorDict, spec: GraphSpec, edges: Edges) -> Union:
     attr = edges.attr
     if attr is not None:
         attr = attr.masked_fill(~edges.mask.unsqueeze(-1), 0.0).reshape(links, attr.shape[-1])
-    flat_mask = mask.reshape(slots)
-    graph_of = torch.arange(slots, device=mask.device) // num_nodes
-    sink = math.prod(mask.shape[:-1])
+    graph_of = torch.arange(slots + 1, device=mask.device) // num_nodes
     return Union(
         x=_with_sink(graph["x"], mask),
         edge_index=index,
         edge_attr=attr,
         node_type=_with_sink(graph["node_type"].unsqueeze(-1), mask).squeeze(-1) if spec.node_types else None,
         pos=_with_sink(graph["pos"], mask) if spec.position_dim else None,
-        batch=pad(torch.where(flat_mask, graph_of, sink), (0, 1), value=sink),
+        batch=torch.where(pad(mask.reshape(slots), (0, 1)), graph_of, graph_of[-1]),
         kept=None,
         node_mask=mask,
     )
