@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 
 @dataclass(frozen=True)
@@ -53,11 +54,12 @@ class EdgesDiscrete:
 class ChooseFromSet:
     """One member of a ragged set of at most `max_choices` is chosen: action `[*B]` int64.
 
-    The mask is `action_mask [*B, max_choices]`. The environment says under `choices` which nodes or edges the
-    members are; see the head.
+    The mask is `action_mask [*B, max_choices]`. The environment says under `choices [*B, max_choices]` int64
+    which nodes, or which edge slots, the members are.
     """
 
     max_choices: int
+    members: Literal["nodes", "edges"] = "nodes"
 
 
 ActionLayout = (

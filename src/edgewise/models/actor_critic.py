@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import torch
 from tensordict import TensorDict
 from tensordict.nn import InteractionType, TensorDictModuleBase
@@ -14,8 +12,10 @@ from torch.distributions import Distribution
 from edgewise.graphs.actions import ActionLayout, AgentsContinuous, AgentsDiscrete
 from edgewise.graphs.bridge import pool_nodes
 from edgewise.graphs.spec import GRAPH, GraphSpec
-from edgewise.models.config import EncoderConfig, ModelConfig
-from edgewise.models.heads import ACTIVE, Head, agents_present, feed_forward, make_head
+from edgewise.models.build import make_encoder, make_head
+from edgewise.models.config import ModelConfig
+from edgewise.models.encoder import GraphEncoder
+from edgewise.models.heads import ACTIVE, Head, acting_agents, feed_forward
 
 _DETERMINISTIC = (InteractionType.DETERMINISTIC, InteractionType.MODE, InteractionType.MEAN)
 
@@ -23,8 +23,8 @@ _DETERMINISTIC = (InteractionType.DETERMINISTIC, InteractionType.MODE, Interacti
 class Actor(TensorDictModuleBase):
     """Acts on a graph: writes `action` and `action_log_prob`.
 
-    Draws at random unless TorchRL's exploration type asks for a deterministic action. This is one module rather than a
-    `ProbabilisticActor`, whose machinery costs more than a small graph network.
+    Draws at random unless TorchRL's exploration type asks for a deterministic action. This is one module
+    rather than a `ProbabilisticActor`, whose machinery costs more than a small graph network.
 
     Args:
         encoder: graph to node embeddings.
@@ -34,7 +34,7 @@ class Actor(TensorDictModuleBase):
     log_prob_keys = ("action_log_prob",)
     dist_sample_keys = ("action",)
 
-    def __init__(self, encoder: nn.Module, head: Head) -> None:
+    def __init__(self, encoder: GraphEncoder, head: Head) -> None:
         super().__init__()
         self.encoder, self.head = encoder, head
         self.in_keys = list(head.in_keys)
@@ -43,6 +43,11 @@ class Actor(TensorDictModuleBase):
     def get_dist(self, tensordict: TensorDict) -> Distribution:
         """The distribution over actions in the states of `tensordict`, batch `[*B]` or `[*B, A]`."""
         return self.head(self.encoder(tensordict.get(GRAPH)), tensordict)
+
+    def retarget(self, graph: GraphSpec) -> None:
+        """Run on graphs of another topology or rule from now on; features and types must be the same."""
+        self.encoder.graph = graph
+        self.head.graph = graph
 
     def forward(self, tensordict: TensorDict) -> TensorDict:
         """Choose an action in every world."""
@@ -53,7 +58,8 @@ class Actor(TensorDictModuleBase):
 
 
 class Critic(TensorDictModuleBase):
-    """Values states: writes `state_value`, `[*B, 1]` for critic `graph`, `[*B, A, 1]` for `node` and `central`.
+    """Values states: writes `state_value`, `[*B, 1]` for critic `graph`, `[*B, A, 1]` for `node` and
+    `central`.
 
     Args:
         encoder: graph to node embeddings.
@@ -61,7 +67,7 @@ class Critic(TensorDictModuleBase):
         num_agents: A, where the observation does not say it.
     """
 
-    def __init__(self, encoder: nn.Module, config: ModelConfig, *, num_agents: int) -> None:
+    def __init__(self, encoder: GraphEncoder, config: ModelConfig, *, num_agents: int) -> None:
         super().__init__()
         self.encoder, self.kind, self.pool, self.num_agents = encoder, config.critic, config.pool, num_agents
         width = config.encoder.hidden * (2 if config.critic == "central" else 1)
@@ -79,7 +85,7 @@ class Critic(TensorDictModuleBase):
         exists = tensordict.get(GRAPH).get("node_mask")
         if self.kind == "graph":
             return self.value(pool_nodes(h, exists, how=self.pool))
-        agents = agents_present(tensordict, self.num_agents).shape[-1]
+        agents = acting_agents(tensordict, self.num_agents).shape[-1]
         own = h[..., :agents, :]
         if self.kind == "central":
             whole = pool_nodes(h, exists, how=self.pool).unsqueeze(-2)
@@ -87,20 +93,17 @@ class Critic(TensorDictModuleBase):
         return self.value(own).masked_fill(~exists[..., :agents].unsqueeze(-1), 0.0)
 
 
-@dataclass(frozen=True)
-class ActorCritic:
+class ActorCritic(nn.Module):
     """An actor and the critic that goes with it.
 
-    Attributes:
+    Args:
         actor: writes `action`, `action_log_prob`.
         critic: writes `state_value`.
     """
 
-    actor: Actor
-    critic: Critic
-
-    def __post_init__(self) -> None:
-        assert isinstance(self.actor.encoder, nn.Module)
+    def __init__(self, actor: Actor, critic: Critic) -> None:
+        super().__init__()
+        self.actor, self.critic = actor, critic
 
     @property
     def shared(self) -> bool:
@@ -115,24 +118,12 @@ class ActorCritic:
         return self.actor.head(h, tensordict), values
 
     def retarget(self, graph: GraphSpec) -> None:
-        """Run on graphs of another size, radius or topology from now on; node features and types must be the same."""
-        for module in (self.actor, self.critic):
-            module.encoder.graph = graph
+        """Run on graphs of another topology or rule from now on; features and types must be the same.
 
-
-def make_encoder(graph: GraphSpec, config: EncoderConfig) -> nn.Module:
-    """The encoder of the kind that the config names."""
-    if config.kind == "transformer":
-        from edgewise.models.transformer import GraphTransformer
-
-        return GraphTransformer(graph, config)
-    if config.kind == "gnn":
-        from edgewise.models.gnn import GNN
-
-        return GNN(graph, config)
-    from edgewise.models.mlp import MLP
-
-    return MLP(graph, config)
+        A graph that only has more or fewer nodes, agents or edges needs no call.
+        """
+        self.actor.retarget(graph)
+        self.critic.encoder.graph = graph
 
 
 def make_actor_critic(
@@ -146,14 +137,15 @@ def make_actor_critic(
         config: see `ModelConfig`.
     """
     config = config or ModelConfig()
-    agents = isinstance(actions, AgentsDiscrete | AgentsContinuous)
+    agents = actions.num_agents if isinstance(actions, AgentsDiscrete | AgentsContinuous) else 0
     if config.critic == "auto":
         config = config.model_copy(update={"critic": "central" if agents else "graph"})
     if config.critic != "graph" and not agents:
         raise ValueError(
-            f'critic="{config.critic}" values each agent, and {type(actions).__name__} has none: use critic="graph"'
+            f'critic="{config.critic}" values each agent, and {type(actions).__name__} has none: '
+            'use critic="graph"'
         )
     encoder = make_encoder(graph, config.encoder)
-    actor = Actor(encoder, make_head(actions, graph, config))
+    actor = Actor(encoder, make_head(graph, actions, config))
     trunk = encoder if config.shared_trunk else make_encoder(graph, config.encoder)
-    return ActorCritic(actor, Critic(trunk, config, num_agents=actions.num_agents if agents else 0))
+    return ActorCritic(actor, Critic(trunk, config, num_agents=agents))

@@ -1,8 +1,9 @@
 """Dot-product attention along edges that carry features, by two paths that give the same answer.
 
-With `W` the edge weights of a head, a logit is `q_i . (k_j + W e_ij)` and a message `v_j + W e_ij`. Both are linear in
-`e_ij`, so `W` is moved to the nodes: `q_i . W e_ij = (W' q_i) . e_ij`, and `sum_j a_ij W e_ij = W sum_j a_ij e_ij`. No
-tensor of edges times channels is ever made from the edge features, which is what makes both paths fast.
+With `W` the edge weights of a head, a logit is `q_i . (k_j + W e_ij)` and a message `v_j + W e_ij`. Both are
+linear in `e_ij`, so `W` is moved to the nodes: `q_i . W e_ij = (W' q_i) . e_ij`, and `sum_j a_ij W e_ij = W
+sum_j a_ij e_ij`. No tensor of edges times channels is ever made from the edge features, which is what makes
+both paths fast.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ class Weights(NamedTuple):
 
 
 class EdgeAttention(nn.Module):
-    """The layer of `TransformerConv` (https://arxiv.org/abs/2009.03509), heads concatenated, with a root weight.
+    """The layer of `TransformerConv` (https://arxiv.org/abs/2009.03509), heads concatenated, with a root
+    weight.
 
     Args:
         channels: width of input and output, a multiple of `heads`.

@@ -1,4 +1,4 @@
-"""How a model is built, said once and without torch, so that a mistake is reported before anything slow is imported."""
+"""How a model is built, without torch, so that a mistake is reported before anything slow is imported."""
 
 from __future__ import annotations
 
@@ -28,19 +28,21 @@ class EncoderConfig(Config):
     """The part that turns a graph into node embeddings.
 
     Attributes:
-        kind: `transformer` (the default to beat), `gnn` (any PyG convolution) or `mlp` (flat, fixed size; a baseline).
+        kind: `transformer` (the default to beat), `gnn` (any PyG convolution) or `mlp` (flat, fixed size; a
+            baseline).
         hidden: width of every embedding; a multiple of `heads`.
         layers: message-passing steps, or hidden layers of the `mlp`.
         heads: attention heads.
         conv: the convolution of kind `gnn`.
-        feed_forward: width of the feed-forward part of a transformer block as a multiple of `hidden`; 0 leaves it out.
+        feed_forward: width of the feed-forward part of a transformer block as a multiple of `hidden`; 0
+            leaves it out.
         soft_cap: attention logits become `cap * tanh(logit / cap)`; None leaves them.
         beta: gate the skip connection inside attention.
         norm: `layer` normalises each node by itself; `graph` over the whole graph, which breaks locality.
         dropout: of attention weights. Above zero, PPO's ratio is not 1 at identical weights.
         dense: when attention runs on `[N, N]` matrices: `auto` by the measured rule, `always`, `never`.
-        compact: drop padding before the sparse path; pays where padding is heavy, but shapes then depend on data:
-            it neither compiles nor vmaps, and costs a wait on a GPU.
+        compact: drop padding before the sparse path; pays where padding is heavy, but shapes then depend on
+            data: it neither compiles nor vmaps, and costs a wait on a GPU.
         compile: compile the encoder with `torch.compile(dynamic=True)`.
     """
 
@@ -63,7 +65,8 @@ class EncoderConfig(Config):
         attends = self.kind == "transformer" or (self.kind == "gnn" and self.conv in ATTENTION_CONVS)
         if attends and self.hidden % self.heads:
             raise ValueError(
-                f"hidden={self.hidden} is not a multiple of heads={self.heads}: each head gets hidden / heads channels"
+                f"hidden={self.hidden} is not a multiple of heads={self.heads}: "
+                "each head gets hidden / heads channels"
             )
         if self.compact and self.compile:
             raise ValueError(
@@ -78,11 +81,13 @@ class ModelConfig(Config):
     Attributes:
         encoder: of the actor, and of the critic.
         shared_trunk: one encoder for both; else each has its own.
-        critic: `graph` gives one value per graph from its pooled nodes; `node` one per agent from its own node; `central`
-            one per agent from its own node and the pooled graph; `auto` is `central` where agents act, else `graph`.
+        critic: `graph` gives one value per graph from its pooled nodes; `node` one per agent from its own
+            node; `central` one per agent from its own node and the pooled graph; `auto` is `central` where
+            agents act, else `graph`.
         pool: how nodes become a graph.
         head_hidden: widths of the hidden layers of every head.
-        policy_gain: orthogonal gain of the last layer of the policy; small makes the first policy near uniform.
+        policy_gain: orthogonal gain of the last layer of the policy; small makes the first policy near
+            uniform.
         initial_std: of continuous actions before squashing, at initialisation.
         min_std: below which it never falls.
     """

@@ -1,21 +1,26 @@
 """Distributions over actions on graphs: exact log-probabilities, masks, and no host round-trip on a GPU.
 
-All are `torch.distributions.Distribution`s, so TorchRL's losses take them. Samples come from torch's global generator,
-which checkpoints restore, unless one is given.
+All are `torch.distributions.Distribution`s, so TorchRL's losses take them. Samples come from torch's global
+generator, which checkpoints restore, unless one is given.
 """
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import torch
 from torch import Generator, Size, Tensor
 from torch.distributions import Distribution
+from torch.distributions.constraints import Constraint
+
+Shape = Size | list[int] | tuple[int, ...]
 
 
 def check_mask(mask: Tensor, *, needed: Tensor | None = None, what: str = "node") -> None:
     """Raise where a world (or one of its agents) has no allowed action.
 
-    On a CPU this is a ValueError naming the world. On a GPU it is a device-side assertion, so that no step waits for the
-    device; run the batch on a CPU to learn which world it was. Compiled code does not check.
+    On a CPU this is a ValueError naming the world. On a GPU it is a device-side assertion, so that no step
+    waits for the device; run the batch on a CPU to learn which world it was. Compiled code does not check.
 
     Args:
         mask: `[*B, K]` bool, or `[*B, A, K]` where `needed` is given.
@@ -62,11 +67,11 @@ class MaskedCategorical(Distribution):
     Args:
         logits: `[*B, K]`.
         mask: `[*B, K]` bool, true where allowed; None allows all.
-        counted: `[*B]` bool; a row that is not counted (an absent or finished agent) always gives choice 0, with
-            log-probability and entropy 0 and no gradient.
+        counted: `[*B]` bool; a row that is not counted (an absent or finished agent) always gives choice 0,
+            with log-probability and entropy 0 and no gradient.
     """
 
-    arg_constraints: dict[str, object] = {}  # noqa: RUF012
+    arg_constraints: ClassVar[dict[str, Constraint]] = {}
     has_rsample = False
 
     def __init__(self, logits: Tensor, mask: Tensor | None = None, *, counted: Tensor | None = None) -> None:
@@ -92,7 +97,7 @@ class MaskedCategorical(Distribution):
         return self.mode
 
     @torch.no_grad()
-    def sample(self, sample_shape: tuple[int, ...] | Size = (), generator: Generator | None = None) -> Tensor:
+    def sample(self, sample_shape: Shape = (), generator: Generator | None = None) -> Tensor:
         """`[*sample_shape, *B]` int64."""
         logits = self.logits.expand(*sample_shape, *self.logits.shape)
         return self._only_counted(gumbel_argmax(logits, generator))
@@ -113,7 +118,8 @@ class MaskedCategorical(Distribution):
 
 
 class JointCategorical(MaskedCategorical):
-    """A choice in each of R rows as one action: `[*B, R]`, whose log-probability is the sum over counted rows.
+    """A choice in each of R rows as one action: `[*B, R]`, whose log-probability is the sum over counted
+    rows.
 
     Args:
         logits: `[*B, R, K]`.

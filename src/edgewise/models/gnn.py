@@ -11,7 +11,7 @@ from torch_geometric import nn as geometric
 
 from edgewise.graphs.spec import GraphSpec
 from edgewise.models.config import EncoderConfig
-from edgewise.models.encoder import Block, Encoder
+from edgewise.models.encoder import Block, MessagePassingEncoder
 from edgewise.models.norm import make_norm
 from edgewise.models.views import Sparse, View
 
@@ -42,19 +42,21 @@ class ConvBlock(Block):
         return h + functional.relu(message), None
 
 
-class GNN(Encoder):
+class GNN(MessagePassingEncoder):
     """Node-wise embedding, blocks of a PyG convolution with pre-norm and residual, a last LayerNorm.
 
-    Edge features go to convolutions that have `edge_dim` (GATv2, GAT, Transformer, GINE, GEN); the others do not see
-    them. Two habits of PyG are changed because they break graphs in batches: convolutions do not add self loops (which
-    drops edges by a boolean mask, so shapes depend on data; the residual carries a node to itself instead), and GEN's
-    inner BatchNorm becomes a LayerNorm per node (batch statistics leak from graph to graph and from padding).
+    Edge features go to convolutions that have `edge_dim` (GATv2, GAT, Transformer, GINE, GEN); the others do
+    not see them. Two habits of PyG are changed because they break graphs in batches: convolutions do not add
+    self loops (which drops edges by a boolean mask, so shapes depend on data; the residual carries a node to
+    itself instead), and GEN's inner BatchNorm becomes a LayerNorm per node (batch statistics leak from graph
+    to graph and from padding).
 
     Args:
         graph: the graph's shape and edge source.
         config: `conv` names the convolution.
-        conv: the convolution's class, instead of a name: its first two arguments are the widths of input and output,
-            or it takes `nn`, a network of its own. `heads`, `edge_dim`, `add_self_loops` are set where it has them.
+        conv: the convolution's class, instead of a name: its first two arguments are the widths of input and
+            output, or it takes `nn`, a network of its own. `heads`, `edge_dim`, `add_self_loops` are set
+            where it has them.
 
     Example:
         >>> from torch_geometric.nn import SAGEConv

@@ -1,75 +1,63 @@
-"""From node embeddings to a distribution over actions: one head for each way to act on a graph."""
+"""From node embeddings to a distribution over actions: the base of all heads, and those where nodes act."""
 
 from __future__ import annotations
 
+import math
+from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Protocol
+from itertools import pairwise
 
 from tensordict import NestedKey, TensorDict
 from torch import Tensor, nn
 from torch.distributions import Distribution
+from torch.nn import functional
 
-from edgewise.graphs.actions import ActionLayout, AgentsDiscrete, ChooseNode
+from edgewise.graphs.actions import AgentsContinuous, AgentsDiscrete
 from edgewise.graphs.spec import GRAPH, GraphSpec
 from edgewise.models.config import ModelConfig
 from edgewise.models.distributions import MaskedCategorical, check_mask
+from edgewise.models.squashed import SquashedNormal
 
 MASK = "action_mask"
 ACTIVE: NestedKey = ("agents", "active")
 
 
-class Head(Protocol):
-    """Node embeddings and the rest of an observation in, a distribution over actions out."""
+class Head(nn.Module):
+    """Node embeddings and the rest of an observation in, a distribution over actions out.
 
-    in_keys: Sequence[NestedKey]
+    Args:
+        graph: the graph's shape and edge source.
 
-    def __call__(self, h: Tensor, tensordict: TensorDict) -> Distribution:
-        """`h` is `[*B, N, C]`."""
+    Attributes:
+        in_keys: what is read of an observation; entries other than the graph may be missing.
+    """
+
+    in_keys: Sequence[NestedKey] = (GRAPH, MASK)
+
+    def __init__(self, graph: GraphSpec) -> None:
+        super().__init__()
+        self.graph = graph
+
+    @abstractmethod
+    def forward(self, h: Tensor, tensordict: TensorDict) -> Distribution:
+        """The distribution over actions of every world; `h` is `[*B, N, C]`."""
 
 
 def feed_forward(inputs: int, hidden: Sequence[int], outputs: int, *, gain: float = 1.0) -> nn.Sequential:
     """ReLU layers with orthogonal weights and zero biases; `gain` is that of the last layer."""
     widths = [inputs, *hidden]
     layers: list[nn.Module] = []
-    for before, after in zip(widths, widths[1:], strict=False):
-        layers += [_orthogonal(nn.Linear(before, after), 2**0.5), nn.ReLU()]
-    return nn.Sequential(*layers, _orthogonal(nn.Linear(widths[-1], outputs), gain))
+    for before, after in pairwise(widths):
+        layers += [orthogonal(nn.Linear(before, after), math.sqrt(2)), nn.ReLU()]
+    return nn.Sequential(*layers, orthogonal(nn.Linear(widths[-1], outputs), gain))
 
 
-def _orthogonal(layer: nn.Linear, gain: float) -> nn.Linear:
+def orthogonal(layer: nn.Linear, gain: float) -> nn.Linear:
+    """The layer with orthogonal weights and zero biases."""
     nn.init.orthogonal_(layer.weight, gain)
-    nn.init.zeros_(layer.bias)
+    if layer.bias is not None:
+        nn.init.zeros_(layer.bias)
     return layer
-
-
-def agents_present(tensordict: TensorDict, num_agents: int) -> Tensor:
-    """Which agents exist and act, `[*B, A]` bool.
-
-    A is what the observation says: the width of `agents.active`, else that of `action_mask`, else `num_agents`; so a
-    model trained on one number of agents runs on another.
-    """
-    exists = tensordict.get(GRAPH).get("node_mask")
-    active = tensordict.get(ACTIVE, None)
-    if active is not None:
-        return exists[..., : active.shape[-1]] & active
-    mask = tensordict.get(MASK, None)
-    return exists[..., : num_agents if mask is None else mask.shape[-2]]
-
-
-class ChooseNodeHead(nn.Module):
-    """One logit per node; absent nodes and those that `action_mask [*B, N]` forbids cannot be chosen."""
-
-    in_keys: Sequence[NestedKey] = (GRAPH, MASK)
-
-    def __init__(self, channels: int, config: ModelConfig) -> None:
-        super().__init__()
-        self.score = feed_forward(channels, config.head_hidden, 1, gain=config.policy_gain)
-
-    def forward(self, h: Tensor, tensordict: TensorDict) -> MaskedCategorical:
-        """A distribution over nodes, batch `[*B]`."""
-        allowed = allowed_nodes(tensordict)
-        check_mask(allowed)
-        return MaskedCategorical(self.score(h).squeeze(-1), allowed)
 
 
 def allowed_nodes(tensordict: TensorDict) -> Tensor:
@@ -79,30 +67,88 @@ def allowed_nodes(tensordict: TensorDict) -> Tensor:
     return exists if mask is None else exists & mask
 
 
-class AgentsDiscreteHead(nn.Module):
-    """K logits per agent node; agents that are absent or inactive do nothing (0) with certainty."""
+def acting_agents(tensordict: TensorDict, num_agents: int) -> Tensor:
+    """Which agents exist and act, `[*B, A]` bool.
+
+    A is what the observation says: the width of `agents.active`, else that of `action_mask`, else
+    `num_agents`; so a model trained on one number of agents runs on another.
+    """
+    exists = tensordict.get(GRAPH).get("node_mask")
+    active = tensordict.get(ACTIVE, None)
+    if active is not None:
+        return exists[..., : active.shape[-1]] & active
+    mask = tensordict.get(MASK, None)
+    return exists[..., : num_agents if mask is None else mask.shape[-2]]
+
+
+class ChooseNodeHead(Head):
+    """One logit per node; absent nodes and those that `action_mask [*B, N]` forbids cannot be chosen.
+
+    Args:
+        graph: the graph's shape.
+        config: widths and gain.
+    """
+
+    def __init__(self, graph: GraphSpec, config: ModelConfig) -> None:
+        super().__init__(graph)
+        self.score = feed_forward(config.encoder.hidden, config.head_hidden, 1, gain=config.policy_gain)
+
+    def forward(self, h: Tensor, tensordict: TensorDict) -> MaskedCategorical:
+        """A distribution over nodes, batch `[*B]`."""
+        allowed = allowed_nodes(tensordict)
+        check_mask(allowed)
+        return MaskedCategorical(self.score(h).squeeze(-1), allowed)
+
+
+class AgentsDiscreteHead(Head):
+    """K logits per agent; agents that are absent or inactive give action 0 with certainty.
+
+    Args:
+        graph: the graph's shape.
+        config: widths and gain.
+        layout: how many agents and actions.
+    """
 
     in_keys: Sequence[NestedKey] = (GRAPH, MASK, ACTIVE)
 
-    def __init__(self, channels: int, layout: AgentsDiscrete, config: ModelConfig) -> None:
-        super().__init__()
+    def __init__(self, graph: GraphSpec, config: ModelConfig, *, layout: AgentsDiscrete) -> None:
+        super().__init__(graph)
         self.layout = layout
-        self.score = feed_forward(channels, config.head_hidden, layout.num_actions, gain=config.policy_gain)
+        width, outputs = config.encoder.hidden, layout.num_actions
+        self.score = feed_forward(width, config.head_hidden, outputs, gain=config.policy_gain)
 
     def forward(self, h: Tensor, tensordict: TensorDict) -> MaskedCategorical:
         """A distribution per agent, batch `[*B, A]`."""
-        present = agents_present(tensordict, self.layout.num_agents)
+        acting = acting_agents(tensordict, self.layout.num_agents)
         mask = tensordict.get(MASK, None)
         if mask is not None:
-            check_mask(mask, needed=present, what="action")
-        return MaskedCategorical(self.score(h[..., : present.shape[-1], :]), mask, counted=present)
+            check_mask(mask, needed=acting, what="action")
+        return MaskedCategorical(self.score(h[..., : acting.shape[-1], :]), mask, counted=acting)
 
 
-def make_head(layout: ActionLayout, graph: GraphSpec, config: ModelConfig) -> Head:
-    """The head that fits an environment's way to act."""
-    channels = config.encoder.hidden
-    if isinstance(layout, ChooseNode):
-        return ChooseNodeHead(channels, config)
-    if isinstance(layout, AgentsDiscrete):
-        return AgentsDiscreteHead(channels, layout, config)
-    raise TypeError(f"no head for the action layout {layout!r}")
+class AgentsContinuousHead(Head):
+    """A squashed normal per agent; agents that are absent or inactive give the middle of the range.
+
+    The standard deviation depends on the state and is never below `min_std`.
+
+    Args:
+        graph: the graph's shape.
+        config: widths, gain and standard deviations.
+        layout: how many agents and numbers, and their bounds.
+    """
+
+    in_keys: Sequence[NestedKey] = (GRAPH, ACTIVE)
+
+    def __init__(self, graph: GraphSpec, config: ModelConfig, *, layout: AgentsContinuous) -> None:
+        super().__init__(graph)
+        self.layout, self.min_std = layout, config.min_std
+        self.start = math.log(math.expm1(config.initial_std - config.min_std))
+        width, outputs = config.encoder.hidden, 2 * layout.dim
+        self.parameterise = feed_forward(width, config.head_hidden, outputs, gain=config.policy_gain)
+
+    def forward(self, h: Tensor, tensordict: TensorDict) -> SquashedNormal:
+        """A distribution per agent, batch `[*B, A]`."""
+        acting = acting_agents(tensordict, self.layout.num_agents)
+        loc, raw = self.parameterise(h[..., : acting.shape[-1], :]).chunk(2, -1)
+        scale = functional.softplus(raw + self.start) + self.min_std
+        return SquashedNormal(loc, scale, low=self.layout.low, high=self.layout.high, counted=acting)

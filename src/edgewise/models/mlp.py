@@ -8,13 +8,15 @@ from torch import Tensor, nn
 
 from edgewise.graphs.spec import GraphSpec
 from edgewise.models.config import EncoderConfig
+from edgewise.models.encoder import GraphEncoder
 
 
-class MLP(nn.Module):
-    """Node features, mask and types of all slots concatenated, through a plain network, and back to one row per slot.
+class MLP(GraphEncoder):
+    """Node features, mask and types of all slots concatenated, through a plain network, and back to one row
+    per slot.
 
-    It sees no edges, is not equivariant to the order of nodes, and its size is that of the padded graph: it is what a
-    graph network must beat. Absent nodes enter as zeros with their mask.
+    It sees no edges, is not equivariant to the order of nodes, and its size is that of the padded graph: it
+    is what a graph network must beat. Absent nodes enter as zeros with their mask.
 
     Args:
         graph: fixes N.
@@ -22,19 +24,13 @@ class MLP(nn.Module):
     """
 
     def __init__(self, graph: GraphSpec, config: EncoderConfig | None = None) -> None:
-        super().__init__()
-        self.graph, self.config = graph, config or EncoderConfig(kind="mlp")
+        super().__init__(graph, config or EncoderConfig(kind="mlp"))
         width = self.config.hidden
         inputs = graph.num_nodes * (graph.node_features + 1 + graph.node_types + graph.position_dim)
         layers: list[nn.Module] = []
         for number in range(self.config.layers):
             layers += [nn.Linear(width if number else inputs, width), nn.LayerNorm(width), nn.ReLU()]
         self.network = nn.Sequential(*layers, nn.Linear(width, graph.num_nodes * width))
-
-    @property
-    def hidden(self) -> int:
-        """The width of an embedding."""
-        return self.config.hidden
 
     def forward(self, graph: TensorDict) -> Tensor:
         """`[*B, N, hidden]`; zero for absent nodes."""

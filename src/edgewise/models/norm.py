@@ -1,4 +1,4 @@
-"""Normalisation over a whole graph, for comparison with node-wise LayerNorm, which is the default everywhere."""
+"""Normalisation by node, the default everywhere, and over a whole graph, to be compared with it."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from edgewise.models.views import Dense, View
 
 
 class GraphNorm(nn.Module):
-    """Normalise each channel over the nodes of a graph, with a learnt share of the mean (https://arxiv.org/abs/2009.03294).
+    """Normalise each channel over the nodes of a graph, with a learnt share of the mean
+    (https://arxiv.org/abs/2009.03294).
 
-    Statistics are those of the existing nodes. They tie every node to every other, linked or not: a node without any path
-    to an agent changes that agent's output, so a policy with this norm cannot run decentralised. A graph of one node
-    comes out as the bias alone. At initialisation it raises gradient norms 2 to 26 times on swarms of 3 to 50 agents.
+    Statistics are those of the existing nodes. They tie every node to every other, linked or not: a node
+    without any path to an agent changes that agent's output, so a policy with this norm cannot run
+    decentralised. A graph of one node comes out as the bias alone. At initialisation it raises gradient norms
+    2 to 26 times on swarms of 3 to 50 agents.
 
     Args:
         channels: width of the input.

@@ -7,10 +7,11 @@ import warnings
 from torch import Tensor, nn
 from torch.nn import functional
 
+from edgewise.graphs.edges import Edges
 from edgewise.graphs.spec import GraphSpec
 from edgewise.models.attention import EdgeAttention, Weights
 from edgewise.models.config import EncoderConfig
-from edgewise.models.encoder import Block, Encoder
+from edgewise.models.encoder import Block, MessagePassingEncoder
 from edgewise.models.norm import make_norm
 from edgewise.models.views import Dense, View
 
@@ -48,28 +49,30 @@ class TransformerBlock(Block):
         return h + self.feed_forward(self.feed_forward_norm(h, view)), weights
 
 
-class GraphTransformer(Encoder):
+class GraphTransformer(MessagePassingEncoder):
     """Node-wise embedding, pre-LayerNorm attention blocks with edge features and residuals, a last LayerNorm.
 
-    Each node is embedded from its own features and type before anything is summed over neighbours, and attention is a
-    weighted mean, so no activation, logit or gradient depends on how many neighbours a node has. Encoders that sum
-    neighbours first grow with the degree, and their logits with its square: from 3 to 50 agents their
-    largest logit grows 125-fold and the gradient 19-fold; here both stay within 1.5 from 3 to 200.
+    Each node is embedded from its own features and type before anything is summed over neighbours, and
+    attention is a weighted mean, so no activation, logit or gradient depends on how many neighbours a node
+    has. Encoders that sum neighbours first grow with the degree, and their logits with its square: from 3 to
+    50 agents their largest logit grows 125-fold and the gradient 19-fold; here both stay within 1.5 from 3 to
+    200.
 
-    The same function runs in two layouts. *Sparse* works on the flat union of all graphs; *dense* on matrices of all
-    pairs. `dense="auto"` takes the dense one exactly where the edge source lays its edges out as all pairs (`Radius`, and
-    `Nearest` unless told otherwise), which is known without looking at the data; `"always"` also scatters other
-    edges into matrices, and then graphs must be simple: of several edges with the same ends one is kept.
+    The same function runs in two layouts. *Sparse* works on the flat union of all graphs; *dense* on matrices
+    of all pairs. `dense="auto"` takes the dense one exactly where the edge source lays its edges out as all
+    pairs (`Radius`, and `Nearest` unless told otherwise), which is known without looking at the data;
+    `"always"` also scatters other edges into matrices, and then graphs must be simple: of several edges with
+    the same ends one is kept.
 
     What the options cost, as measured on swarms of 3 to 50 agents:
 
-    - `dropout` acts on attention weights. Rollouts run without it and updates with it, so PPO's ratio is not 1 at
-      identical weights: at 0.1, between 4 % (3 agents) and 29 % (20 agents) of samples are clipped before anything was learnt.
-      Building with `dropout > 0` warns.
-    - `beta` gates the skip connection. It halves outputs, does nothing for growth with degree, and makes gradients vanish in
-      deep stacks (12 layers: 1e-5 of the start).
-    - `norm="graph"` ties all nodes of a graph together: a node with no path to an agent changes its output; gradients
-      grow 2 to 26 times. It is here to be compared with.
+    - `dropout` acts on attention weights. Rollouts run without it and updates with it, so PPO's ratio is not
+      1 at identical weights: at 0.1, between 4 % (3 agents) and 29 % (20 agents) of samples are clipped
+      before anything was learnt. Building with `dropout > 0` warns.
+    - `beta` gates the skip connection. It halves outputs, does nothing for growth with degree, and makes
+      gradients vanish in deep stacks (12 layers: 1e-5 of the start).
+    - `norm="graph"` ties all nodes of a graph together: a node with no path to an agent changes its output;
+      gradients grow 2 to 26 times. It is here to be compared with.
     - `soft_cap` bounds logits and keeps their gradient; logits are small enough without it at initialisation.
 
     Args:
@@ -87,16 +90,16 @@ class GraphTransformer(Encoder):
         config = config or EncoderConfig()
         if config.dropout > 0:
             warnings.warn(
-                f"dropout={config.dropout} in an actor makes PPO's ratio differ from 1 at identical weights: rollouts run "
-                "without dropout, updates with it; use 0 unless the encoder is trained on fixed targets",
+                f"dropout={config.dropout} in an actor makes PPO's ratio differ from 1 at identical weights: "
+                "rollouts run without it, updates with it; use 0 unless training is on fixed targets",
                 stacklevel=2,
             )
         blocks = [TransformerBlock(config, graph.edge_features) for _ in range(config.layers)]
         super().__init__(graph, config, blocks)
 
-    def takes_dense(self, *, complete: bool) -> bool:
+    def takes_dense(self, edges: Edges) -> bool:
         """By the rule above."""
-        return self.config.dense == "always" or (self.config.dense == "auto" and complete)
+        return self.config.dense == "always" or (self.config.dense == "auto" and edges.complete)
 
 
 def _feed_forward(config: EncoderConfig) -> nn.Sequential:

@@ -9,6 +9,7 @@ from tensordict import TensorDict
 from torch import Tensor
 
 from edgewise.graphs.bridge import Union, union
+from edgewise.graphs.dense import dense_edges
 from edgewise.graphs.edges import Edges
 from edgewise.graphs.spec import GraphSpec
 
@@ -59,23 +60,11 @@ def sparse_view(graph: TensorDict, spec: GraphSpec, edges: Edges, *, compact: bo
 
 def dense_view(graph: TensorDict, edges: Edges) -> Dense:
     """Matrices of all pairs. Of several edges with the same ends only one survives: give simple graphs."""
-    real = graph["node_mask"].reshape(-1, graph["node_mask"].shape[-1])
-    nodes = real.shape[-1]
-    linked = edges.mask.reshape(-1, edges.mask.shape[-1])
-    attr = edges.attr
-    if attr is not None:
-        attr = attr.masked_fill(~edges.mask.unsqueeze(-1), 0.0).reshape(*linked.shape, -1)
-    if edges.complete:
-        linked = linked.view(-1, nodes, nodes).transpose(1, 2)
-        attr = (
-            None if attr is None else attr.view(-1, nodes, nodes, attr.shape[-1]).transpose(1, 2).contiguous()
-        )
-        return Dense(linked.contiguous(), attr, real)
-    index = edges.index.reshape(-1, 2, linked.shape[-1])
-    slot = torch.where(linked, index[:, 1] * nodes + index[:, 0], nodes * nodes)
-    matrix = linked.new_zeros(len(real), nodes * nodes + 1).scatter(1, slot, linked)[:, :-1]
-    if attr is not None:
-        wide = slot.unsqueeze(-1).expand_as(attr)
-        attr = attr.new_zeros(len(real), nodes * nodes + 1, attr.shape[-1]).scatter(1, wide, attr)[:, :-1]
-        attr = attr.unflatten(1, (nodes, nodes))
-    return Dense(matrix.unflatten(1, (nodes, nodes)), attr, real)
+    nodes = graph["node_mask"].shape[-1]
+    real = graph["node_mask"].reshape(-1, nodes)
+    matrices = dense_edges(edges, nodes)
+    linked = matrices.mask.transpose(-1, -2).reshape(-1, nodes, nodes)
+    if matrices.attr is None:
+        return Dense(linked, None, real)
+    attr = matrices.attr.transpose(-2, -3).reshape(*linked.shape, -1)
+    return Dense(linked, attr.masked_fill(~linked.unsqueeze(-1), 0.0), real)

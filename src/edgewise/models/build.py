@@ -1,0 +1,51 @@
+"""From a config to modules: which encoder, and which head for which way to act."""
+
+from __future__ import annotations
+
+from edgewise.graphs.actions import (
+    ActionLayout,
+    AgentsContinuous,
+    AgentsDiscrete,
+    ChooseFromSet,
+    ChooseIndependentSet,
+    ChooseNode,
+    EdgesDiscrete,
+)
+from edgewise.graphs.spec import GraphSpec
+from edgewise.models.config import EncoderConfig, ModelConfig
+from edgewise.models.encoder import GraphEncoder
+from edgewise.models.gnn import GNN
+from edgewise.models.heads import AgentsContinuousHead, AgentsDiscreteHead, ChooseNodeHead, Head
+from edgewise.models.mlp import MLP
+from edgewise.models.set_heads import ChooseFromSetHead, ChooseIndependentSetHead, EdgesDiscreteHead
+from edgewise.models.transformer import GraphTransformer
+
+
+def make_encoder(graph: GraphSpec, config: EncoderConfig | None = None) -> GraphEncoder:
+    """The encoder of the kind that the config names."""
+    config = config or EncoderConfig()
+    match config.kind:
+        case "transformer":
+            return GraphTransformer(graph, config)
+        case "gnn":
+            return GNN(graph, config)
+        case "mlp":
+            return MLP(graph, config)
+
+
+def make_head(graph: GraphSpec, layout: ActionLayout, config: ModelConfig | None = None) -> Head:
+    """The head that fits an environment's way to act."""
+    config = config or ModelConfig()
+    match layout:
+        case ChooseNode():
+            return ChooseNodeHead(graph, config)
+        case AgentsDiscrete():
+            return AgentsDiscreteHead(graph, config, layout=layout)
+        case AgentsContinuous():
+            return AgentsContinuousHead(graph, config, layout=layout)
+        case ChooseIndependentSet():
+            return ChooseIndependentSetHead(graph, config)
+        case EdgesDiscrete():
+            return EdgesDiscreteHead(graph, config, layout=layout)
+        case ChooseFromSet():
+            return ChooseFromSetHead(graph, config, layout=layout)

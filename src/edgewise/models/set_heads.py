@@ -1,0 +1,128 @@
+"""Heads where edges act, where a set of nodes is chosen, and where one of a ragged set is chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from tensordict import NestedKey, TensorDict
+from torch import Tensor, nn
+from torch.nn import functional
+
+from edgewise.graphs.actions import ChooseFromSet, EdgesDiscrete
+from edgewise.graphs.dense import dense_edges
+from edgewise.graphs.edges import Edges
+from edgewise.graphs.spec import GRAPH, GraphSpec
+from edgewise.models.config import ModelConfig
+from edgewise.models.distributions import JointCategorical, MaskedCategorical, check_mask
+from edgewise.models.heads import MASK, Head, allowed_nodes, feed_forward, orthogonal
+from edgewise.models.independent_set import IndependentSet
+
+CHOICES = "choices"
+
+
+class EdgeScore(nn.Module):
+    """Numbers per edge slot from the embeddings of its ends and its own features.
+
+    Args:
+        graph: the graph's edge features.
+        config: widths and gain.
+        outputs: how many numbers.
+    """
+
+    def __init__(self, graph: GraphSpec, config: ModelConfig, *, outputs: int) -> None:
+        super().__init__()
+        channels, (width, *rest) = config.encoder.hidden, config.head_hidden or (config.encoder.hidden,)
+        self.source = orthogonal(nn.Linear(channels, width), 1.0)
+        self.target = orthogonal(nn.Linear(channels, width, bias=False), 1.0)
+        features = graph.edge_features
+        self.features = orthogonal(nn.Linear(features, width, bias=False), 1.0) if features else None
+        self.score = feed_forward(width, rest, outputs, gain=config.policy_gain)
+
+    def forward(self, h: Tensor, edges: Edges) -> Tensor:
+        """`[*B, E, outputs]` from nodes `[*B, N, C]`."""
+        source, target = edges.index.unbind(-2)
+        mixed = _at(self.source(h), source) + _at(self.target(h), target)
+        if self.features is not None and edges.attr is not None:
+            mixed = mixed + self.features(edges.attr.masked_fill(~edges.mask.unsqueeze(-1), 0.0))
+        return self.score(functional.relu(mixed))
+
+
+def _at(rows: Tensor, index: Tensor) -> Tensor:
+    """Rows `[*B, N, C]` at `index [*B, K]`, `[*B, K, C]`."""
+    return rows.gather(-2, index.unsqueeze(-1).expand(*index.shape, rows.shape[-1]))
+
+
+class EdgesDiscreteHead(Head):
+    """K logits per edge slot; slots without an edge give action 0. One log-probability for all edges
+    together.
+
+    Args:
+        graph: the graph's edge source.
+        config: widths and gain.
+        layout: how many actions.
+    """
+
+    def __init__(self, graph: GraphSpec, config: ModelConfig, *, layout: EdgesDiscrete) -> None:
+        super().__init__(graph)
+        self.score = EdgeScore(graph, config, outputs=layout.num_actions)
+
+    def forward(self, h: Tensor, tensordict: TensorDict) -> JointCategorical:
+        """A distribution over actions `[*B, E]`, batch `[*B]`."""
+        edges = self.graph.edges_of(tensordict.get(GRAPH))
+        mask = tensordict.get(MASK, None)
+        if mask is not None:
+            check_mask(mask, needed=edges.mask, what="action of an edge")
+        return JointCategorical(self.score(h, edges), mask, counted=edges.mask)
+
+
+class ChooseIndependentSetHead(Head):
+    """One logit per node; nodes that an edge joins, in either direction, are never chosen together.
+
+    Args:
+        graph: the graph's edge source.
+        config: widths and gain.
+    """
+
+    def __init__(self, graph: GraphSpec, config: ModelConfig) -> None:
+        super().__init__(graph)
+        self.score = feed_forward(config.encoder.hidden, config.head_hidden, 1, gain=config.policy_gain)
+
+    def forward(self, h: Tensor, tensordict: TensorDict) -> IndependentSet:
+        """A distribution over sets `[*B, N]` bool, batch `[*B]`."""
+        edges = self.graph.edges_of(tensordict.get(GRAPH))
+        adjacent = dense_edges(Edges(edges.index, edges.mask, None, edges.complete), h.shape[-2]).mask
+        return IndependentSet(self.score(h).squeeze(-1), allowed_nodes(tensordict), adjacent=adjacent)
+
+
+class ChooseFromSetHead(Head):
+    """One logit per member of the set that an environment offers.
+
+    The members are `choices [*B, K]` int64: node slots, or edge slots where the layout says so. Which of the
+    K places are filled is `action_mask [*B, K]`. For sets kept without padding, see `RaggedCategorical`.
+
+    Args:
+        graph: the graph's edge source.
+        config: widths and gain.
+        layout: what the members are.
+    """
+
+    in_keys: Sequence[NestedKey] = (GRAPH, MASK, CHOICES)
+
+    def __init__(self, graph: GraphSpec, config: ModelConfig, *, layout: ChooseFromSet) -> None:
+        super().__init__(graph)
+        self.of_edges = layout.members == "edges"
+        width, gain = config.encoder.hidden, config.policy_gain
+        self.score: nn.Module = (
+            EdgeScore(graph, config, outputs=1)
+            if self.of_edges
+            else feed_forward(width, config.head_hidden, 1, gain=gain)
+        )
+
+    def forward(self, h: Tensor, tensordict: TensorDict) -> MaskedCategorical:
+        """A distribution over places in the set, batch `[*B]`."""
+        mask, choices = tensordict.get(MASK), tensordict.get(CHOICES)
+        check_mask(mask, what="choice")
+        scores = self.score(h, self.graph.edges_of(tensordict.get(GRAPH))) if self.of_edges else self.score(h)
+        place = torch.where(mask, choices, 0)
+        return MaskedCategorical(scores.squeeze(-1).gather(-1, place), mask)
