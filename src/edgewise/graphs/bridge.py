@@ -96,7 +96,8 @@ def union(
     """One disjoint union of all graphs in `graph`, whatever its leading dimensions.
 
     Args:
-        graph: a padded graph as `spec` describes it, batch size `[*B]`, none included.
+        graph: a padded graph as `spec` describes it, batch size `[*B]`, none included; a plain dict of its
+            tensors does as well.
         spec: the graph's shape and edge source.
         compact: drop absent nodes and edges (data-dependent shapes) instead of sending them to a sink; None
             leaves the choice to `prefers_compact`.

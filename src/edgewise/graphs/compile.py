@@ -7,11 +7,10 @@ import os
 import shutil
 import sys
 from collections.abc import Callable
-from functools import cache, wraps
+from functools import cache
 from typing import Any, TypeVar, cast
 
 import torch
-from tensordict import TensorDictBase
 from torch import nn
 
 _logger = logging.getLogger(__name__)
@@ -22,15 +21,15 @@ Compilable = TypeVar("Compilable", bound=Callable[..., Any])
 def compile_module(target: Compilable, *, enabled: bool = True) -> Compilable:
     """A module or a function that runs compiled, once for all sizes.
 
-    A TensorDict among the arguments arrives as nested plain dicts of tensors: its batch size is a Python
-    value, for each of which everything would be compiled anew. So the target may only index it by key.
+    Give it tensors or plain dicts of them: the batch size of a TensorDict is a Python value, for each of
+    which the target would be compiled anew. (`union` and edge sources take a graph as a plain dict too.)
 
     A module is compiled in place and returned, so that its parameters keep their names in checkpoints; a copy
     of it is not compiled. The first call compiles (10 to 20 seconds, under a second from inductor's cache on
     disk). Where no C++ compiler is found, one line is logged and the target comes back as it was.
 
     Args:
-        target: a module or a function of tensors and TensorDicts.
+        target: a module or a function of tensors.
         enabled: false gives the target back as it was.
     """
     if not enabled:
@@ -41,25 +40,8 @@ def compile_module(target: Compilable, *, enabled: bool = True) -> Compilable:
         return target
     if isinstance(target, nn.Module):
         target.compile(dynamic=True)
-        compiled = cast(Callable[..., Any], target._compiled_call_impl)
-        target._compiled_call_impl = _on_plain(compiled)
         return target
-    return cast(Compilable, wraps(target)(_on_plain(torch.compile(target, dynamic=True))))
-
-
-def _on_plain(compiled: Callable[..., Any]) -> Callable[..., Any]:
-    """`compiled`, called with plain dicts in place of TensorDicts."""
-
-    def call(*arguments: Any, **named: Any) -> Any:
-        return compiled(*map(_plain, arguments), **{key: _plain(value) for key, value in named.items()})
-
-    return call
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, TensorDictBase):
-        return {key: _plain(entry) for key, entry in value.items()}
-    return value
+    return cast(Compilable, torch.compile(target, dynamic=True))
 
 
 def cpp_compiler() -> str:
