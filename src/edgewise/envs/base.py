@@ -7,14 +7,16 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import torch
-from pydantic import ValidationError
 from tensordict import TensorDict, TensorDictBase
 from torch import Tensor
 from torchrl.data import Composite, Unbounded
 from torchrl.envs import EnvBase
 
 from edgewise.config.errors import ConfigError
+from edgewise.config.layers import Layer
+from edgewise.config.loading import resolve
 from edgewise.config.model import Config
+from edgewise.config.settings import from_keywords
 from edgewise.envs.packing import Entries, choose_rows, pack, replace_rows
 from edgewise.envs.ranges import RealNumbers, WholeNumbers, highest, lowest
 from edgewise.envs.specs import action_spec, done_spec, spec_like
@@ -39,8 +41,8 @@ class Transition:
     Attributes:
         state: the entries of the state that the step changes; the others stay as they were.
         reward: `[B]`, or `[B, A]` where agents act; what inactive agents are given is ignored.
-        terminated: `[B]` bool, worlds that ended; None for worlds that never end by themselves or, where agents
-            act, that end with their last active agent.
+        terminated: `[B]` bool, worlds that ended; None for worlds that never end by themselves or, where
+            agents act, that end with their last active agent.
         agents_terminated: `[B, A]` bool, agents that ended in this step; None for none.
         truncated: `[B]` bool, worlds cut off for another reason than `max_steps`; None for none.
     """
@@ -55,11 +57,11 @@ class Transition:
 class GraphEnv(EnvBase, Generic[ConfigT]):
     """Many worlds of one graph problem, stepped together as tensors.
 
-    A subclass gives `setup`, `spawn`, `advance`, `observe` and, where actions are restricted, `mask`. All state
-    of a world is in the TensorDict under `state`; the object holds only settings, constants and a generator.
+    A subclass gives `setup`, `spawn`, `advance`, `observe` and, where actions are restricted, `mask`. All
+    state of a world is in the TensorDict under `state`; the object holds settings, constants and a generator.
 
-    The base adds to the state `step` `[B]` int64 and, where agents act, `active` and `terminated` `[B, A]` bool,
-    and cuts a world off after `config.max_steps` steps where the config has that field.
+    The base adds to the state `step` `[B]` int64 and, where agents act, `active` and `terminated` `[B, A]`
+    bool, and cuts a world off after `config.max_steps` steps where the config has that field.
 
     Args:
         config: the problem's settings.
@@ -118,7 +120,7 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
         raise NotImplementedError
 
     def observe(self, state: TensorDict) -> Entries:
-        """What is seen of the worlds in `state`: `graph`, and `player`, `metrics` or more where there are such."""
+        """What is seen of the worlds in `state`: `graph`, and `player`, `metrics` or more where it has them."""
         raise NotImplementedError
 
     def mask(self, state: TensorDict) -> Tensor | None:  # noqa: ARG002
@@ -127,6 +129,11 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
 
     def check_stage(self, stage: ConfigT) -> None:
         """Raise ConfigError where worlds of `stage` do not fit into the graphs that were planned for."""
+
+    @property
+    def name(self) -> str:
+        """What the environment is called: its class without `Env`, in small letters."""
+        return type(self).__name__.removesuffix("Env").lower()
 
     @property
     def num_envs(self) -> int:
@@ -165,11 +172,9 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
                 f"{type(self).__name__} cannot change {', '.join(foreign)} from stage to stage",
                 hint=f"it can change {', '.join(self.stage_settings) or 'nothing'}",
             )
-        try:
-            stage = type(self.config).model_validate({**dict(self.config), **settings})
-        except ValidationError as error:
-            lines = [f"{'.'.join(map(str, line['loc']))}: {line['msg']}" for line in error.errors()]
-            raise ConfigError(f"a stage of {type(self).__name__} cannot be so: {'; '.join(lines)}") from error
+        schema = type(self.config)
+        layers = [Layer("the config", self.config.to_plain()), from_keywords(schema, settings)]
+        stage = resolve(schema, layers)
         self.check_stage(stage)
         self.stage = stage
 
@@ -259,7 +264,7 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
         return self._next_root
 
     def _next_root(self, tensordict: TensorDictBase) -> TensorDict:
-        """The root one step on: what `tensordict` has beside `next`, overwritten by `next` but for the reward."""
+        """The root one step on: what `tensordict` has beside `next`, under what `next` has beside the reward."""
         root = dict(tensordict.items())
         root.update(root.pop("next").items())
         del root["reward"]

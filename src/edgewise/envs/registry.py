@@ -1,4 +1,4 @@
-"""Every environment by name: where its parts are, and what it is about. Nothing is imported before it is needed."""
+"""Every environment by name: where its parts are and what it is about, imported when they are needed."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from difflib import get_close_matches
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from pydantic import ValidationError
-
 from edgewise.config.errors import ConfigError
+from edgewise.config.loading import resolve
 from edgewise.config.model import Config
+from edgewise.config.settings import from_keywords
 
 if TYPE_CHECKING:
     import torch
@@ -78,12 +78,9 @@ def entry(name: str) -> EnvEntry:
 
 
 def make_config(name: str, **fields: Any) -> Config:
-    """The settings of environment `name`, some fields changed; one ConfigError names all that cannot be so."""
-    config = entry(name).config_class()
-    try:
-        return config.model_validate(fields)
-    except ValidationError as error:
-        raise ConfigError(_explain(name, config, error), hint=_known_fields(config, error)) from error
+    """The settings of environment `name`, some changed; one ConfigError names all that cannot be so."""
+    schema = entry(name).config_class()
+    return resolve(schema, [from_keywords(schema, fields)])
 
 
 def make_env(
@@ -109,22 +106,3 @@ def make_env(
 def _resolve(address: str) -> Any:
     module, _, attribute = address.partition(":")
     return getattr(import_module(f"edgewise.envs.{module}"), attribute)
-
-
-def _explain(name: str, config: type[Config], error: ValidationError) -> str:
-    lines = []
-    for fault in error.errors(include_url=False):
-        field = ".".join(str(part) for part in fault["loc"]) or config.__name__
-        got = "" if fault["loc"] == () else f", got {fault['input']!r}"
-        lines.append(f"  {field}: {fault['msg']}{got}")
-    return "\n".join([f"{len(lines)} of the settings of {name} cannot be so:", *lines])
-
-
-def _known_fields(config: type[Config], error: ValidationError) -> str | None:
-    """The config's field names, where one was got that it has not."""
-    unknown = [str(fault["loc"][-1]) for fault in error.errors() if fault["type"] == "extra_forbidden"]
-    if not unknown:
-        return None
-    near = get_close_matches(unknown[0], config.model_fields, n=1)
-    guess = f"did you mean {near[0]}? " if near else ""
-    return f"{guess}The fields are: {', '.join(config.model_fields)}"

@@ -19,7 +19,7 @@ def random_walk(env: GraphwalkEnv) -> Policy:
 
 
 def shortest_path(env: GraphwalkEnv) -> Policy:
-    """A neighbour that is nearest to the goal: optimal, its return is minus the distance from start to goal."""
+    """A neighbour nearest to the goal: optimal, for its return is minus the distance from start to goal."""
     num_nodes = env.graph.num_nodes
 
     def policy(tensordict: TensorDict) -> TensorDict:

@@ -33,7 +33,7 @@ class GraphwalkEnv(GraphEnv[GraphwalkConfig]):
         """Graphs may only grow as far as there is room."""
         if stage.capacity > self.graph.num_nodes:
             raise ConfigError(
-                f"num_nodes {stage.num_nodes} does not fit: the environment has room for {self.graph.num_nodes}",
+                f"num_nodes {stage.num_nodes} does not fit: there is room for {self.graph.num_nodes}",
                 hint=f"build it with max_nodes={stage.capacity}",
             )
 

@@ -32,6 +32,6 @@ def graph(state: TensorDict) -> dict[str, Tensor]:
 
 
 def metrics(state: TensorDict) -> dict[str, Tensor]:
-    """Of the walk so far, each `[B]`: whether it arrived, and the share of its steps that were needed if so."""
+    """Of the walk so far, each `[B]`: whether it arrived, and if so the share of its steps that it needed."""
     arrived = (state["current"] == state["goal"]).float()
     return {"success": arrived, "efficiency": arrived * state["shortest"] / state["step"].clamp(min=1)}

@@ -12,7 +12,7 @@ from edgewise.envs.graphwalk import dynamics
 
 
 def replay(states: TensorDict) -> dict[str, Any]:
-    """The walk in the format of docs/replay-format.md; `states` is one world's `state` over time, `[T + 1]`."""
+    """The walk as docs/replay-format.md has it; `states` is one world's `state` over time, `[T + 1]`."""
     start = states[:1]
     distance = _all_distances(start)
     x, y = layout(distance).T.tolist()

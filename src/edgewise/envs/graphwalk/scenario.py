@@ -24,8 +24,8 @@ def draw_walks(
         generator: draws everything.
 
     Returns:
-        `node_mask` `[B, N]`, `edge_index` `[B, 2, E]` (both directions), `edge_mask` `[B, E]`, `current`, `goal` and
-        `shortest` (steps from start to goal) `[B]`.
+        `node_mask` `[B, N]`, `edge_index` `[B, 2, E]` (both directions), `edge_mask` `[B, E]`, `current`,
+        `goal` and `shortest` (steps from start to goal) `[B]`.
     """
     count, device = len(num_nodes), num_nodes.device
     later, earlier = _pairs(capacity, device)

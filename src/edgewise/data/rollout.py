@@ -1,0 +1,95 @@
+"""Collecting: a policy plays in an environment, and what happened comes back as one batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from tensordict import TensorDict, TensorDictBase
+from torch import nn
+from torchrl.envs import EnvBase, ExplorationType, set_exploration_type
+
+Policy = Callable[[TensorDictBase], TensorDictBase]
+STATE = "state"
+
+
+class Rollout:
+    """Plays a policy in an environment, portion after portion, each going on where the one before ended.
+
+    A batch has what the policy saw and wrote at its root and what followed under `next`: the reward, the flags
+    and the observation, which for a world that ended is its last, not the first of the one born in its place.
+    The policy runs without gradients, exploring, with its modules in evaluation mode (no dropout).
+
+    Storage is taken once and used again: a batch holds until the next `collect`. Clone what should live on.
+
+    Args:
+        env: an environment of batch size `[B]`, plain or with transforms.
+        policy: takes the root TensorDict and sets `action` and whatever else should be kept.
+        steps: T, steps of every world in a batch.
+        keep_state: whether batches hold the simulator's `state`, which no model reads.
+
+    Example:
+        >>> rollout = Rollout(env, RandomPolicy(env.actions, env.graph), steps=16)
+        >>> rollout.collect().batch_size
+        torch.Size([64, 16])
+    """
+
+    def __init__(self, env: EnvBase, policy: Policy, *, steps: int, keep_state: bool = False) -> None:
+        if steps < 1:
+            raise ValueError(f"a rollout needs at least 1 step, got {steps}")
+        self.env, self.policy, self.steps = env, policy, steps
+        self._dropped = () if keep_state else (STATE, ("next", STATE))
+        self._carried_names = (*env.full_observation_spec.keys(), *env.full_done_spec.keys())
+        self._carried: TensorDictBase | None = None
+        self._storage: TensorDictBase | None = None
+
+    @property
+    def frames(self) -> int:
+        """Steps of single worlds in one batch, `B * T`."""
+        return int(self.env.batch_size.numel()) * self.steps
+
+    def collect(self) -> TensorDictBase:
+        """The next T steps of every world, `[B, T]`."""
+        played = []
+        with _acting(self.policy):
+            root = self.env.reset() if self._carried is None else self._carried
+            for _ in range(self.steps):
+                step, root = self.env.step_and_maybe_reset(self.policy(root))
+                played.append(step.exclude(*self._dropped))
+            self._carried = root.select(*self._carried_names)
+            self._storage = TensorDict.stack(played, -1, out=self._storage)
+        return self._storage.copy()
+
+    def reset(self) -> None:
+        """Forget the worlds under way; the next batch begins with new ones."""
+        self._carried = None
+
+    def state_dict(self) -> dict[str, Any]:
+        """What is under way: the worlds as they stand, and the environment's own state."""
+        carried = {} if self._carried is None else self._carried.to_dict()
+        return {"carried": carried, "env": self.env.state_dict()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on, bit for bit, as the rollout that gave `state` would have."""
+        self.env.load_state_dict(state["env"])
+        self._carried = None
+        if state["carried"]:
+            size, device = self.env.batch_size, self.env.device
+            self._carried = TensorDict(state["carried"], batch_size=size, device=device).clone()
+
+
+@contextmanager
+def _acting(policy: Policy) -> Iterator[None]:
+    """Without gradients, exploring, and with all modules of the policy in evaluation mode until the end."""
+    modules = list(policy.modules()) if isinstance(policy, nn.Module) else []
+    training = [module for module in modules if module.training]
+    for module in training:
+        module.training = False
+    try:
+        with torch.no_grad(), set_exploration_type(ExplorationType.RANDOM):
+            yield
+    finally:
+        for module in training:
+            module.training = True
