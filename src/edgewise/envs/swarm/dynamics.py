@@ -1,0 +1,110 @@
+"""The physics and the score of the swarm: soft contacts, damped point masses, goal and collision reward.
+
+Symbols: `[*B, A]` agents, `[*B, O]` obstacles; masks say which of them exist. Absent ones neither push nor score.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+TIME_STEP = 0.1
+DAMPING = 0.25
+SENSITIVITY = 5.0
+MAX_SPEED = 2.0
+DIAMETER = 0.1
+WALL_REACH = 0.1
+CONTACT_FORCE = 100.0
+CONTACT_MARGIN = 1e-3
+DIRECTIONS = ((0.0, 0.0), (1.0, 0.0), (-1.0, 0.0), (0.0, 1.0), (0.0, -1.0))
+
+
+@dataclass(frozen=True)
+class Gaps:
+    """Pairwise geometry of one moment.
+
+    Attributes:
+        to_agents: `[*B, A, A, 2]`, position of the first minus position of the second.
+        agent_distance: `[*B, A, A]`, infinite for absent agents and oneself.
+        to_obstacles: `[*B, A, O, 2]`.
+        obstacle_distance: `[*B, A, O]`, infinite for absent ones.
+    """
+
+    to_agents: Tensor
+    agent_distance: Tensor
+    to_obstacles: Tensor
+    obstacle_distance: Tensor
+
+
+def gaps(position: Tensor, obstacles: Tensor, agent_mask: Tensor, obstacle_mask: Tensor) -> Gaps:
+    """All distances that contacts and scores need; positions `[*B, A, 2]` and `[*B, O, 2]`."""
+    to_agents = position.unsqueeze(-2) - position.unsqueeze(-3)
+    to_obstacles = position.unsqueeze(-2) - obstacles.unsqueeze(-3)
+    alone = torch.eye(position.shape[-2], dtype=torch.bool, device=position.device)
+    no_pair = ~(agent_mask.unsqueeze(-1) & agent_mask.unsqueeze(-2)) | alone
+    no_obstacle = ~(agent_mask.unsqueeze(-1) & obstacle_mask.unsqueeze(-2))
+    return Gaps(
+        to_agents,
+        length(to_agents).masked_fill(no_pair, torch.inf),
+        to_obstacles,
+        length(to_obstacles).masked_fill(no_obstacle, torch.inf),
+    )
+
+
+def length(vector: Tensor) -> Tensor:
+    """Euclidean length of the last dimension, cheaper than a norm for two components."""
+    return torch.hypot(vector[..., 0], vector[..., 1])
+
+
+def control_force(action: Tensor, like: Tensor) -> Tensor:
+    """Thrust `[*B, A, 2]` of discrete actions `[*B, A]`: nothing, +x, -x, +y, -y; in the dtype of `like`."""
+    return SENSITIVITY * torch.tensor(DIRECTIONS, dtype=like.dtype, device=like.device)[action]
+
+
+def repulsion(offset: Tensor, distance: Tensor, reach: float = DIAMETER) -> Tensor:
+    """Soft contact force along `offset`, summed over the second-last dimension.
+
+    `F = 100 · (p_i − p_j)/d · k · log(1 + exp(−(d − d_min)/k))`, k = 1e-3; coincident bodies have no direction to be
+    pushed in, and get no force.
+    """
+    depth = torch.nn.functional.softplus((reach - distance) / CONTACT_MARGIN, threshold=30.0)
+    strength = CONTACT_FORCE * CONTACT_MARGIN * depth / distance.clamp(min=1e-12)
+    return (strength.unsqueeze(-1) * offset).sum(-2)
+
+
+def contact_force(pairs: Gaps) -> Tensor:
+    """What neighbours and obstacles push each agent with, `[*B, A, 2]`."""
+    from_agents = repulsion(pairs.to_agents, pairs.agent_distance)
+    return from_agents + repulsion(pairs.to_obstacles, pairs.obstacle_distance)
+
+
+def move(position: Tensor, velocity: Tensor, force: Tensor) -> tuple[Tensor, Tensor]:
+    """One semi-implicit Euler step of damped unit masses with a speed limit; all `[*B, A, 2]`."""
+    velocity = (1.0 - DAMPING) * velocity + TIME_STEP * force
+    speed = length(velocity).unsqueeze(-1)
+    velocity = velocity * (MAX_SPEED / speed.clamp(min=MAX_SPEED))
+    return position + TIME_STEP * velocity, velocity
+
+
+@dataclass(frozen=True)
+class Touches:
+    """Who is too close: `agents` how many others each touches, `obstacle` whether it touches one; `[*B, A]`."""
+
+    agents: Tensor
+    obstacle: Tensor
+
+
+def touched(pairs: Gaps) -> Touches:
+    """Bodies closer than their diameter."""
+    agents = (pairs.agent_distance < DIAMETER).sum(-1)
+    return Touches(agents, (pairs.obstacle_distance < DIAMETER).any(-1))
+
+
+def score(
+    goal_distance: Tensor, touches: Touches, *, threshold: float, goal_reward: float, collision_cost: float
+) -> Tensor:
+    """Each agent's own reward `[*B, A]`: the goal's bonus or minus the way left, less a cost for every touch."""
+    progress = torch.where(goal_distance < threshold, goal_reward, -goal_distance)
+    return progress - collision_cost * (touches.agents + touches.obstacle)
