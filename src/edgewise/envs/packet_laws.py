@@ -1,0 +1,68 @@
+"""The laws packets arrive and leave by; every draw takes the same share of the generator, whatever the rates.
+
+That last point keeps worlds apart: a world whose rates change must not shift the random numbers of its
+    neighbours, as
+`torch.poisson` would, which draws as often as its rates ask.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+LawName = Literal["bernoulli", "poisson", "fixed", "normal"]
+
+
+@dataclass(frozen=True)
+class Law:
+    """A law of packets per slot with a given mean.
+
+    Args:
+        name: `bernoulli` (0 or 1), `poisson`, `fixed` (the rate itself) or `normal` (rounded, not below
+            zero).
+        deviation: standard deviation of `normal` before rounding.
+        highest_rate: the largest rate `poisson` will be asked for; it sizes the table that is inverted.
+
+    Example:
+        >>> law = Law("bernoulli")
+        >>> law(torch.tensor([0.0, 1.0]), torch.Generator().manual_seed(0))
+        tensor([0., 1.])
+    """
+
+    name: LawName
+    deviation: float = 1.0
+    highest_rate: float = 1.0
+
+    def __call__(self, rate: Tensor, generator: torch.Generator | None) -> Tensor:
+        """Packets of one slot, `[*B]` float like `rate`."""
+        if self.name == "fixed":
+            return rate.clone()
+        if self.name == "normal":
+            noise = torch.randn(rate.shape, generator=generator, device=rate.device, dtype=rate.dtype)
+            return (rate + self.deviation * noise).round().clamp_min(0.0)
+        uniform = torch.rand(rate.shape, generator=generator, device=rate.device, dtype=rate.dtype)
+        if self.name == "bernoulli":
+            return (uniform < rate).to(rate.dtype)
+        return invert(uniform, poisson_table(rate, terms=poisson_terms(self.highest_rate)))
+
+
+def poisson_terms(highest_rate: float) -> int:
+    """How many values a Poisson table needs so that what lies beyond is too rare for single precision."""
+    return math.ceil(highest_rate + 7.0 * math.sqrt(highest_rate) + 9.0)
+
+
+def poisson_table(rate: Tensor, *, terms: int) -> Tensor:
+    """Cumulative probabilities P(x ≤ 0..terms-1) of Poisson laws, `[*B]` to `[*B, terms]`."""
+    counts = torch.arange(terms, device=rate.device, dtype=torch.float64)
+    mean = rate.to(torch.float64).unsqueeze(-1)
+    log_probability = torch.xlogy(counts, mean) - mean - torch.lgamma(counts + 1.0)
+    return log_probability.exp().cumsum(-1).to(rate.dtype)
+
+
+def invert(uniform: Tensor, table: Tensor) -> Tensor:
+    """The value whose cumulative probability first exceeds `uniform`; `[*B]` and `[*B, T]` to `[*B]`."""
+    return (uniform.unsqueeze(-1) >= table).sum(-1).to(uniform.dtype)

@@ -1,0 +1,1 @@
+"""Conflict-graph scheduling: queues that may not be served together."""

@@ -1,0 +1,62 @@
+"""One slot of conflict-graph scheduling, on whole batches of worlds: who may send, what leaves and comes."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+WORD = 62
+"""Nodes per word of a bit set: int64 without its sign, and one to spare."""
+
+
+def pack(members: Tensor) -> Tensor:
+    """Sets of nodes as bit words, `[*B, N]` bool to `[*B, W]` int64 with `W = ceil(N / 62)`."""
+    place = torch.arange(members.shape[-1], device=members.device)
+    bits = members.to(torch.int64) << place % WORD
+    return torch.stack([word.sum(-1) for word in bits.split(WORD, -1)], -1)
+
+
+def resolve(active: Tensor, neighbours: Tensor) -> Tensor:
+    """The nodes that stay active: those with no active neighbour. Two in conflict are both silenced.
+
+    Args:
+        active: `[*B, N]` bool.
+        neighbours: `[*B, N, W]` int64, each node's neighbours as `pack` writes them.
+
+    Returns:
+        `[*B, N]` bool, an independent set.
+    """
+    return active & ~(neighbours & pack(active).unsqueeze(-2)).any(-1)
+
+
+def slot(
+    queues: Tensor, service: Tensor, *, active: Tensor, arrivals: Tensor, arrivals_servable: bool = False
+) -> Tensor:
+    """Queues at the end of a slot, all tensors `[*B, N]`.
+
+    Args:
+        queues: at its start.
+        service: packets each node could send.
+        active: bool, an independent set.
+        arrivals: packets that come.
+        arrivals_servable: whether a packet may leave in the slot of its arrival.
+    """
+    sent = service * active
+    if arrivals_servable:
+        return (queues - sent + arrivals).clamp_min(0.0)
+    return (queues - sent).clamp_min(0.0) + arrivals
+
+
+def departures(queues: Tensor, after: Tensor, arrivals: Tensor) -> Tensor:
+    """Packets that left in a slot, by conservation, `[*B, N]`."""
+    return queues + arrivals - after
+
+
+def servable(queues: Tensor, service: Tensor, *, arrivals_servable: bool = False) -> Tensor:
+    """Nodes whose activation can send something, `[*B, N]` bool."""
+    return (service > 0) if arrivals_servable else (queues > 0) & (service > 0)
+
+
+def backlog(queues: Tensor) -> Tensor:
+    """All packets of a world, `[*B, N]` to `[*B]`."""
+    return queues.sum(-1)

@@ -1,0 +1,43 @@
+"""What a scheduler sees: the conflict graph with its queues and channels, and how the episode goes."""
+
+from __future__ import annotations
+
+import torch
+from tensordict import TensorDict
+from torch import Tensor
+
+from edgewise.envs.queueing.graphs import ConflictGraphs
+from edgewise.graphs.spec import GraphSpec
+from edgewise.graphs.topology import Topology, TopologyBank
+
+NODE_FEATURES = 5
+"""Queue, channel, their product, arrival rate, priority; the first three compressed."""
+
+
+def graph_spec(graphs: ConflictGraphs) -> GraphSpec:
+    """The shape of the observed graphs; both directions of every conflict, looked up by id."""
+    bank = TopologyBank.from_edge_lists(graphs.edge_lists())
+    return GraphSpec(graphs.num_nodes, NODE_FEATURES, edges=Topology(bank))
+
+
+def symlog(x: Tensor) -> Tensor:
+    """`sign(x) log(1 + |x|)`: near zero the number itself, far out its size."""
+    return x.sign() * x.abs().log1p()
+
+
+def graph(state: TensorDict, node_mask: Tensor) -> dict[str, Tensor]:
+    """The conflict graphs of the worlds in `state`, `[B]`; node_mask `[B, N]`."""
+    queues, service = state["queues"], state["service"]
+    compressed = symlog(torch.stack((queues, service, queues * service), -1))
+    plain = torch.stack((state["arrival_rate"], state["priority"]), -1)
+    return {
+        "x": torch.cat((compressed, plain), -1),
+        "node_mask": node_mask,
+        "topology": state["conflict_graph"],
+    }
+
+
+def metrics(state: TensorDict) -> dict[str, Tensor]:
+    """Of the episode so far, each `[B]`: mean backlog per slot, and whether it overflowed."""
+    mean = state["backlog_sum"] / state["step"].clamp_min(1)
+    return {"backlog": mean.float(), "overflow": state["overflow"].float()}
