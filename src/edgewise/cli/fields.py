@@ -10,11 +10,11 @@ from edgewise.config.model import Config
 from edgewise.config.schema import Leaf, leaves
 
 
-def fields_help(config: Config) -> str:
-    """Every setting under the heading of its section, defaults as in `config`."""
+def fields_help(config: Config, *, within: tuple[str, ...] = ()) -> str:
+    """Every setting under the heading of its section, defaults as in `config`, which is the part `within` a run."""
     lines: list[str] = []
     section: tuple[str | int, ...] | None = None
-    for leaf in leaves(type(config), config):
+    for leaf in leaves(type(config), config, within):
         if leaf.path[:-1] != section:
             section = leaf.path[:-1]
             lines.append(f"\n{'.'.join(map(str, section)) or 'the run'}:")

@@ -27,7 +27,11 @@ def misfits(data: Mapping[str, Any], *, env: type[Config], algorithm: type[Confi
     Parts of the wrong shape are passed over: the schema itself refuses them.
     """
     return [
-        *_schedules(_mapping(_mapping(data, "training"), "schedules"), algorithm),
+        *_schedules(
+            _mapping(_mapping(data, "training"), "schedules"),
+            algorithm=algorithm,
+            base=_mapping(data, "algorithm"),
+        ),
         *(
             misfit
             for path, overrides in _env_overrides(data)
@@ -48,12 +52,36 @@ def _env_overrides(data: Mapping[str, Any]) -> Iterator[tuple[Path, Mapping[str,
     yield ("evaluation", "settings"), _mapping(_mapping(data, "evaluation"), "settings")
 
 
-def _schedules(schedules: Mapping[str, Any], algorithm: type[Config]) -> Iterator[Misfit]:
+def _schedules(
+    schedules: Mapping[str, Any], *, algorithm: type[Config], base: Mapping[str, Any]
+) -> Iterator[Misfit]:
     numbers = [name for name, field in algorithm.model_fields.items() if _is_number(field.annotation)]
-    for name in schedules:
+    for name, schedule in schedules.items():
+        path = ("training", "schedules", name)
         if name not in numbers:
             reason = f"no number of the algorithm has this name; {did_you_mean(name, numbers)}"
-            yield Misfit(("training", "schedules", name), reason)
+            yield Misfit(path, reason)
+            continue
+        for value in _extremes(schedule):
+            reasons = _refusals(algorithm, {**base, name: value})
+            if (name,) in reasons:
+                yield Misfit(path, f"it would reach {value:g}: {reasons[(name,)]}")
+                break
+
+
+def _extremes(schedule: Any) -> list[float]:
+    """The numbers between which a schedule moves; what is no number is left to the schema."""
+    if not isinstance(schedule, Mapping):
+        return []
+    points = schedule.get("points")
+    pairs = (
+        [point for point in points if isinstance(point, list | tuple)]
+        if isinstance(points, list | tuple)
+        else []
+    )
+    ends = [*(schedule.get(key) for key in ("value", "start", "end")), *(pair[-1] for pair in pairs if pair)]
+    rises_from_zero = [0.0] if schedule.get("warmup_frames") else []
+    return [float(end) for end in ends if isinstance(end, int | float)] + rises_from_zero
 
 
 def _is_number(annotation: Any) -> bool:

@@ -47,10 +47,15 @@ def load_config(
         layers, schema = [Layer("the given config", source.to_plain())], type(source)
     else:
         layers, schema = _base(str(source), file)
+    below = len(layers)
     if flags:
         layers.append(from_flags(schema, flags))
     if keywords:
         layers.append(from_keywords(schema, keywords))
+    for layer in layers[below:]:
+        if layer.values.pop("recipe", None) is not None:
+            reason = "a recipe is chosen by its name alone, and cannot be changed by a setting"
+            layer.problems.append(Problem(layer.origin(("recipe",)), ("recipe",), reason))
     return resolve(schema, layers)
 
 

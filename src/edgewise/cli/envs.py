@@ -1,0 +1,79 @@
+"""`edgewise envs`: which problems there are, their settings, and whether they keep their contract."""
+
+from __future__ import annotations
+
+import time
+from argparse import Namespace
+from typing import Any
+
+from edgewise.cli.console import Console, table
+from edgewise.cli.fields import fields_help
+from edgewise.cli.machine import prepare
+from edgewise.cli.parser import Parser
+from edgewise.config.errors import ConfigError
+from edgewise.envs.registry import ENVS, entry
+
+
+def configure(parser: Parser) -> None:
+    """Says what the verb takes."""
+    parser.add_argument(
+        "action", nargs="?", default="list", choices=["list", "show", "check"], help="what to do"
+    )
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help="which environments; all of them if none is named"
+    )
+    parser.add_machine()
+    parser.examples("edgewise envs list", "edgewise envs show graphwalk", "edgewise envs check graphwalk")
+
+
+def run(options: Namespace, console: Console) -> int:
+    """Lists, shows or checks environments."""
+    names = options.names or list(ENVS)
+    for name in names:
+        entry(name)
+    if options.action == "list":
+        console.show(
+            [{"name": name, "summary": entry(name).summary} for name in names],
+            table(["environment", "what it is about"], [[name, entry(name).summary] for name in names]),
+        )
+        return 0
+    if options.action == "show":
+        return _show(names, console)
+    prepare(threads=options.threads)
+    return _check(names, console, seed=options.seed or 0, device=options.device or "cpu")
+
+
+def _show(names: list[str], console: Console) -> int:
+    data, texts = [], []
+    for name in names:
+        line = entry(name)
+        config = line.config_class()()
+        baselines = sorted(line.baselines())
+        data.append(
+            {"name": name, "summary": line.summary, "config": config.to_plain(), "baselines": baselines}
+        )
+        texts.append(
+            f"{name}: {line.summary}\nbaselines: {', '.join(baselines)}\n{fields_help(config, within=('env',))}"
+        )
+    console.show(data if len(data) > 1 else data[0], "\n\n".join(texts))
+    return 0
+
+
+def _check(names: list[str], console: Console, *, seed: int, device: str) -> int:
+    from edgewise.envs.check import check_graph_env
+    from edgewise.envs.registry import make_env
+
+    results: list[dict[str, Any]] = []
+    for name in names:
+        start = time.process_time()
+        fault = None
+        try:
+            check_graph_env(make_env(name, num_envs=4, seed=seed, device=device))
+        except (AssertionError, ValueError, RuntimeError, ConfigError) as error:
+            fault = str(error)
+        results.append(
+            {"name": name, "ok": fault is None, "fault": fault, "seconds": time.process_time() - start}
+        )
+    rows = [[result["name"], result["fault"] or "ok", round(result["seconds"], 2)] for result in results]
+    console.show(results, table(["environment", "contract", "CPU seconds"], rows))
+    return 0 if all(result["ok"] for result in results) else ConfigError.exit_code

@@ -1,0 +1,22 @@
+"""Readies the process before torch is imported: threads are an environment variable by then, or too many."""
+
+from __future__ import annotations
+
+import os
+
+from edgewise.config.errors import ConfigError
+
+
+def prepare(*, threads: int) -> None:
+    """Let tensor operations use `threads` threads.
+
+    OpenMP reads its variables once, when torch is first imported; so this comes before that import, and sets
+    torch's own number besides.
+    """
+    if threads < 1:
+        raise ConfigError(f"--threads: got {threads}, expected 1 or more")
+    for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ[name] = str(threads)
+    import torch
+
+    torch.set_num_threads(threads)

@@ -1,0 +1,27 @@
+"""Whether a recipe still works: its config can be written and read, its parts build, and it learns."""
+
+from __future__ import annotations
+
+from edgewise.config.errors import ConfigError
+from edgewise.recipes.load import load_config
+from edgewise.recipes.recipe import Recipe
+
+SMALL = {"training.num_envs": 4, "training.steps": 8, "evaluation.episodes": 4, "evaluation.every": None}
+
+
+def check_recipe(recipe: Recipe) -> None:
+    """Runs a recipe small, end to end.
+
+    Raises:
+        ConfigError: naming what does not work.
+    """
+    if recipe.schema.from_plain(recipe.config.to_plain()) != recipe.config:
+        raise ConfigError(f"{recipe.name}: its config is not the same after being written and read")
+    parts = recipe.load_builder()(load_config(recipe.config, keywords=SMALL))
+    metrics = parts.algorithm.learn(parts.rollout.collect())
+    broken = [name for name, value in metrics.items() if not bool(value.isfinite())]
+    if broken:
+        raise ConfigError(f"{recipe.name}: not finite after one batch: {', '.join(broken)}")
+    parts.evaluate(parts.algorithm.policy)
+    for policy in parts.baselines.values():
+        parts.evaluate(policy)

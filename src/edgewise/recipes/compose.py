@@ -1,0 +1,160 @@
+"""Puts the parts of a run together from its config: where environment, model and algorithm meet."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+
+from edgewise.algorithms.registry import algorithm_class
+from edgewise.config.errors import ConfigError
+from edgewise.config.model import Config
+from edgewise.data.rollout import Rollout
+from edgewise.envs.base import GraphEnv
+from edgewise.envs.registry import EnvEntry, entry
+from edgewise.evaluation.evaluate import Policy, evaluate
+from edgewise.evaluation.result import Evaluation
+from edgewise.models.actor_critic import make_actor_critic
+from edgewise.recipes.recipe import AnyRun
+from edgewise.recipes.registry import recipe
+from edgewise.training.parts import Parts
+
+
+def build(config: AnyRun) -> Parts:
+    """The parts of a run that collects from one environment with one actor-critic.
+
+    Raises:
+        ConfigError: the device is absent, a stage changes what cannot change, or a baseline does not exist.
+    """
+    check_device(config.device)
+    made_from = recipe(config.recipe)
+    env = make_worlds(config)
+    torch.manual_seed(stream(config.seed, "model"))
+    algorithm = algorithm_class(made_from.algorithm)(
+        make_actor_critic(env.graph, env.actions, config.model),
+        config.algorithm,
+        seed=stream(config.seed, "algorithm"),
+        device=config.device,
+        compile=config.training.compile,
+    )
+    instances = Instances.of(config)
+    return Parts(
+        env=env,
+        algorithm=algorithm,
+        rollout=Rollout(env, algorithm.policy, steps=config.training.steps),
+        evaluate=instances,
+        baselines=instances.baselines(config.evaluation.baselines),
+        replay=entry(made_from.env).replay(),
+    )
+
+
+def make_worlds(config: AnyRun) -> GraphEnv[Any]:
+    """The training worlds, every stage of the curriculum checked against them."""
+    if config.training.num_envs == "auto":
+        raise ValueError("num_envs is still auto: choose it before building")
+    line = entry(recipe(config.recipe).env)
+    env = line.env_class()(
+        config.env, num_envs=config.training.num_envs, seed=stream(config.seed, "env"), device=config.device
+    )
+    for index, stage in enumerate(config.training.curriculum):
+        try:
+            env.apply_stage(**stage.env)
+        except ConfigError as error:
+            where = f"training.curriculum.{index}.env (stage {stage.name})"
+            raise ConfigError(f"{where}: {error.message}", hint=error.hint) from error
+    env.apply_stage()
+    return env
+
+
+@dataclass(frozen=True)
+class Instances:
+    """A fixed set of instances, made once, on which any policy can be measured.
+
+    Args:
+        env: as many worlds as there are instances.
+        line: the environment's line in the registry.
+        seed: what makes the instances.
+        settings: how they differ from the run's own environment.
+        deterministic: whether policies act by their mode.
+    """
+
+    env: GraphEnv[Any]
+    line: EnvEntry
+    seed: int
+    settings: Mapping[str, Any]
+    deterministic: bool = True
+
+    @classmethod
+    def of(cls, config: AnyRun) -> Instances:
+        """The instances that a run's config asks for."""
+        chosen = config.evaluation
+        return cls.make(
+            recipe(config.recipe).env,
+            config.env,
+            episodes=chosen.episodes,
+            seed=chosen.seed,
+            settings=chosen.settings,
+            device=config.device,
+        )
+
+    @classmethod
+    def make(
+        cls,
+        env: str,
+        config: Config,
+        *,
+        episodes: int,
+        seed: int,
+        settings: Mapping[str, Any],
+        device: str = "cpu",
+    ) -> Instances:
+        """Instances of the environment called `env`, with some fields of its config changed."""
+        line = entry(env)
+        changed = type(config).from_plain({**config.to_plain(), **settings})
+        worlds = line.env_class()(changed, num_envs=episodes, seed=seed, device=device)
+        return cls(env=worlds, line=line, seed=seed, settings=dict(settings))
+
+    def __call__(self, policy: Policy, *, record: int = 0) -> Evaluation:
+        """Every episode's measures, and the states of the first `record` episodes."""
+        result = evaluate(
+            self.env,
+            policy,
+            episodes=self.env.num_envs,
+            seed=self.seed,
+            deterministic=self.deterministic,
+            record=min(record, self.env.num_envs),
+        )
+        return replace(result, settings=dict(self.settings))
+
+    def baselines(self, names: tuple[str, ...]) -> dict[str, Policy]:
+        """The environment's hand-written policies of these names, made for these instances."""
+        known = self.line.baselines()
+        unknown = sorted(set(names) - set(known))
+        if unknown:
+            raise ConfigError(
+                f"{self.env.name} has no baseline {', '.join(unknown)}",
+                hint=f"it has {', '.join(sorted(known))}",
+            )
+        return {name: known[name](self.env) for name in names}
+
+
+def check_device(device: str) -> None:
+    """Refuses a device that this machine has not."""
+    kind, _, index = device.partition(":")
+    present = {
+        "cpu": 1,
+        "cuda": torch.cuda.device_count(),
+        "mps": int(torch.backends.mps.is_available()),
+    }[kind]
+    if int(index or 0) >= present:
+        raise ConfigError(
+            f"device: got {device}, but this machine has {present} of kind {kind}", hint="use cpu"
+        )
+
+
+def stream(seed: int, name: str) -> int:
+    """A seed of its own for each user of randomness, so that no two draw the same numbers."""
+    return int.from_bytes(hashlib.sha256(f"{seed}/{name}".encode()).digest()[:8]) >> 1
