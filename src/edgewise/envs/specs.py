@@ -10,6 +10,7 @@ from edgewise.graphs.actions import (
     ActionLayout,
     AgentsContinuous,
     AgentsDiscrete,
+    ChooseEdgePerGroup,
     ChooseFromSet,
     ChooseIndependentSet,
     ChooseNode,
@@ -40,6 +41,8 @@ def action_spec(
             return Categorical(actions, shape=(*lead, agents), dtype=torch.int64, device=device)
         case EdgesDiscrete(actions):
             return Categorical(actions, shape=(*lead, num_edges), dtype=torch.int64, device=device)
+        case ChooseEdgePerGroup(groups, size):
+            return Categorical(1 + size, shape=(*lead, groups), dtype=torch.int64, device=device)
         case AgentsContinuous(agents, dim, low, high):
             return Bounded(low, high, shape=(*lead, agents, dim), dtype=torch.float32, device=device)
         case ChooseIndependentSet():

@@ -51,6 +51,18 @@ class EdgesDiscrete:
 
 
 @dataclass(frozen=True)
+class ChooseEdgePerGroup:
+    """One edge of each group of edges is chosen, or none: action `[*B, num_groups]` int64, 0 for none.
+
+    The first `num_groups * group_size` edge slots are the groups, one after another. The mask is
+    `action_mask [*B, num_groups, 1 + group_size]`, none first; a group that is absent allows none alone.
+    """
+
+    num_groups: int
+    group_size: int
+
+
+@dataclass(frozen=True)
 class ChooseFromSet:
     """One member of a ragged set of at most `max_choices` is chosen: action `[*B]` int64.
 
@@ -63,5 +75,11 @@ class ChooseFromSet:
 
 
 ActionLayout = (
-    ChooseNode | AgentsDiscrete | AgentsContinuous | ChooseIndependentSet | EdgesDiscrete | ChooseFromSet
+    ChooseNode
+    | AgentsDiscrete
+    | AgentsContinuous
+    | ChooseIndependentSet
+    | EdgesDiscrete
+    | ChooseEdgePerGroup
+    | ChooseFromSet
 )

@@ -10,6 +10,7 @@ from edgewise.graphs.actions import (
     ActionLayout,
     AgentsContinuous,
     AgentsDiscrete,
+    ChooseEdgePerGroup,
     ChooseFromSet,
     ChooseIndependentSet,
     ChooseNode,
@@ -36,7 +37,7 @@ def random_action(
     lead, mask = observation.batch_size, observation.get("action_mask", None)
     device = observation[GRAPH, "node_mask"].device
     match layout:
-        case ChooseNode() | ChooseFromSet():
+        case ChooseNode() | ChooseFromSet() | ChooseEdgePerGroup():
             return _pick(_required(mask, layout), generator)
         case AgentsDiscrete(agents, actions):
             shape = (*lead, agents, actions)

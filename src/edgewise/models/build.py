@@ -6,6 +6,7 @@ from edgewise.graphs.actions import (
     ActionLayout,
     AgentsContinuous,
     AgentsDiscrete,
+    ChooseEdgePerGroup,
     ChooseFromSet,
     ChooseIndependentSet,
     ChooseNode,
@@ -17,7 +18,12 @@ from edgewise.models.encoder import GraphEncoder
 from edgewise.models.gnn import GNN
 from edgewise.models.heads import AgentsContinuousHead, AgentsDiscreteHead, ChooseNodeHead, Head
 from edgewise.models.mlp import MLP
-from edgewise.models.set_heads import ChooseFromSetHead, ChooseIndependentSetHead, EdgesDiscreteHead
+from edgewise.models.set_heads import (
+    ChooseEdgePerGroupHead,
+    ChooseFromSetHead,
+    ChooseIndependentSetHead,
+    EdgesDiscreteHead,
+)
 from edgewise.models.transformer import GraphTransformer
 
 
@@ -47,5 +53,7 @@ def make_head(graph: GraphSpec, layout: ActionLayout, config: ModelConfig | None
             return ChooseIndependentSetHead(graph, config)
         case EdgesDiscrete():
             return EdgesDiscreteHead(graph, config, layout=layout)
+        case ChooseEdgePerGroup():
+            return ChooseEdgePerGroupHead(graph, config)
         case ChooseFromSet():
             return ChooseFromSetHead(graph, config, layout=layout)

@@ -76,6 +76,39 @@ class EdgesDiscreteHead(Head):
         return JointCategorical(self.score(h, edges), mask, counted=edges.mask)
 
 
+class ChooseEdgePerGroupHead(Head):
+    """One logit per edge of a group and one, learned, for choosing none; groups that can choose nothing else
+    give none with certainty. One log-probability for all groups together.
+
+    How many groups there are, and how large, is what `action_mask [*B, G, 1 + K]` says; so a model trained on
+    some networks runs on others.
+
+    Args:
+        graph: the graph's edge source.
+        config: widths and gain.
+    """
+
+    def __init__(self, graph: GraphSpec, config: ModelConfig) -> None:
+        super().__init__(graph)
+        self.score = EdgeScore(graph, config, outputs=1)
+        self.none = nn.Parameter(torch.zeros(1))
+
+    def forward(self, h: Tensor, tensordict: TensorDict) -> JointCategorical:
+        """A distribution over actions `[*B, G]`, batch `[*B]`."""
+        mask = tensordict.get(MASK)
+        check_mask(mask, needed=mask.new_ones(mask.shape[:-1]), what="edge of a group")
+        groups, size = mask.shape[-2], mask.shape[-1] - 1
+        edges = self.graph.edges_of(tensordict.get(GRAPH))
+        first = Edges(
+            edges.index[..., : groups * size],
+            edges.mask[..., : groups * size],
+            None if edges.attr is None else edges.attr[..., : groups * size, :],
+        )
+        scores = self.score(h, first).squeeze(-1).unflatten(-1, (groups, size))
+        logits = torch.cat((self.none.to(scores.dtype).expand(*scores.shape[:-1], 1), scores), -1)
+        return JointCategorical(logits, mask, counted=mask[..., 1:].any(-1))
+
+
 class ChooseIndependentSetHead(Head):
     """One logit per node; nodes that an edge joins, in either direction, are never chosen together.
 
