@@ -106,13 +106,17 @@ def best(folder: Path) -> Path:
     return folder / name
 
 
-def mark_best(folder: Path, step: int, *, metric: str, value: float) -> None:
-    """Remember the checkpoint of `step` as the best so far."""
-    note = {"checkpoint": f"step-{step:012d}", "metric": metric, "value": value}
+def mark_best(folder: Path, step: int, *, metric: str, value: float) -> bool:
+    """Remember the checkpoint of `step` as the best so far; returns whether that is news."""
+    note = json.dumps({"checkpoint": f"step-{step:012d}", "metric": metric, "value": value}).encode()
+    path = folder / BEST
     try:
-        durable.replace_whole(folder / BEST, json.dumps(note).encode())
+        if path.exists() and path.read_bytes() == note:
+            return False
+        durable.replace_whole(path, note)
     except OSError as error:
-        raise CheckpointError(_cannot_save(folder / BEST, error)) from error
+        raise CheckpointError(_cannot_save(path, error)) from error
+    return True
 
 
 def saved(folder: Path) -> list[Path]:

@@ -95,7 +95,7 @@ def pieces(tensors: Mapping[str, Tensor]) -> Iterator[bytes | memoryview]:
 
 
 def as_bytes(tensor: Tensor) -> Tensor:
-    """The memory of a contiguous tensor as `[bytes]` uint8, without a copy, whatever the strides of its unit dims."""
+    """The memory of a contiguous tensor as `[bytes]` uint8, without a copy."""
     return tensor.detach().as_strided((tensor.numel(),), (1,)).view(torch.uint8)
 
 
