@@ -113,7 +113,9 @@ class CheckpointConfig(Config):
     """When a run saves itself, and how many checkpoints it keeps."""
 
     every: int | None = Field(100_000, gt=0)
-    """Frames between checkpoints; none for one at the end alone."""
+    """Frames between checkpoints; none to go by minutes alone."""
+    minutes: float | None = Field(10.0, gt=0)
+    """Minutes after which a run saves itself besides; none to go by frames alone."""
     keep_last: int = Field(3, ge=1)
     """Newest checkpoints that stay; the best one stays besides."""
 
