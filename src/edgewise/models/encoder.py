@@ -13,6 +13,7 @@ from torch.nn import functional
 from edgewise.graphs.compile import compile_module
 from edgewise.graphs.edges import Edges
 from edgewise.graphs.spec import GraphSpec
+from edgewise.graphs.vmap_guard import may_compact
 from edgewise.models.attention import Weights
 from edgewise.models.config import EncoderConfig
 from edgewise.models.diagnostics import activation_rms, attention_entropy, logit_max
@@ -130,8 +131,8 @@ class MessagePassingEncoder(GraphEncoder):
             view = dense_view(graph, edges)
             h = self.trunk(x, node_type, view).masked_fill(~view.real.unsqueeze(-1), 0.0)
             return h.view(*graph["node_mask"].shape, self.hidden)
-        self._refuse_vmap(graph["x"])
-        flat, sparse = sparse_view(graph, self.graph, edges, compact=self.config.compact)
+        compact = self.config.compact and may_compact(self, graph["x"])
+        flat, sparse = sparse_view(graph, self.graph, edges, compact=compact)
         return flat.nodes(self.trunk(flat.x, flat.node_type, sparse))
 
     def takes_dense(self, edges: Edges) -> bool:  # noqa: ARG002
@@ -171,12 +172,3 @@ class MessagePassingEncoder(GraphEncoder):
         if not self.graph.node_types:
             return x, None
         return x, graph["node_type"].masked_fill(~mask, 0).reshape(-1, mask.shape[-1])
-
-    def _refuse_vmap(self, x: Tensor) -> None:
-        """Stop before a vmap over data-dependent shapes poisons the module."""
-        if self.config.compact and torch._C._functorch.is_batchedtensor(x):
-            raise RuntimeError(
-                "this encoder drops padding (compact=True), and shapes that depend on data do not vmap: "
-                "pass deactivate_vmap=True to TorchRL's estimator or loss, use GraphGAE, "
-                "or build the encoder with compact=False"
-            )
