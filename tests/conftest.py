@@ -7,6 +7,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import pytest
 import torch
 from hypothesis import HealthCheck, settings
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.utils.backend_registration import _DummyBackendModule, _setup_privateuseone_for_python_backend
 
 settings.register_profile("dev", max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile(
@@ -19,3 +21,48 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
 def _one_thread_and_seed():
     torch.set_num_threads(1)
     torch.manual_seed(0)
+
+
+class _AbsentBackend(_DummyBackendModule):
+    """A device that exists by name alone."""
+
+    def is_available(self):
+        return False
+
+
+@pytest.fixture(scope="session")
+def _absent_device():
+    """A device that this machine has not.
+
+    Cuda where torch was built for it. A build without it cannot index fake cuda tensors and aborts in backward, so
+    there a device under a name of our own stands in.
+    """
+    if torch.backends.cuda.is_built():
+        return torch.device("cuda:0")
+    _setup_privateuseone_for_python_backend("absent", backend_module=_AbsentBackend())
+    return torch.device("absent:0")
+
+
+def _replace_parameters(module, function, recurse=True):
+    """What `Module._apply` does, without swapping tensors, which fake ones do not allow."""
+    for child in module.children() if recurse else ():
+        child._apply(function)
+    for name, parameter in module._parameters.items():
+        if parameter is not None:
+            module._parameters[name] = torch.nn.Parameter(function(parameter.data), parameter.requires_grad)
+    for name, buffer in module._buffers.items():
+        if buffer is not None:
+            module._buffers[name] = function(buffer)
+    return module
+
+
+@pytest.fixture
+def fake_device(_absent_device, monkeypatch):
+    """A device other than the CPU, whose tensors have shapes but no values: FakeTensorMode is on in the test.
+
+    Mixing devices raises, and so does anything that waits for a value: `.item()`, `bool(tensor)`, `nonzero`.
+    """
+    monkeypatch.setattr(torch.nn.Module, "_apply", _replace_parameters)
+    monkeypatch.setattr(torch, "allclose", lambda *_, **__: True)  # TorchRL's bounded specs ask the host
+    with FakeTensorMode():
+        yield _absent_device

@@ -259,6 +259,18 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
             born = {**self._seen(state, self.num_envs), **flags}
         return self._packed(born, self.num_envs)
 
+    def _reset_proc_data(
+        self, tensordict: TensorDictBase | None, tensordict_reset: TensorDictBase
+    ) -> TensorDictBase:
+        """`tensordict` with the chosen rows reset. That these are not done needs no check: births never are."""
+        if tensordict is None:
+            return tensordict_reset
+        chosen = tensordict.pop("_reset", None)
+        if chosen is not None:
+            shared = {name: value for name, value in tensordict_reset.items() if name in tensordict}
+            tensordict_reset.update(choose_rows(chosen.view(self.batch_size), shared, tensordict))
+        return tensordict.update(tensordict_reset)
+
     @property
     def _step_mdp(self) -> Callable[[TensorDictBase], TensorDictBase]:
         return self._next_root
