@@ -1,0 +1,85 @@
+"""The rules of Hex for many boards at once: stones, chains and who has joined their sides. Torch alone.
+
+A board with room for `capacity²` cells has N = capacity² + 4 nodes: the cells row by row, then the borders top, bottom
+(the first player's), left and right (the second player's). A smaller board of side n uses the first n² cells. Borders
+are stones that stand from the start, so a player has won when its two borders are in one chain.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+EMPTY, FIRST, SECOND = 0, 1, 2
+NEIGHBOURS = ((-1, 0), (-1, 1), (0, -1), (0, 1), (1, -1), (1, 0))
+
+
+def neighbour_table(size: int, capacity: int) -> Tensor:
+    """Who touches each node of a board of side `size`, `[N, 6]` int64; free places hold the node itself.
+
+    Only rows of cells are filled: stones are never placed on borders.
+    """
+    nodes = capacity * capacity + 4
+    table = torch.arange(nodes).unsqueeze(-1).repeat(1, 6)
+    for row in range(size):
+        for column in range(size):
+            near = [_node(row + down, column + right, size, capacity) for down, right in NEIGHBOURS]
+            touching = sorted({node for node in near if node is not None})
+            table[row * size + column, : len(touching)] = torch.tensor(touching)
+    return table
+
+
+def _node(row: int, column: int, size: int, capacity: int) -> int | None:
+    """The cell at a place, or the border that lies there; None beyond the corners, which touch two borders."""
+    top, bottom, left, right = (capacity * capacity + border for border in range(4))
+    if 0 <= column < size and not 0 <= row < size:
+        return top if row < 0 else bottom
+    if 0 <= row < size and not 0 <= column < size:
+        return left if column < 0 else right
+    return row * size + column if 0 <= row < size and 0 <= column < size else None
+
+
+def empty_boards(count: int, capacity: int, device: torch.device | None = None) -> tuple[Tensor, Tensor]:
+    """Stones `[B, N]` int8 with borders alone, and chains `[B, N]` int16: every node by itself."""
+    nodes = capacity * capacity + 4
+    stones = torch.zeros(count, nodes, dtype=torch.int8, device=device)
+    stones[:, -4:-2], stones[:, -2:] = FIRST, SECOND
+    chains = torch.arange(nodes, dtype=torch.int16, device=device).repeat(count, 1)
+    return stones, chains
+
+
+def place(
+    stones: Tensor, chains: Tensor, *, cell: Tensor, player: Tensor, neighbours: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Boards with one more stone each.
+
+    All nodes of a chain carry the same number; a new stone gives its own to the chains that it joins.
+
+    Args:
+        stones: `[B, N]` int8.
+        chains: `[B, N]` int16.
+        cell: `[B]` int64, where the stone goes.
+        player: `[B]` int64, 0 or 1.
+        neighbours: `[B, 6]` int64, what `cell` touches.
+    """
+    colour = (player + 1).to(stones.dtype).unsqueeze(-1)
+    at = cell.unsqueeze(-1)
+    own = stones.gather(1, neighbours) == colour
+    number = at.to(chains.dtype)
+    joined = torch.where(own, chains.gather(1, neighbours), number)
+    merged = chains == number
+    for side in joined.unbind(-1):
+        merged |= chains == side.unsqueeze(-1)
+    return stones.scatter(1, at, colour), torch.where(merged, number, chains)
+
+
+def has_won(chains: Tensor, player: Tensor) -> Tensor:
+    """Whether `player` `[B]` has joined its two borders, `[B]` bool."""
+    first = chains[:, -4] == chains[:, -3]
+    second = chains[:, -2] == chains[:, -1]
+    return torch.where(player == 0, first, second)
+
+
+def mirrored(cell: Tensor, size: Tensor) -> Tensor:
+    """The cell on the other side of the long diagonal, where the other player stands as this one did."""
+    return (cell % size) * size + cell // size

@@ -1,0 +1,59 @@
+"""What the player to move sees: the board as a graph of cells and borders, in its own colours."""
+
+from __future__ import annotations
+
+import torch
+from tensordict import TensorDict
+from torch import Tensor
+
+from edgewise.envs.hex import dynamics
+from edgewise.envs.hex.config import SMALLEST, HexConfig
+from edgewise.graphs.spec import GraphSpec
+from edgewise.graphs.topology import Topology, TopologyBank
+
+CELL, MY_BORDER, THEIR_BORDER = range(3)
+NODE_FEATURES = 3
+"""Whether a node is mine, theirs or free, borders included."""
+
+
+def neighbour_tables(capacity: int) -> Tensor:
+    """Neighbours of every board up to `capacity`, `[K, N, 6]`, by side less the smallest."""
+    return torch.stack([dynamics.neighbour_table(size, capacity) for size in range(SMALLEST, capacity + 1)])
+
+
+def graph_spec(config: HexConfig, tables: Tensor) -> GraphSpec:
+    """Cells and four borders; edges where two of them touch, looked up by the board's side."""
+    bank = TopologyBank.from_edge_lists([_edges(table) for table in tables])
+    nodes = config.capacity**2 + 4
+    return GraphSpec(nodes, NODE_FEATURES, edges=Topology(bank), node_types=3)
+
+
+def _edges(table: Tensor) -> Tensor:
+    """All touching pairs of a board, both ways, `[2, E]`."""
+    nodes = len(table)
+    source = torch.arange(nodes).unsqueeze(-1).expand_as(table)
+    touching = torch.zeros(nodes, nodes, dtype=torch.bool)
+    touching[source, table] = True
+    touching |= touching.T.clone()
+    touching.fill_diagonal_(False)
+    return touching.nonzero().T
+
+
+def graph(state: TensorDict) -> dict[str, Tensor]:
+    """The graph of the games in `state`, `[B]`.
+
+    Stones and borders are mine or theirs, not the first or the second player's: by the board's symmetry (colours
+    exchanged, rows and columns too) both players see the same game, and one policy plays both.
+    """
+    stones, size, player = state["stones"], state["size"], state["player"]
+    mine = stones == (player + 1).unsqueeze(-1)
+    free = stones == dynamics.EMPTY
+    theirs = ~(mine | free)
+    node = torch.arange(stones.shape[-1], device=stones.device)
+    border = node >= stones.shape[-1] - 4
+    return {
+        "x": torch.stack((mine, theirs, free), -1).float(),
+        "node_mask": (node < size.square().unsqueeze(-1)) | border,
+        "node_type": border * torch.where(mine, MY_BORDER, THEIR_BORDER),
+        "topology": size - SMALLEST,
+    }
