@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -27,6 +28,10 @@ from edgewise.objectives.value_norm import ValueNorm
 
 Metrics = dict[str, Tensor]
 ACTIVE = ("agents", "active")
+ROUNDING = 1e-3
+"""A ratio this near to 1 before any update may be rounding; what is farther is another policy."""
+
+_logger = logging.getLogger(__name__)
 
 
 class PPO:
@@ -57,16 +62,14 @@ class PPO:
         device: torch.device | str = "cpu",
         compile: bool = False,
     ) -> None:
-        self.config, self.actor_critic = config, actor_critic
-        self.device = torch.device(device)
-        self.modules = nn.ModuleDict({"actor": actor_critic.actor, "critic": actor_critic.critic})
-        if config.normalise_value:
-            self.modules["value_norm"] = ValueNorm(config.value_decay)
-        self.modules.to(self.device)
+        self.config, self.device = config, torch.device(device)
+        self.actor_critic = actor_critic.to(self.device)
+        self.value_norm = ValueNorm(config.value_decay).to(self.device) if config.normalise_value else None
         self.generator = torch.Generator().manual_seed(seed)
         self.optimizer = torch.optim.Adam(
-            self.modules.parameters(), lr=config.learning_rate, eps=config.adam_epsilon, fused=True
+            self.actor_critic.parameters(), lr=config.learning_rate, eps=config.adam_epsilon, fused=True
         )
+        self._warned = False
         self._terms = compile_module(self._loss, enabled=compile)
 
     @property
@@ -85,21 +88,24 @@ class PPO:
         """
         batch = batch.to(self.device)
         with torch.no_grad():
-            metrics = {"ratio_start": _farthest(*self._log_ratio(batch[..., -1]))}
-            samples = self._advantages(batch)
-            metrics["explained_variance"] = self._explained_variance(samples)
+            ratio_start = self._ratio_start(batch[..., -1])
+            samples, explained = self._advantages(batch)
         updates: list[Metrics] = []
         for _ in range(self.config.epochs):
             updates += (epoch := [self._update(part) for part in self._minibatches(samples)])
             if self._moved_too_far(epoch):
                 break
-        metrics["ratio_first"] = updates[0]["ratio"]
         means = {name: torch.stack([update[name] for update in updates]).mean() for name in updates[0]}
-        return means | metrics | {"updates": torch.tensor(float(len(updates)))}
+        return means | {
+            "explained_variance": explained,
+            "ratio_start": ratio_start,
+            "ratio_first": updates[0]["ratio"],
+            "updates": torch.tensor(float(len(updates))),
+        }
 
-    def _advantages(self, batch: TensorDictBase) -> TensorDictBase:
-        """Once per batch: what the updates need, flat, `[num_envs * T]`."""
-        config, norm = self.config, self._value_norm
+    def _advantages(self, batch: TensorDictBase) -> tuple[TensorDictBase, Tensor]:
+        """Once per batch: what the updates need, flat, `[num_envs * T]`, and the critic's explained variance."""
+        config, norm = self.config, self.value_norm
         estimate = GraphGAE(
             gamma=config.gamma,
             lmbda=config.lmbda,
@@ -111,13 +117,15 @@ class PPO:
             boundary_budget=config.boundary_budget,
         )
         batch = estimate(batch.copy())
+        value, target = batch["state_value"], batch["value_target"]
+        valued = of_agents(batch.get(ACTIVE, None), value, batch_dims=batch.batch_dims)
+        explained = explained_variance(value if norm is None else norm.denormalise(value), target, valued)
         if norm is not None:
-            target = batch["value_target"]
-            norm.update(target, of_agents(batch.get(ACTIVE, None), target, batch_dims=batch.batch_dims))
+            norm.update(target, valued)
             batch["value_target"] = norm.normalise(target)
         written = ("action", "action_log_prob", "advantage", "value_target", "state_value", ACTIVE)
         read = (*self.actor_critic.actor.in_keys, *self.actor_critic.critic.in_keys)
-        return batch.select(*read, *written, strict=False).reshape(-1)
+        return batch.select(*read, *written, strict=False).reshape(-1), explained
 
     def _minibatches(self, samples: TensorDictBase) -> Iterator[TensorDictBase]:
         """Once per epoch: the samples in a new order, in parts of nearly equal size."""
@@ -136,7 +144,7 @@ class PPO:
         )
         self.optimizer.zero_grad()
         loss.backward()
-        norm = nn.utils.clip_grad_norm_(self.modules.parameters(), config.max_grad_norm)
+        norm = nn.utils.clip_grad_norm_(self.actor_critic.parameters(), config.max_grad_norm)
         self.optimizer.step()
         return {name: value.detach() for name, value in metrics.items()} | {"gradient_norm": norm}
 
@@ -171,27 +179,25 @@ class PPO:
             return value_error(value, target, delta=delta)
         return clipped_value_error(value, target, old=samples["state_value"], clip=clip, delta=delta)
 
-    def _log_ratio(self, samples: TensorDictBase) -> tuple[Tensor, Tensor | None]:
-        """New less old log-probabilities, and which of them count."""
-        log_prob = self.policy.get_dist(samples).log_prob(samples["action"])
-        log_ratio = log_prob - samples["action_log_prob"]
-        return log_ratio, of_agents(samples.get(ACTIVE, None), log_ratio, batch_dims=samples.batch_dims)
-
-    def _explained_variance(self, samples: TensorDictBase) -> Tensor:
-        value, target = samples["state_value"], samples["value_target"]
-        return explained_variance(value, target, of_agents(samples.get(ACTIVE, None), value, batch_dims=1))
+    def _ratio_start(self, step: TensorDictBase) -> Tensor:
+        """The ratio farthest from 1 in one step of all worlds, before any update; see `learn`."""
+        log_prob = self.policy.get_dist(step).log_prob(step["action"])
+        log_ratio = log_prob - step["action_log_prob"]
+        ratio = _farthest(log_ratio, of_agents(step.get(ACTIVE, None), log_ratio, batch_dims=step.batch_dims))
+        if ratio.device.type == "cpu" and ratio > 1 + ROUNDING and not self._warned:
+            self._warned = True
+            _logger.warning(
+                "the policy that learns is not the one that collected: before any update a probability "
+                "differs by a factor of %.4g; dropout, batch norm or another precision in the actor does this",
+                ratio,
+            )
+        return ratio
 
     def _moved_too_far(self, epoch: list[Metrics]) -> bool:
         """Whether the policy has left the one that collected; a GPU waits for the answer once per epoch."""
         if self.config.target_kl is None:
             return False
         return bool(torch.stack([update["kl"] for update in epoch]).mean() > self.config.target_kl)
-
-    @property
-    def _value_norm(self) -> ValueNorm | None:
-        norm = dict(self.modules.items()).get("value_norm")
-        assert norm is None or isinstance(norm, ValueNorm)
-        return norm
 
     def scalars(self) -> dict[str, float]:
         """The numbers of the config as they stand, by name; those that are off are left out."""
@@ -214,16 +220,19 @@ class PPO:
     def state_dict(self) -> dict[str, Any]:
         """Everything that the next `learn` depends on: nested dicts of tensors and numbers."""
         return {
-            "modules": module_state(self.modules),
-            "optimizer": optimizer_state(self.optimizer, self.modules),
+            "actor_critic": module_state(self.actor_critic),
+            "value_norm": None if self.value_norm is None else module_state(self.value_norm),
+            "optimizer": optimizer_state(self.optimizer, self.actor_critic),
             "generator": self.generator.get_state(),
             "scalars": self.scalars(),
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continue as the algorithm that gave `state` would have."""
-        load_module_state(self.modules, state["modules"], name="model")
-        load_optimizer_state(self.optimizer, self.modules, state["optimizer"])
+        load_module_state(self.actor_critic, state["actor_critic"], name="actor_critic")
+        load_optimizer_state(self.optimizer, self.actor_critic, state["optimizer"])
+        if self.value_norm is not None:
+            load_module_state(self.value_norm, state["value_norm"] or {}, name="value_norm")
         self.generator.set_state(state["generator"].cpu())
         for name, value in state["scalars"].items():
             self.set_scalar(name, value)

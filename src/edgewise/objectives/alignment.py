@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tensordict import TensorDictBase
 from torch import Tensor
 
 
@@ -34,3 +35,18 @@ def of_agents(mark: Tensor | None, value: Tensor, *, batch_dims: int) -> Tensor 
     if mark is None or mark.shape[batch_dims:].numel() != value.shape[batch_dims:].numel():
         return None
     return mark.reshape(value.shape)
+
+
+def with_agents_ends(batch: TensorDictBase) -> TensorDictBase:
+    """A copy of `batch` in which `done` and `terminated` under `next` have the shape of the reward.
+
+    TorchRL's temporal-difference losses want it so where agents are rewarded: an agent is done when its world
+    is or when it has ended by itself. Nothing but these entries is copied.
+    """
+    batch, following = batch.copy(), batch.get("next").copy()
+    reward, lead = following.get("reward"), batch.batch_dims
+    gone = of_agents(following.get(("agents", "terminated"), None), reward, batch_dims=lead)
+    for name in ("done", "terminated"):
+        ends = fit(following.get(name), reward, batch_dims=lead, name=name)
+        following.set(name, ends.clone() if gone is None else ends | gone)
+    return batch.set("next", following)
