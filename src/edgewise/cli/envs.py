@@ -52,9 +52,8 @@ def _show(names: list[str], console: Console) -> int:
         data.append(
             {"name": name, "summary": line.summary, "config": config.to_plain(), "baselines": baselines}
         )
-        texts.append(
-            f"{name}: {line.summary}\nbaselines: {', '.join(baselines)}\n{fields_help(config, within=('env',))}"
-        )
+        fields = fields_help(config, within=("env",))
+        texts.append(f"{name}: {line.summary}\nbaselines: {', '.join(baselines)}\n{fields}")
     console.show(data if len(data) > 1 else data[0], "\n\n".join(texts))
     return 0
 

@@ -11,7 +11,7 @@ from edgewise.config.schema import Leaf, leaves
 
 
 def fields_help(config: Config, *, within: tuple[str, ...] = ()) -> str:
-    """Every setting under the heading of its section, defaults as in `config`, which is the part `within` a run."""
+    """Every setting under the heading of its section, defaults as in `config`, which is `within` a run."""
     lines: list[str] = []
     section: tuple[str | int, ...] | None = None
     for leaf in leaves(type(config), config, within):

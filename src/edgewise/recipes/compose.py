@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 
 from edgewise.algorithms.registry import algorithm_class
 from edgewise.config.errors import ConfigError
+from edgewise.config.layers import Layer
+from edgewise.config.loading import resolve
 from edgewise.config.model import Config
 from edgewise.data.rollout import Rollout
 from edgewise.envs.base import GraphEnv
@@ -21,6 +23,8 @@ from edgewise.models.actor_critic import make_actor_critic
 from edgewise.recipes.recipe import AnyRun
 from edgewise.recipes.registry import recipe
 from edgewise.training.parts import Parts
+
+ConfigT = TypeVar("ConfigT", bound=Config)
 
 
 def build(config: AnyRun) -> Parts:
@@ -113,8 +117,7 @@ class Instances:
     ) -> Instances:
         """Instances of the environment called `env`, with some fields of its config changed."""
         line = entry(env)
-        changed = type(config).from_plain({**config.to_plain(), **settings})
-        worlds = line.env_class()(changed, num_envs=episodes, seed=seed, device=device)
+        worlds = line.env_class()(changed(config, settings), num_envs=episodes, seed=seed, device=device)
         return cls(env=worlds, line=line, seed=seed, settings=dict(settings))
 
     def __call__(self, policy: Policy, *, record: int = 0) -> Evaluation:
@@ -139,6 +142,11 @@ class Instances:
                 hint=f"it has {', '.join(sorted(known))}",
             )
         return {name: known[name](self.env) for name in names}
+
+
+def changed(config: ConfigT, settings: Mapping[str, Any]) -> ConfigT:
+    """A config with some fields changed; a ConfigError names every one that cannot be so."""
+    return resolve(type(config), [Layer("the run", config.to_plain()), Layer("settings", dict(settings))])
 
 
 def check_device(device: str) -> None:

@@ -1,0 +1,38 @@
+"""`edgewise resume`: goes on where the last checkpoint of a run left it, bit for bit on a CPU."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from pathlib import Path
+
+from edgewise.cli.console import Console
+from edgewise.cli.machine import prepare
+from edgewise.cli.parser import Parser
+from edgewise.config.documents import parse_value
+
+
+def configure(parser: Parser) -> None:
+    """Says what the verb takes."""
+    parser.add_argument("run", metavar="RUN", type=Path, help="the run folder")
+    parser.add_argument("--total-frames", metavar="N", help="train to here instead; the run folder keeps it")
+    parser.add_argument("--device", metavar="NAME", help="go on on another device: cpu, cuda, cuda:1 or mps")
+    parser.add_argument(
+        "--threads", type=int, metavar="N", help="threads of each operation, instead of the run's"
+    )
+    parser.examples(
+        "edgewise resume runs/graphwalk-ppo-1", "edgewise resume runs/graphwalk-ppo-1 --total-frames 1e6"
+    )
+
+
+def run(options: Namespace, console: Console) -> int:
+    """Continues the run."""
+    prepare(threads=options.threads or 1)
+    from edgewise.cli.outcome import show_run
+    from edgewise.recipes.launch import resume
+    from edgewise.training.progress import watcher
+
+    total = None if options.total_frames is None else parse_value(options.total_frames)
+    given = {"total_frames": total, "device": options.device, "threads": options.threads}
+    settings = {name: value for name, value in given.items() if value is not None}
+    show_run(resume(options.run, settings=settings, watcher=watcher()), console)
+    return 0

@@ -1,0 +1,98 @@
+"""Starts and continues runs: parts, folder, trainer and report, in the order that loses nothing."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from edgewise.config.errors import EdgewiseError
+from edgewise.recipes.load import load_config
+from edgewise.recipes.recipe import AnyRun
+from edgewise.recipes.registry import recipe
+from edgewise.training import durable
+from edgewise.training.parts import Parts
+from edgewise.training.progress import Watcher
+from edgewise.training.run_folder import RunFolder
+from edgewise.training.trainer import Trainer
+
+RUNS = Path("runs")
+"""Where run folders go unless a place is given."""
+
+REPORT = "report.html"
+
+log = logging.getLogger(__name__)
+
+
+def start(config: AnyRun, *, folder: Path | None = None, watcher: Watcher | None = None) -> Path:
+    """Train to the end, and return the run folder.
+
+    Args:
+        config: of the run.
+        folder: a place that does not exist yet; the next free number under `runs/` if not given.
+        watcher: is told how the run does.
+    """
+    config, parts = make_parts(config)
+    run = RunFolder.create(folder or next_folder(config.name), config.to_plain())
+    log.info("run folder: %s", run.path)
+    with run.locked():
+        _drive(Trainer(config, parts, run, watcher=watcher), run)
+    return run.path
+
+
+def resume(
+    folder: Path, *, settings: Mapping[str, Any] | None = None, watcher: Watcher | None = None
+) -> Path:
+    """Continue a run from its newest whole checkpoint, and return its folder.
+
+    Args:
+        folder: of the run.
+        settings: changes to its config, such as `total_frames`, which its folder then keeps.
+        watcher: is told how the run does.
+    """
+    run = RunFolder(folder)
+    config, parts = make_parts(load_config(run.config_file, keywords=settings))
+    with run.locked():
+        trainer = Trainer(config, parts, run, watcher=watcher)
+        checkpoint = trainer.restore()
+        log.info("going on from %s", "the beginning" if checkpoint is None else checkpoint)
+        if settings:
+            durable.replace_whole(run.config_file, json.dumps(config.to_plain(), indent=2).encode())
+        _drive(trainer, run)
+    return run.path
+
+
+def make_parts(config: AnyRun) -> tuple[AnyRun, Parts]:
+    """The parts of a run, and its config with everything chosen that it left open."""
+    torch.set_num_threads(config.threads)
+    return config, recipe(config.recipe).load_builder()(config)
+
+
+def next_folder(name: str, *, within: Path = RUNS) -> Path:
+    """The first folder `name-1`, `name-2`, … that is not there yet."""
+    return next(path for number in count(1) if not (path := within / f"{name}-{number}").exists())
+
+
+def _drive(trainer: Trainer, run: RunFolder) -> None:
+    """Trains, and leaves a report however that ends."""
+    try:
+        trainer.run()
+    except EdgewiseError:
+        _report(run)
+        raise
+    _report(run)
+
+
+def _report(run: RunFolder) -> None:
+    """Writes the report; a run that has come so far is never lost to its report."""
+    from edgewise.report.page import write_report
+
+    try:
+        write_report(run.path)
+    except (EdgewiseError, OSError, ValueError) as error:
+        log.warning("the report could not be written: %s", error)

@@ -1,0 +1,129 @@
+"""Measures trained runs and hand-written policies on fixed instances, at any size the environment has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from edgewise.config.errors import CheckpointError, ConfigError
+from edgewise.evaluation.evaluate import Policy
+from edgewise.evaluation.result import Evaluation
+from edgewise.recipes.compose import Instances, changed
+from edgewise.recipes.load import load_config
+from edgewise.recipes.recipe import AnyRun
+from edgewise.recipes.registry import recipe
+from edgewise.recipes.sizes import smallest
+from edgewise.training import checkpoint
+from edgewise.training.run_folder import RunFolder
+
+WHICH = ("best", "latest")
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A trained policy, ready to act in an environment of the settings it was loaded for."""
+
+    config: AnyRun
+    policy: Policy
+    frames: int
+    checkpoint: Path
+
+
+def load_trained(
+    run: Path, *, settings: Mapping[str, Any] | None = None, which: str = "best", device: str | None = None
+) -> Trained:
+    """The policy of a run, for its own environment or one of other settings.
+
+    Args:
+        run: a run folder, or a checkpoint's folder within one.
+        settings: fields of the environment's config that differ, such as its size.
+        which: the `best` checkpoint or the `latest`, where `run` is not a checkpoint itself.
+        device: where to act; the run's own device if not given.
+
+    Raises:
+        CheckpointError: the checkpoint is damaged, or its weights do not fit these settings.
+    """
+    folder, path = _locate(run, which)
+    config = load_config(folder.config_file, keywords={"device": device} if device else None)
+    config = config.model_copy(update={"env": changed(config.env, settings or {})})
+    algorithm = recipe(config.recipe).load_builder()(_for_acting(config)).algorithm
+    state = checkpoint.load(path, parts=("algorithm",))["algorithm"]
+    try:
+        algorithm.load_state_dict(state)
+    except (KeyError, TypeError, ValueError, RuntimeError) as error:
+        raise CheckpointError(f"the weights in {path} do not fit {config.recipe}: {error}") from error
+    return Trained(config=config, policy=algorithm.policy, frames=checkpoint.step_of(path), checkpoint=path)
+
+
+def _for_acting(config: AnyRun) -> AnyRun:
+    """The smallest config with the same policy, without what was said of another environment."""
+    small = smallest(config)
+    bare: dict[str, Any] = {"settings": {}, "baselines": ()}
+    return small.model_copy(
+        update={
+            "training": small.training.model_copy(update={"curriculum": ()}),
+            "evaluation": small.evaluation.model_copy(update=bare),
+        }
+    )
+
+
+def measure_run(
+    run: Path,
+    *,
+    settings: Mapping[str, Any] | None = None,
+    episodes: int | None = None,
+    seed: int | None = None,
+    which: str = "best",
+    baselines: Sequence[str] = (),
+    deterministic: bool = True,
+    device: str | None = None,
+) -> list[Evaluation]:
+    """What a run's policy does on fixed instances, and what baselines do on the same.
+
+    Args:
+        run: a run folder, or a checkpoint's folder within one.
+        settings: fields of the environment's config that differ from the run's own evaluation.
+        episodes: how many instances; as in the run's own evaluation if not given.
+        seed: of the instances; as in the run's own evaluation if not given.
+        which: `best` or `latest` checkpoint.
+        baselines: names of hand-written policies; `all` for each there is.
+        deterministic: whether the policy acts by its mode.
+        device: where to play; the run's own device if not given.
+    """
+    folder, _ = _locate(run, which)
+    own = load_config(folder.config_file)
+    differing = {**own.evaluation.settings, **(settings or {})}
+    trained = load_trained(run, settings=differing, which=which, device=device)
+    instances = replace(
+        Instances.make(
+            recipe(own.recipe).env,
+            own.env,
+            episodes=episodes or own.evaluation.episodes,
+            seed=own.evaluation.seed if seed is None else seed,
+            settings=differing,
+            device=trained.config.device,
+        ),
+        deterministic=deterministic,
+    )
+    found = replace(instances(trained.policy), policy=folder.path.name, frames=trained.frames)
+    return [found, *measure_baselines(instances, baselines)]
+
+
+def measure_baselines(instances: Instances, names: Sequence[str]) -> list[Evaluation]:
+    """What hand-written policies do on the instances; `all` for each there is."""
+    chosen = sorted(instances.line.baselines()) if list(names) == ["all"] else list(names)
+    policies = instances.baselines(tuple(chosen))
+    return [replace(instances(policy), policy=name, baseline=True) for name, policy in policies.items()]
+
+
+def _locate(run: Path, which: str) -> tuple[RunFolder, Path]:
+    """The run folder and the checkpoint that are meant."""
+    if which not in WHICH:
+        raise ConfigError(f"checkpoint: got {which}, expected {' or '.join(WHICH)}")
+    if checkpoint.NAME.fullmatch(run.name):
+        return RunFolder(run.resolve().parents[1]), run
+    folder = RunFolder(run)
+    find = checkpoint.best if which == "best" else checkpoint.latest
+    return folder, find(folder.checkpoints)

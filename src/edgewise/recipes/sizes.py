@@ -1,0 +1,48 @@
+"""How large a run would be, in parameters and bytes, found without training."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensordict import TensorDictBase
+from torch import nn
+
+from edgewise.recipes.recipe import AnyRun
+from edgewise.recipes.registry import recipe
+
+
+def sizes(config: AnyRun) -> dict[str, Any]:
+    """Parameters of the model, and bytes per rollout, from one world and one step built for the purpose."""
+    parts = recipe(config.recipe).load_builder()(smallest(config))
+    frame = _bytes(parts.rollout.collect())
+    training = config.training
+    frames = None if training.num_envs == "auto" else training.num_envs * training.steps
+    return {
+        "parameters": sum(parameter.numel() for parameter in parameters_of(parts.algorithm)),
+        "bytes_per_frame": frame,
+        "frames_per_batch": frames,
+        "bytes_per_rollout": None if frames is None else frame * frames,
+        "batches": None if frames is None else -(-training.total_frames // frames),
+    }
+
+
+def smallest(config: AnyRun) -> AnyRun:
+    """The same run with one world, one step and one instance, for what needs its parts alone."""
+    training = {"num_envs": 1, "steps": 1, "compile": False}
+    return config.model_copy(
+        update={
+            "training": config.training.model_copy(update=training),
+            "evaluation": config.evaluation.model_copy(update={"episodes": 1}),
+        }
+    )
+
+
+def parameters_of(algorithm: Any) -> list[nn.Parameter]:
+    """Every parameter of the modules that an algorithm holds, each once."""
+    modules = [value for value in vars(algorithm).values() if isinstance(value, nn.Module)]
+    return list(dict.fromkeys(parameter for module in modules for parameter in module.parameters()))
+
+
+def _bytes(batch: TensorDictBase) -> int:
+    values = batch.values(include_nested=True, leaves_only=True)
+    return sum(value.numel() * value.element_size() for value in values)
