@@ -11,6 +11,13 @@ import numpy as np
 import torch
 
 
+def seed(number: int) -> None:
+    """Start every global generator from `number`."""
+    random.seed(number)
+    np.random.seed(number % 2**32)
+    torch.manual_seed(number)
+
+
 def capture() -> dict[str, Any]:
     """The states of Python's, NumPy's and torch's global generators, those of GPUs included."""
     generator: dict[str, Any] = dict(np.random.get_state(legacy=False))

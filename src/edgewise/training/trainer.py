@@ -133,6 +133,7 @@ class Trainer:
 
     def _begin(self) -> None:
         """What happens once, before the first batch."""
+        random_state.seed(self.config.seed)
         self._log.clear()
         self._log.event("start", {"frames": 0, "total_frames": self.config.training.total_frames})
         self._curriculum.begin()

@@ -1,0 +1,236 @@
+"""Kills a run again and again at random moments, and shows that it ends bit for bit like one left alone.
+
+    python -m benchmarks.kill_resume --kills 100
+
+A clean parent imports everything once and forks a child for every attempt, so that a kill costs no import.
+The child tells by a shared byte what it is doing; the parent waits for a chosen phase, a random while longer,
+and sends SIGKILL.
+Processes that share no memory with another, started by the command line, are part of the tests.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import mmap
+import os
+import random
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from edgewise.recipes.compose import build
+from edgewise.recipes.load import load_config
+from edgewise.training import checkpoint, trainer
+from edgewise.training.run_folder import RunFolder
+from edgewise.training.trainer import Trainer
+
+PHASES = ("starting", "collecting", "updating", "evaluating", "saving")
+SMALL = {
+    "training.total_frames": 384,
+    "training.num_envs": 4,
+    "training.steps": 8,
+    "training.schedules": {"learning_rate": {"kind": "linear", "start": 1e-3}},
+    "model.encoder.hidden": 16,
+    "model.encoder.layers": 1,
+    "model.encoder.heads": 2,
+    "algorithm.epochs": 2,
+    "algorithm.minibatch_size": 16,
+    "evaluation.every": 90,
+    "evaluation.episodes": 4,
+    "checkpoint.every": 60,
+    "checkpoint.keep_last": 2,
+}
+"""A run of twelve batches, five evaluations and eight checkpoints in about a second."""
+
+
+@dataclass
+class Outcome:
+    """What became of a run that was killed."""
+
+    kills: Counter[str] = field(default_factory=Counter)
+    """By what the run was doing when it died."""
+    attempts: int = 0
+    """Processes that it took."""
+
+
+def small_run(folder: Path, settings: dict[str, Any] | None = None) -> RunFolder:
+    """A new run folder for a small run."""
+    config = load_config("graphwalk-ppo", keywords={**SMALL, **(settings or {})})
+    build(config)  # imports what children would import otherwise
+    return RunFolder.create(folder, config.to_plain())
+
+
+def train(folder: RunFolder, *, enter: Callable[[str], Any] = lambda _: None) -> None:
+    """Begin or continue the run in `folder`, calling `enter` with the phase whenever it changes."""
+    config = load_config(str(folder.config_file))
+    with folder.locked():
+        parts = build(config)
+        _announce(parts.rollout, "collect", "collecting", enter)
+        _announce(parts.algorithm, "learn", "updating", enter)
+        _announce(checkpoint, "save", "saving", enter)
+        _announce(trainer.Measuring, "measure", "evaluating", enter)
+        run = Trainer(config, parts, folder)
+        run.restore()
+        run.run()
+
+
+def survive(folder: RunFolder, *, kills: int, seed: int) -> Outcome:
+    """Run to the end in spite of `kills` SIGKILLs, each in a phase and at a moment drawn from `seed`."""
+    dice, outcome = random.Random(seed), Outcome()
+    while sum(outcome.kills.values()) < kills:
+        phase = _killed(folder, dice)
+        outcome.attempts += 1
+        if phase is None:
+            _rewind(folder)
+        else:
+            outcome.kills[phase] += 1
+    child = _fork(folder, None)
+    outcome.attempts += 1
+    if os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) != 0:
+        raise RuntimeError(f"the last attempt in {folder.path} failed")
+    return outcome
+
+
+def differences(one: Path, other: Path) -> list[str]:
+    """What two finished run folders disagree about, clocks apart."""
+    found = []
+    names = {path.name for run in (one, other) for path in (run / "evaluations").iterdir()}
+    files = ["metrics.csv", "checkpoints/best.json", *(f"evaluations/{name}" for name in sorted(names))]
+    for name in files:
+        if _content(one / name) != _content(other / name):
+            found.append(name)
+    left, right = (checkpoint.latest(run / "checkpoints") for run in (one, other))
+    if left.name != right.name:
+        found.append(f"{left.name} against {right.name}")
+    for name in sorted({path.name for path in (*left.glob("*.safetensors"), *right.glob("*.safetensors"))}):
+        if _content(left / name) != _content(right / name):
+            found.append(name)
+    states = [json.loads((path / "state.json").read_text()) for path in (left, right)]
+    found += [
+        f"state.json: {part}" for part in states[0] if part != "clock" and states[0][part] != states[1][part]
+    ]
+    return found
+
+
+def _content(path: Path) -> bytes | None:
+    return path.read_bytes() if path.exists() else None
+
+
+def _rewind(folder: RunFolder) -> None:
+    """Delete all but the first checkpoint, so that a run which came to its end can be killed some more."""
+    for path in checkpoint.saved(folder.checkpoints)[1:]:
+        shutil.rmtree(path)
+
+
+def _killed(folder: RunFolder, dice: random.Random) -> str | None:
+    """Start an attempt and kill it; the phase in which it died, or None if it was done before."""
+    shared = mmap.mmap(-1, 2)
+    child = _fork(folder, shared)
+    target, entries = dice.randrange(len(PHASES)), dice.randint(1, 4)
+    delay = dice.random() ** 2 * 0.06
+    while True:
+        if (shared[0] == target and shared[1] >= entries) or (target == 0 and shared[0] == 0):
+            time.sleep(delay)
+            os.kill(child, signal.SIGKILL)
+            status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+            return PHASES[shared[0]] if status == -signal.SIGKILL else _ended(status)
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            return _ended(os.waitstatus_to_exitcode(status))
+        time.sleep(0.0005)
+
+
+def _ended(status: int) -> None:
+    if status != 0:
+        raise RuntimeError(f"an attempt ended with {status} before it was killed")
+
+
+def _fork(folder: RunFolder, shared: mmap.mmap | None) -> int:
+    """A child that runs to the end; it tells its phase, and how often it has been in it, in `shared`."""
+    child = os.fork()
+    if child:
+        return child
+    code = 1
+    try:
+        counts: Counter[str] = Counter()
+
+        def enter(phase: str) -> None:
+            counts[phase] += 1
+            if shared is not None:
+                shared[0], shared[1] = PHASES.index(phase), min(counts[phase], 255)
+
+        train(folder, enter=enter)
+        code = 0
+    except BaseException:
+        logging.getLogger(__name__).exception("an attempt failed")
+    finally:
+        os._exit(code)
+
+
+def _announce(owner: Any, name: str, phase: str, enter: Callable[[str], Any]) -> None:
+    """Let a method say that its phase begins before it does its work."""
+    original = getattr(owner, name)
+
+    def announced(*args: Any, **kwargs: Any) -> Any:
+        enter(phase)
+        return original(*args, **kwargs)
+
+    setattr(owner, name, announced)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--kills", type=int, default=100, help="SIGKILLs in all (100)")
+    parser.add_argument(
+        "--runs", type=int, default=4, help="runs they are spread over, each with its own seed (4)"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="of the moments (0)")
+    parser.add_argument("--json", action="store_true", help="the result as JSON")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    kills: Counter[str] = Counter()
+    attempts, wrong = 0, []
+    with tempfile.TemporaryDirectory() as place:
+        for index in range(options.runs):
+            alone, killed = (
+                small_run(Path(place) / f"{name}-{index}", {"seed": index}) for name in ("alone", "killed")
+            )
+            child = _fork(alone, None)
+            os.waitpid(child, 0)
+            share = options.kills // options.runs + (index < options.kills % options.runs)
+            outcome = survive(killed, kills=share, seed=options.seed + index)
+            kills += outcome.kills
+            attempts += outcome.attempts
+            wrong += [f"run {index}: {name}" for name in differences(alone.path, killed.path)]
+    result = {
+        "kills": sum(kills.values()),
+        "by_phase": dict(kills),
+        "processes": attempts,
+        "differences": wrong,
+    }
+    print(json.dumps(result) if options.json else _table(result))
+    return 1 if wrong else 0
+
+
+def _table(result: dict[str, Any]) -> str:
+    lines = [f"{phase:12} {result['by_phase'].get(phase, 0):5d} kills" for phase in PHASES]
+    lines.append(f"{result['kills']} kills, {result['processes']} processes")
+    lines.append(
+        "bit for bit as if never killed" if not result["differences"] else "\n".join(result["differences"])
+    )
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
