@@ -1,0 +1,220 @@
+// The sections of the page, each from its part of the story; a section with nothing to tell is left out.
+
+function headerOf(story) {
+  const run = story.runs[0];
+  const names = element(
+    "div",
+    { class: "names" },
+    element("p", { class: "eyebrow" }, story.runs.length === 1 ? (run.recipe ?? "run") : `${story.runs.length} runs`),
+    element("h1", {}, story.title),
+    factLine(story),
+  );
+  const toggle = element("button", { type: "button", "aria-label": "light or dark" }, "Light / dark");
+  toggle.addEventListener("click", () => {
+    const root = document.documentElement;
+    const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+    root.dataset.theme = dark ? "light" : "dark";
+    for (const redraw of redraws) redraw();
+  });
+  return element("header", {}, names, toggle);
+}
+
+function factLine(story) {
+  const run = story.runs[0];
+  const fact = (name, value) => (value === null || value === undefined ? null : element("span", {}, `${name} `, element("b", {}, String(value))));
+  const speed = run.frames && run.seconds ? `${formatNumber(run.frames / run.seconds)} frames/s` : null;
+  if (story.runs.length > 1) {
+    const seeds = story.runs.map((one) => one.seed).filter((seed) => seed !== null);
+    return element("div", { class: "facts" }, fact("seeds", seeds.join(", ")), fact("recipes", new Set(story.runs.map((one) => one.label)).size));
+  }
+  return element(
+    "div",
+    { class: "facts" },
+    run.status ? element("span", { class: "state" }, element("i", { class: `dot ${run.status.state}` }), element("b", {}, run.status.text)) : null,
+    fact("frames", run.frames === null ? null : formatNumber(run.frames)),
+    fact("time", formatDuration(run.seconds)),
+    fact("speed", speed),
+    fact("seed", run.seed),
+    fact("device", run.device),
+    run.resumes ? fact("resumed", run.resumes === 1 ? "once" : `${run.resumes} times`) : null,
+  );
+}
+
+function tilesOf(story) {
+  if (!story.headline.length) return null;
+  const each = story.runs.length > 1 ? "seed" : "episode";
+  const spread = ({ low, high }) => {
+    if (low === null) return `one ${each} alone`;
+    return low === high ? `the same in every ${each}` : `95 % interval ${formatRange({ low, high })}`;
+  };
+  const tile = ({ label, interval }) =>
+    element(
+      "div",
+      { class: "tile" },
+      element("div", { class: "label" }, label),
+      element("div", { class: "value" }, formatNumber(interval.estimate)),
+      element("div", { class: "range" }, spread(interval)),
+    );
+  return element("div", { class: "tiles" }, story.headline.map(tile));
+}
+
+function section(id, title, lead, ...content) {
+  const kept = content.flat().filter((node) => node !== null);
+  if (!kept.length) return null;
+  return element("section", { id, "aria-label": title }, element("h2", {}, title), element("p", { class: "lead" }, lead), kept);
+}
+
+function learningSection(story) {
+  const [main, ...others] = story.evaluation;
+  const options = { clock: story.clock, end: story.end, stages: story.stages };
+  const content = [];
+  if (main) content.push(element("div", { class: "panel" }, lineChart(main, { ...options, height: 320, tall: true })));
+  const below = { ...options, stages: main ? [] : story.stages };
+  content.push(...chartsWithin([...others, ...story.training], below, 24));
+  const lead = main
+    ? `${capital(main.name)} on the fixed evaluation instances, with its 95 % interval${story.runs.length > 1 ? " over seeds" : " over episodes"}; below, what was logged while training.`
+    : "What was logged while training; bands are the range within each part of the run.";
+  return section("learning", "Learning", lead, content);
+}
+
+function chartGrid(charts, options) {
+  const panel = (chart) => element("div", { class: "panel" }, lineChart(chart, { ...options, height: 168 }));
+  const grid = element("div", { class: "grid" }, charts.map(panel));
+  return grid;
+}
+
+// The first charts in a grid, the others folded below it.
+function chartsWithin(charts, options, limit) {
+  const folded = charts.slice(limit);
+  const more = element("details", { class: "more" }, element("summary", {}, `${folded.length} more charts`), chartGrid(folded, options));
+  return [charts.length ? chartGrid(charts.slice(0, limit), options) : null, folded.length ? more : null];
+}
+
+function comparisonSection(story) {
+  const found = story.comparison;
+  if (!found || !found.rows.length) return null;
+  const plots = found.measures.slice(0, 3).map((name) => {
+    const rows = found.rows.map((row, index) => ({ ...row, colour: index, interval: row.intervals[name] }));
+    return element("div", { class: "panel" }, intervalPlot(rows, name));
+  });
+  const grid = element("div", { class: "grid" }, plots);
+  const where = `${found.episodes} episodes on the same instances (seed ${found.seed}${found.settings ? `, ${found.settings}` : ""})`;
+  const lead = `Everyone played ${where}. Means with 95 % bootstrap intervals.`;
+  return section("comparison", "Against baselines", lead, grid, comparisonTable(found), againstTable(found, story.measure), sweepTable(story));
+}
+
+function comparisonTable(found) {
+  const cell = (interval) =>
+    interval
+      ? element("td", {}, formatNumber(interval.estimate), " ", element("span", { class: "range" }, formatRange(interval)))
+      : element("td", {}, "–");
+  const who = (row) => {
+    const told = row.frames === null || row.frames === undefined ? "" : ` after ${formatNumber(row.frames)} frames`;
+    return element("td", {}, element("b", {}, row.label), element("span", { class: "range" }, row.seeds > 1 ? ` ${row.seeds} seeds` : told));
+  };
+  const body = found.rows.map((row) =>
+    element("tr", { class: row.baseline ? null : "own" }, who(row), found.measures.map((name) => cell(row.intervals[name]))),
+  );
+  return tablePanel(["policy", ...found.measures], body);
+}
+
+function againstTable(found, measure) {
+  if (!found.against.length) return null;
+  const percent = (value) => `${Math.round(100 * value)} %`;
+  const share = ({ estimate, low, high }) =>
+    element("td", {}, percent(estimate), " ", element("span", { class: "range" }, low === null ? "" : `${percent(low)} to ${percent(high)}`));
+  const body = found.against.map((row) =>
+    element(
+      "tr",
+      {},
+      element("td", {}, `against ${row.label}`),
+      element("td", {}, formatNumber(row.difference.estimate), " ", element("span", { class: "range" }, formatRange(row.difference))),
+      share(row.better),
+      element("td", { class: "muted" }, row.over),
+    ),
+  );
+  return tablePanel(["", `difference in ${measure.name}`, "better, ties half", "compared over"], body);
+}
+
+function sweepTable(story) {
+  if (!story.sweep.length) return null;
+  const body = story.sweep.map((row) =>
+    element(
+      "tr",
+      { class: row.baseline ? null : "own" },
+      element("td", {}, row.label),
+      element("td", {}, row.settings),
+      element("td", {}, String(row.episodes)),
+      element("td", {}, formatNumber(row.interval.estimate), " ", element("span", { class: "range" }, formatRange(row.interval))),
+    ),
+  );
+  return tablePanel(["other instances", "settings", "episodes", story.measure.name], body);
+}
+
+function tablePanel(names, body) {
+  const head = element("thead", {}, element("tr", {}, names.map((name) => element("th", { scope: "col" }, name))));
+  return element("div", { class: "panel scroll" }, element("table", {}, head, element("tbody", {}, body)));
+}
+
+function healthSection(story) {
+  const { checks, charts, events } = story.health;
+  const check = (one) =>
+    element("div", {}, element("span", { class: "state" }, element("i", { class: `dot ${one.state}` }), one.label), element("p", {}, one.text));
+  const verdicts = checks.length ? element("div", { class: "panel" }, element("div", { class: "checks" }, checks.map(check))) : null;
+  const lead = "Whether the numbers behind the curves were sound.";
+  return section("health", "Health", lead, verdicts, chartsWithin(charts, { clock: story.clock, end: story.end }, 12), eventList(events));
+}
+
+function eventList(events) {
+  if (!events.length) return null;
+  const row = (event) =>
+    element(
+      "tr",
+      {},
+      element("td", { class: "muted" }, event.time ?? ""),
+      element("td", {}, event.frames === null || event.frames === undefined ? "" : formatNumber(event.frames)),
+      element("td", {}, event.kind),
+      element("td", { class: "muted" }, event.text),
+    );
+  const table = element("table", {}, element("tbody", {}, events.map(row)));
+  const body = element("div", { class: "body scroll" }, table);
+  return element("div", { class: "panel" }, element("details", {}, element("summary", {}, `Events (${events.length})`), body));
+}
+
+function configSection(story) {
+  const parts = Object.entries(story.config);
+  const plain = parts.filter(([, value]) => !isTree(value));
+  const trees = parts.filter(([, value]) => isTree(value));
+  const branch = (name, value) => element("details", {}, element("summary", {}, name), element("div", { class: "body mono" }, treeOf(value)));
+  const content = [
+    plain.length ? element("div", { class: "mono" }, treeOf(Object.fromEntries(plain))) : null,
+    ...trees.map(([name, value]) => branch(name, value)),
+    Object.keys(story.versions).length ? branch("versions", story.versions) : null,
+  ].filter((node) => node !== null);
+  if (!content.length) return null;
+  return section("config", "Configuration", "Resolved: what the recipe, the file and the flags came to.", element("div", { class: "panel" }, content));
+}
+
+function isTree(value) {
+  return value !== null && typeof value === "object" && Object.keys(value).length > 0;
+}
+
+function treeOf(value) {
+  const told = (item) => (typeof item === "string" ? item : JSON.stringify(item));
+  const flat = (item) => !isTree(item) || (Array.isArray(item) && item.every((part) => !isTree(part)));
+  const rows = Object.entries(value).flatMap(([name, item]) => [
+    element("dt", {}, name),
+    element("dd", {}, flat(item) ? told(item) : treeOf(item)),
+  ]);
+  return element("dl", { class: "tree" }, rows);
+}
+
+function notesOf(story) {
+  if (!story.notes.length) return null;
+  const list = element("ul", {}, story.notes.map((note) => element("li", {}, note)));
+  return element("div", { class: "notes" }, "Left out of this page:", list);
+}
+
+function capital(text) {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}

@@ -1,0 +1,118 @@
+"""How the policy did against the baselines: intervals for each, and differences on the same instances."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from edgewise.evaluation.result import Evaluation
+from edgewise.evaluation.statistics import (
+    Interval,
+    Values,
+    bca_interval,
+    improvement_interval,
+    interquartile_mean,
+    paired_difference,
+    percentile_interval,
+)
+
+InstanceSet = tuple[int, int, str]
+
+
+@dataclass(frozen=True)
+class Entrant:
+    """A policy to compare: one evaluation of it, or one of each seed.
+
+    Args:
+        label: what the report calls it.
+        baseline: whether it is hand-written.
+        evaluations: on one instance set, one per seed.
+    """
+
+    label: str
+    baseline: bool
+    evaluations: tuple[Evaluation, ...]
+
+    def interval(self, measure: str) -> Interval | None:
+        """The mean of a measure: over episodes for one evaluation, over the seeds' means for several."""
+        samples = self.samples(measure)
+        return None if samples is None else bca_interval(samples, generator=np.random.default_rng(0))
+
+    def samples(self, measure: str) -> Values | None:
+        """One value per episode, or per seed where there are several."""
+        found = [one.measures().get(measure) for one in self.evaluations]
+        defined = [values[np.isfinite(values)] for values in found if values is not None]
+        defined = [values for values in defined if len(values)]
+        if not defined:
+            return None
+        return defined[0] if len(self.evaluations) == 1 else np.array([values.mean() for values in defined])
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How much one entrant differs from another, and how often it is the better one, ties counting half."""
+
+    difference: Interval
+    better: Interval
+    over: str
+
+
+def instance_set(evaluation: Evaluation) -> InstanceSet:
+    """What makes two evaluations comparable: equal sets are equal instances."""
+    return evaluation.seed, evaluation.episodes, json.dumps(evaluation.settings, sort_keys=True, default=str)
+
+
+def main_set(evaluations: Sequence[Evaluation]) -> InstanceSet | None:
+    """The instances that most evaluations of the policy were made on."""
+    counts = Counter(instance_set(one) for one in evaluations if not one.baseline)
+    counts = counts or Counter(map(instance_set, evaluations))
+    return counts.most_common(1)[0][0] if counts else None
+
+
+def entrants(groups: dict[str, list[list[Evaluation]]], instances: InstanceSet) -> list[Entrant]:
+    """Who is compared on one instance set: the newest policy of each group, then each baseline once.
+
+    Args:
+        groups: label → evaluations of each of its runs.
+        instances: the set.
+    """
+    policies: list[Entrant] = []
+    baselines: dict[str, Entrant] = {}
+    for label, runs in groups.items():
+        here = [[one for one in run if instance_set(one) == instances] for run in runs]
+        newest = [found[-1] for run in here if (found := [one for one in run if not one.baseline])]
+        if newest:
+            policies.append(Entrant(label if len(groups) > 1 else "this policy", False, tuple(newest)))
+        for one in (one for run in here for one in run if one.baseline):
+            baselines.setdefault(one.policy, Entrant(one.policy, True, (one,)))
+    return [*policies, *baselines.values()]
+
+
+def compare(left: Entrant, right: Entrant, measure: str, *, maximise: bool) -> Comparison | None:
+    """What separates two entrants: instance by instance, or run by run where there are seeds."""
+    ours, theirs = left.samples(measure), right.samples(measure)
+    if ours is None or theirs is None:
+        return None
+    sign, generator = 1 if maximise else -1, np.random.default_rng(0)
+    if len(left.evaluations) == len(right.evaluations) == 1 and len(ours) == len(theirs):
+        wins = 0.5 + 0.5 * np.sign(sign * (ours - theirs))
+        return Comparison(
+            difference=paired_difference(ours, theirs, generator=generator),
+            better=percentile_interval(wins, generator=generator),
+            over="instances",
+        )
+    runs = theirs if len(right.evaluations) > 1 else theirs.mean(keepdims=True)
+    gap = Interval(float(ours.mean() - theirs.mean()), np.nan, np.nan)
+    return Comparison(gap, improvement_interval(sign * ours, sign * runs, generator=generator), "seeds")
+
+
+def seeds_summary(entrant: Entrant, measure: str) -> float | None:
+    """The interquartile mean over seeds, where there are several."""
+    samples = entrant.samples(measure)
+    if samples is None or len(entrant.evaluations) < 2:
+        return None
+    return float(interquartile_mean(samples))

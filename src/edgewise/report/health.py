@@ -1,0 +1,102 @@
+"""Whether the numbers of a run were sound: one verdict per question, from what was logged."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from edgewise.evaluation.statistics import Values
+from edgewise.report.metrics_table import MetricsTable
+
+State = Literal["good", "warn", "bad"]
+
+HEALTH_METRICS = re.compile(
+    r"grad|ratio|(^|[/._])kl\b|clipped|clip_frac|entropy|logit|attention|rms|nan|finite|explained",
+    re.IGNORECASE,
+)
+"""Metrics that tell of soundness, not of skill."""
+
+NOT_FINITE = "not finite"
+"""Stands in the reason of a run that stopped on such a number."""
+
+RATIO_TOLERANCE = 1e-3
+SPIKE = 100.0
+LARGE_LOGIT = 50.0
+
+
+@dataclass(frozen=True)
+class Check:
+    """One question about a run's numbers, and its answer."""
+
+    label: str
+    state: State
+    text: str
+
+
+def checks(metrics: MetricsTable, events: list[dict[str, Any]]) -> list[Check]:
+    """The questions that what was logged can answer."""
+    found = [
+        _finite(metrics, events),
+        _ratio(_column(metrics, r"ratio_start$")),
+        _gradient(_column(metrics, r"^learn/gradient_norm$")),
+        _logits(_column(metrics, r"logit")),
+    ]
+    return [check for check in found if check is not None]
+
+
+def _column(metrics: MetricsTable, pattern: str) -> Values | None:
+    """The finite values of the first metric whose name has the pattern."""
+    for name, values in metrics.columns.items():
+        known = values[np.isfinite(values)]
+        if re.search(pattern, name) and len(known):
+            return known
+    return None
+
+
+def _finite(metrics: MetricsTable, events: list[dict[str, Any]]) -> Check | None:
+    stops = [
+        event for event in events if re.search(r"nan|numerical|not.finite", event_kind(event), re.IGNORECASE)
+    ]
+    infinite = [name for name, values in metrics.columns.items() if np.isinf(values).any()]
+    if stops:
+        return Check(
+            "Finite numbers", "bad", f"the run met a number that is not finite, {len(stops)} time(s)"
+        )
+    if infinite:
+        return Check("Finite numbers", "bad", f"infinite values logged in {', '.join(infinite[:4])}")
+    return Check("Finite numbers", "good", "no NaN or Inf was met") if metrics.rows else None
+
+
+def _ratio(values: Values | None) -> Check | None:
+    if values is None:
+        return None
+    off = float(np.abs(values - 1).max())
+    if off == 0:
+        return Check("Policy ratio before the first update", "good", "exactly 1 throughout")
+    state: State = "good" if off <= RATIO_TOLERANCE else "bad"
+    return Check("Policy ratio before the first update", state, f"at most {off:.1e} away from 1")
+
+
+def _gradient(values: Values | None) -> Check | None:
+    if values is None:
+        return None
+    middle, top = float(np.median(values)), float(values.max())
+    spikes = top > SPIKE * max(middle, 1e-12)
+    text = f"median {middle:.3g}, largest {top:.3g}"
+    return Check("Gradient norm", "warn" if spikes else "good", text + (": it spikes" if spikes else ""))
+
+
+def _logits(values: Values | None) -> Check | None:
+    if values is None:
+        return None
+    top = float(values.max())
+    state: State = "warn" if top > LARGE_LOGIT else "good"
+    return Check("Largest logit", state, f"{top:.3g} at most")
+
+
+def event_kind(event: dict[str, Any]) -> str:
+    """What sort of event it is."""
+    return str(event.get("event", ""))

@@ -1,0 +1,160 @@
+"""Everything a report shows, read from a run folder; what is missing is left out, what is broken is noted."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from edgewise.config.errors import DataError
+from edgewise.evaluation.result import Evaluation
+from edgewise.report import replay
+from edgewise.report.metrics_table import CLOCKS, MetricsTable, read_metrics
+
+MAX_REPLAYS = 6
+MAX_REPLAY_BYTES = 8_000_000
+MAX_EVENTS = 10_000
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class RecordedEpisode:
+    """A replay, and the training frames after which it was recorded where its file name tells."""
+
+    frames: int | None
+    replay: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class RunData:
+    """One run as its folder tells it.
+
+    Args:
+        folder: where it was read from.
+        config: the resolved configuration.
+        versions: of the packages it ran on.
+        metrics: metrics.csv.
+        events: events.jsonl, oldest first.
+        evaluations: in order of training frames, baselines last.
+        replays: recorded episodes, the latest in training first.
+        seconds: spent, over all processes of the run.
+        notes: what could not be read, one sentence each.
+    """
+
+    folder: Path
+    config: dict[str, Any]
+    versions: dict[str, Any]
+    metrics: MetricsTable
+    events: list[dict[str, Any]]
+    evaluations: list[Evaluation]
+    replays: list[RecordedEpisode]
+    seconds: float | None = None
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        """The folder's name."""
+        return self.folder.resolve().name
+
+    @property
+    def seed(self) -> Any:
+        """The run's seed, where its config tells."""
+        return self.config.get("seed")
+
+    @property
+    def label(self) -> str:
+        """What runs that differ in their seed alone share."""
+        return str(self.config.get("recipe") or self.config.get("name") or self.name)
+
+
+def read_run(folder: Path | str) -> RunData:
+    """Read a run folder.
+
+    Raises:
+        DataError: the folder does not exist or holds nothing of a run.
+    """
+    place = Path(folder)
+    if not place.is_dir():
+        raise DataError(f"{folder}: no such run folder", hint="give the folder that `edgewise train` printed")
+    notes: list[str] = []
+    run = RunData(
+        folder=place,
+        config=_part(place / "config.json", _read_object, {}, notes),
+        versions=_part(place / "versions.json", _read_object, {}, notes),
+        metrics=_part(place / "metrics.csv", read_metrics, MetricsTable(), notes),
+        events=_part(place / "events.jsonl", _read_events, [], notes),
+        evaluations=_evaluations(place / "evaluations", notes),
+        replays=_replays(place / "replays", notes),
+        seconds=_part(place / "timing.csv", _read_seconds, None, notes),
+        notes=notes,
+    )
+    if not (run.config or run.metrics.rows or run.evaluations or run.replays or run.events or notes):
+        raise DataError(f"{folder}: holds no run", hint="a run folder has config.json and metrics.csv")
+    return run
+
+
+def _part(path: Path, read: Callable[[Path], T], otherwise: T, notes: list[str]) -> T:
+    """One file of the folder, or `otherwise` if it is not there or cannot be used."""
+    if not path.exists():
+        return otherwise
+    try:
+        return read(path)
+    except DataError as error:
+        notes.append(error.message.replace(f"{path.parent}/", ""))
+    except (OSError, ValueError) as error:
+        notes.append(f"{path.name} cannot be read: {error}")
+    return otherwise
+
+
+def _read_object(path: Path) -> dict[str, Any]:
+    value = json.loads(path.read_text(encoding="utf-8"))
+    if not isinstance(value, dict):
+        raise DataError(f"{path.name}: an object is needed, got a {type(value).__name__}")
+    return value
+
+
+def _read_events(path: Path) -> list[dict[str, Any]]:
+    """The newest events; a line cut short by a crash is left out."""
+    events = []
+    for line in path.read_text(encoding="utf-8", errors="replace").splitlines()[-MAX_EVENTS:]:
+        try:
+            event = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(event, dict):
+            events.append(event)
+    return events
+
+
+def _evaluations(folder: Path, notes: list[str]) -> list[Evaluation]:
+    read = [_part(path, Evaluation.load, None, notes) for path in sorted(folder.glob("*.json"))]
+    found = [evaluation for evaluation in read if evaluation is not None]
+    return sorted(found, key=lambda one: (one.baseline, one.frames is None, one.frames or 0, one.policy))
+
+
+def _replays(folder: Path, notes: list[str]) -> list[RecordedEpisode]:
+    """Episodes spread evenly over the training, the first and the last among them."""
+    paths = sorted(folder.glob("*.json"), reverse=True)
+    small = [path for path in paths if path.stat().st_size <= MAX_REPLAY_BYTES]
+    notes += [f"{path.name} is too large to be played here" for path in paths if path not in small]
+    if len(small) > MAX_REPLAYS:
+        small = [small[round(part * (len(small) - 1) / (MAX_REPLAYS - 1))] for part in range(MAX_REPLAYS)]
+    read = [(path, _part(path, replay.load, None, notes)) for path in small]
+    return [RecordedEpisode(_frames_of(path), episode) for path, episode in read if episode is not None]
+
+
+def _frames_of(path: Path) -> int | None:
+    """The number that a file's name begins with."""
+    found = re.match(r"\d+", path.name)
+    return int(found[0]) if found else None
+
+
+def _read_seconds(path: Path) -> float | None:
+    """All seconds that the last row of timing.csv counts."""
+    table = read_metrics(path)
+    last = [values[-1] for name, values in table.columns.items() if name not in CLOCKS and len(values)]
+    return float(sum(last)) if last else None
