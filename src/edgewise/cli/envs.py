@@ -59,7 +59,7 @@ def _show(names: list[str], console: Console) -> int:
 
 
 def _check(names: list[str], console: Console, *, seed: int, device: str) -> int:
-    from edgewise.envs.check import check_graph_env
+    from edgewise.envs.contract import check_graph_env
     from edgewise.envs.registry import make_env
 
     results: list[dict[str, Any]] = []

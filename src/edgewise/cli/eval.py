@@ -1,0 +1,117 @@
+"""`edgewise eval`: how trained policies do on fixed instances, beside baselines, over sizes and seeds."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from edgewise.cli.console import Console, table
+from edgewise.cli.machine import prepare
+from edgewise.cli.parser import Parser
+from edgewise.cli.sweep import combinations, given_settings
+from edgewise.recipes.load import load_config
+
+if TYPE_CHECKING:
+    from edgewise.evaluation.result import Evaluation
+
+
+def configure(parser: Parser) -> None:
+    """Says what the verb takes."""
+    parser.takes_settings = True
+    parser.usage = "edgewise eval RUN [RUN ...] [options] [--SETTING VALUE,VALUE ...]"
+    parser.add_argument(
+        "runs", nargs="+", metavar="RUN", type=Path, help="run folders; several are taken for seeds"
+    )
+    parser.add_argument("--episodes", type=int, metavar="N", help="instances; as in the run's own evaluation")
+    parser.add_argument(
+        "--baselines", metavar="NAMES", default="", help="policies beside, with commas, or `all`"
+    )
+    parser.add_argument(
+        "--checkpoint", choices=["best", "latest"], default="best", help="which weights (best)"
+    )
+    parser.add_argument("--stochastic", action="store_true", help="let policies draw their actions")
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="FIELD=A,B",
+        help="other values of a field of the environment; every combination is measured",
+    )
+    parser.add_machine()
+    parser.examples(
+        "edgewise eval runs/graphwalk-ppo-1 --baselines all",
+        "edgewise eval runs/graphwalk-ppo-1 --num-nodes 8,16,32 --episodes 200",
+        "edgewise eval runs/graphwalk-ppo-1 --set env.num_nodes=[4,8],[20,40]",
+        "edgewise eval runs/graphwalk-ppo-1 runs/graphwalk-ppo-2 runs/graphwalk-ppo-3 --json",
+    )
+
+
+def run(options: Namespace, console: Console) -> int:
+    """Measures every run at every combination of settings."""
+    from edgewise.training.run_folder import RunFolder
+
+    config = load_config(RunFolder(options.runs[0]).config_file)
+    chosen = combinations(config.env, given_settings(options.set, options.settings))
+    prepare(threads=options.threads)
+    from edgewise.cli.outcome import summary, summary_table
+
+    measured = [_measure(options, settings) for settings in chosen]
+    over_seeds = _over_seeds(measured) if len(options.runs) > 1 else []
+    flat = [evaluation for evaluations in measured for evaluation in evaluations]
+    data = {"results": [summary(evaluation) for evaluation in flat], "over_seeds": over_seeds}
+    text = summary_table(flat)
+    if over_seeds:
+        rows = [[row["settings"], row["measure"], row["runs"], _span(row)] for row in over_seeds]
+        text += "\n\n" + table(["settings", "measure", "runs", "interquartile mean over runs"], rows)
+    console.show(data, text)
+    return 0
+
+
+def _measure(options: Namespace, settings: dict[str, Any]) -> list[Evaluation]:
+    """Every run at one combination of settings, and the baselines once."""
+    from edgewise.recipes.measure import measure_run
+
+    baselines = [name for name in options.baselines.split(",") if name]
+    found: list[Evaluation] = []
+    for index, folder in enumerate(options.runs):
+        found += measure_run(
+            folder,
+            settings=settings,
+            episodes=options.episodes,
+            seed=options.seed,
+            which=options.checkpoint,
+            baselines=baselines if index == 0 else (),
+            deterministic=not options.stochastic,
+            device=options.device,
+        )
+    return found
+
+
+def _over_seeds(measured: list[list[Evaluation]]) -> list[dict[str, Any]]:
+    """The interquartile mean of every measure over runs, at each setting, with its bootstrap interval."""
+    import numpy as np
+
+    from edgewise.evaluation.statistics import stratified_interval
+
+    rows = []
+    for evaluations in measured:
+        runs = [evaluation for evaluation in evaluations if not evaluation.baseline]
+        for name in runs[0].measures():
+            means = [float(np.nanmean(one.measures()[name])) for one in runs]
+            interval = stratified_interval(means, generator=np.random.default_rng(0))
+            rows.append(
+                {
+                    "settings": dict(runs[0].settings),
+                    "measure": name,
+                    "runs": len(runs),
+                    "iqm": interval.estimate,
+                    "low": interval.low,
+                    "high": interval.high,
+                }
+            )
+    return rows
+
+
+def _span(row: dict[str, Any]) -> str:
+    return f"{row['iqm']:.4g} [{row['low']:.4g}, {row['high']:.4g}]"
