@@ -1,9 +1,9 @@
 """Dot-product attention along edges that carry features, by two paths that give the same answer.
 
-With `W` the edge weights of a head, a logit is `q_i . (k_j + W e_ij)` and a message `v_j + W e_ij`. Both are
-linear in `e_ij`, so `W` is moved to the nodes: `q_i . W e_ij = (W' q_i) . e_ij`, and `sum_j a_ij W e_ij = W
-sum_j a_ij e_ij`. No tensor of edges times channels is ever made from the edge features, which is what makes
-both paths fast.
+With `W` the edge weights of a head, a logit is `q_i . (k_j + W e_ij)` and a message `v_j + W e_ij`. The
+sparse path computes just that, one row per edge. On matrices of all pairs it would need a tensor of pairs
+times channels; but both terms are linear in `e_ij`, so the dense path moves `W` to the nodes: `q_i . W e_ij =
+(W' q_i) . e_ij`, and `sum_j a_ij W e_ij = W sum_j a_ij e_ij`.
 """
 
 from __future__ import annotations
@@ -15,13 +15,17 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+_FEW = 8
+"""Up to how many edge features the dense path adds one by one."""
+
 
 class Weights(NamedTuple):
     """What attention did, for diagnosis.
 
     Attributes:
-        logits: sparse `[L, H]`, dense `[G, H, N, N]` (target, source); after the soft cap.
-        alpha: of the same shape; zero where there is no edge.
+        logits: sparse `[L, H]`, dense `[G, H, N, N]` (target, source), pairs without an edge included; after
+            the soft cap.
+        alpha: of the same shape; zero where there is no edge, but uniform for a node that hears nobody.
     """
 
     logits: Tensor
@@ -71,45 +75,45 @@ class EdgeAttention(nn.Module):
         Returns:
             `[M, channels]`, and the weights `[L, H]`.
         """
-        query, key, value, root = self._project(h)
+        query, key, value, root = (part.flatten(-2) for part in self._project(h))
         source, target = edge_index.unbind(0)
-        logits = (query.index_select(0, target) * key.index_select(0, source)).sum(-1)
-        if self.edge is not None and edge_attr is not None:
-            asked = self._to_edges(query).index_select(0, target)
-            logits = logits + (asked * edge_attr.unsqueeze(-2)).sum(-1)
-        logits = self._cap(logits)
+        key, value = key.index_select(0, source), value.index_select(0, source)
+        if self.edge is not None:
+            carried = self.edge(edge_attr)
+            key, value = key + carried, value + carried
+        logits = self._cap(self._by_head(query.index_select(0, target) * key).sum(-1))
         alpha = segment_softmax(logits, target, h.shape[0])
         kept = functional.dropout(alpha, self.dropout, self.training).unsqueeze(-1)
-        message = _segment_sum(kept * value.index_select(0, source), target, h.shape[0])
-        if self.edge is not None and edge_attr is not None:
-            heard = _segment_sum(kept * edge_attr.unsqueeze(-2), target, h.shape[0])
-            message = message + self._from_edges(heard)
-        return self._join(message.flatten(-2), root.flatten(-2)), Weights(logits, alpha)
+        message = (self._by_head(value) * kept).flatten(-2)
+        message = message.new_zeros(h.shape).index_add(0, target, message)
+        return self._join(message, root), Weights(logits, alpha)
 
-    def dense(self, h: Tensor, linked: Tensor, edge_attr: Tensor | None) -> tuple[Tensor, Weights]:
+    def dense(self, h: Tensor, bias: Tensor, planes: Tensor | None) -> tuple[Tensor, Weights]:
         """Attention over matrices of all pairs.
 
         Args:
             h: `[G, N, channels]`.
-            linked: `[G, N, N]` bool, target first: who hears whom.
-            edge_attr: `[G, N, N, D]`, target first, finite everywhere, or None.
+            bias: `[G, N, N]`, target first: zero where the target hears the source, else `no_edge`.
+            planes: edge features `[D, G, N, N]`, target first, finite everywhere, or None.
 
         Returns:
             `[G, N, channels]`, and the weights `[G, H, N, N]`.
         """
         query, key, value, root = self._project(h)
         logits = query.transpose(1, 2) @ key.permute(0, 2, 3, 1)
-        if self.edge is not None and edge_attr is not None:
-            asked = self._to_edges(query) @ edge_attr.transpose(-1, -2)
-            logits = logits + asked.transpose(1, 2)
+        if self.edge is not None and planes is not None:
+            asked = torch.einsum("gihc,hcd->ghid", query, self._edge_weight())
+            logits = add_pair_terms(logits, asked, planes)
         logits = self._cap(logits)
-        absent = ~linked.unsqueeze(1)
-        alpha = logits.masked_fill(absent, torch.finfo(logits.dtype).min).softmax(-1).masked_fill(absent, 0.0)
+        alpha = (logits + bias.unsqueeze(1)).softmax(-1)
         kept = functional.dropout(alpha, self.dropout, self.training)
-        message = (kept @ value.transpose(1, 2)).transpose(1, 2)
-        if self.edge is not None and edge_attr is not None:
-            message = message + self._from_edges(kept.transpose(1, 2) @ edge_attr)
-        return self._join(message.flatten(-2), root.flatten(-2)), Weights(logits, alpha)
+        message = kept @ value.transpose(1, 2)
+        if self.edge is not None and planes is not None:
+            heard = pair_sums(kept, planes)
+            message = message + torch.einsum("ghid,hcd->ghic", heard, self._edge_weight())
+        lonely = (bias.amax(-1) < 0).unsqueeze(-1)
+        message = message.transpose(1, 2).flatten(-2).masked_fill(lonely, 0.0)
+        return self._join(message, root.flatten(-2)), Weights(logits, alpha)
 
     def _project(self, h: Tensor) -> tuple[Tensor, ...]:
         """Query (scaled), key, value and root, each `[..., H, C]`."""
@@ -121,13 +125,9 @@ class EdgeAttention(nn.Module):
         assert self.edge is not None
         return self.edge.weight.unflatten(0, (self.heads, -1))
 
-    def _to_edges(self, query: Tensor) -> Tensor:
-        """What each query asks of edge features, `[..., H, C]` to `[..., H, D]`."""
-        return torch.einsum("...hc,hcd->...hd", query, self._edge_weight())
-
-    def _from_edges(self, heard: Tensor) -> Tensor:
-        """What averaged edge features say, `[..., H, D]` to `[..., H, C]`."""
-        return torch.einsum("...hd,hcd->...hc", heard, self._edge_weight())
+    def _by_head(self, rows: Tensor) -> Tensor:
+        """`[..., channels]` as `[..., H, C]`."""
+        return rows.unflatten(-1, (self.heads, -1))
 
     def _cap(self, logits: Tensor) -> Tensor:
         return logits if self.soft_cap is None else self.soft_cap * torch.tanh(logits / self.soft_cap)
@@ -140,6 +140,32 @@ class EdgeAttention(nn.Module):
         return beta * root + (1 - beta) * message
 
 
+def no_edge(dtype: torch.dtype) -> float:
+    """What a dense bias holds where there is no edge: far below any logit, and finite with a logit added."""
+    return torch.finfo(dtype).min / 2
+
+
+def add_pair_terms(logits: Tensor, asked: Tensor, planes: Tensor) -> Tensor:
+    """`logits [G, H, N, N]` plus, for every pair, `asked [G, H, N, D]` times its features `planes [D, G, N,
+    N]`.
+
+    Few features are added plane by plane, many by one product of matrices; each is the faster where it is
+    used.
+    """
+    if len(planes) > _FEW:
+        return logits + torch.einsum("ghid,dgij->ghij", asked, planes)
+    for number, plane in enumerate(planes.unbind(0)):
+        logits = torch.addcmul(logits, asked[..., number : number + 1], plane.unsqueeze(1))
+    return logits
+
+
+def pair_sums(alpha: Tensor, planes: Tensor) -> Tensor:
+    """Features of pairs `planes [D, G, N, N]` summed with weights `alpha [G, H, N, N]`, `[G, H, N, D]`."""
+    if len(planes) > _FEW:
+        return torch.einsum("ghij,dgij->ghid", alpha, planes)
+    return torch.stack([(alpha * plane.unsqueeze(1)).sum(-1) for plane in planes.unbind(0)], -1)
+
+
 def segment_softmax(logits: Tensor, segment: Tensor, num_segments: int) -> Tensor:
     """Softmax of `logits [L, ...]` within each segment; `segment [L]` int64, in any order."""
     index = segment.view(-1, *(1,) * (logits.dim() - 1)).expand_as(logits)
@@ -147,10 +173,5 @@ def segment_softmax(logits: Tensor, segment: Tensor, num_segments: int) -> Tenso
     lowest = logits.new_full(shape, torch.finfo(logits.dtype).min)
     highest = lowest.scatter_reduce(0, index, logits.detach(), "amax")
     weight = (logits - highest.index_select(0, segment)).exp()
-    total = _segment_sum(weight, segment, num_segments)
+    total = torch.zeros_like(lowest).index_add(0, segment, weight)
     return weight / total.index_select(0, segment)
-
-
-def _segment_sum(values: Tensor, segment: Tensor, num_segments: int) -> Tensor:
-    """Sums of `values [L, ...]` by segment, `[num_segments, ...]`."""
-    return values.new_zeros(num_segments, *values.shape[1:]).index_add(0, segment, values)

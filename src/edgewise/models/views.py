@@ -12,6 +12,7 @@ from edgewise.graphs.bridge import Union, union
 from edgewise.graphs.dense import dense_edges
 from edgewise.graphs.edges import Edges
 from edgewise.graphs.spec import GraphSpec
+from edgewise.models.attention import no_edge
 
 
 class Sparse(NamedTuple):
@@ -36,14 +37,19 @@ class Dense(NamedTuple):
     """G graphs of N slots each, with all pairs, target first.
 
     Attributes:
-        linked: `[G, N, N]` bool: who (row) hears whom (column).
-        edge_attr: `[G, N, N, D]`, zero where there is no edge, or None.
+        bias: `[G, N, N]`, zero where the row's node hears the column's, else `no_edge`.
+        edge_attr: `[D, G, N, N]`, one plane per feature, zero where there is no edge, or None.
         real: `[G, N]` bool.
     """
 
-    linked: Tensor
+    bias: Tensor
     edge_attr: Tensor | None
     real: Tensor
+
+    @property
+    def linked(self) -> Tensor:
+        """Who (row) hears whom (column), `[G, N, N]` bool."""
+        return self.bias == 0
 
 
 View = Sparse | Dense
@@ -64,7 +70,9 @@ def dense_view(graph: TensorDict, edges: Edges) -> Dense:
     real = graph["node_mask"].reshape(-1, nodes)
     matrices = dense_edges(edges, nodes)
     linked = matrices.mask.transpose(-1, -2).reshape(-1, nodes, nodes)
+    bias = torch.zeros(linked.shape, dtype=graph["x"].dtype, device=linked.device)
+    bias = bias.masked_fill(~linked, no_edge(bias.dtype))
     if matrices.attr is None:
-        return Dense(linked, None, real)
-    attr = matrices.attr.transpose(-2, -3).reshape(*linked.shape, -1)
-    return Dense(linked, attr.masked_fill(~linked.unsqueeze(-1), 0.0), real)
+        return Dense(bias, None, real)
+    planes = matrices.attr.movedim(-1, 0).transpose(-1, -2).reshape(-1, *linked.shape)
+    return Dense(bias, planes.masked_fill(~linked, 0.0), real)
