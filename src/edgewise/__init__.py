@@ -22,7 +22,7 @@ if TYPE_CHECKING:
         Interrupted,
         NumericalStop,
     )
-    from edgewise.envs.check import check_graph_env
+    from edgewise.envs.contract import check_graph_env
     from edgewise.envs.registry import make_env
     from edgewise.objectives.graph_gae import GraphGAE
 
@@ -36,7 +36,7 @@ _HOMES = {
     "GraphGAE": "edgewise.objectives.graph_gae",
     "Interrupted": "edgewise.config.errors",
     "NumericalStop": "edgewise.config.errors",
-    "check_graph_env": "edgewise.envs.check",
+    "check_graph_env": "edgewise.envs.contract",
     "evaluate": "edgewise.api",
     "load_policy": "edgewise.api",
     "make_env": "edgewise.envs.registry",
