@@ -104,7 +104,7 @@ class PPO:
         }
 
     def _advantages(self, batch: TensorDictBase) -> tuple[TensorDictBase, Tensor]:
-        """Once per batch: what the updates need, flat, `[num_envs * T]`, and the critic's explained variance."""
+        """Once per batch: what the updates need, `[num_envs * T]`, and what the critic explained."""
         config, norm = self.config, self.value_norm
         estimate = GraphGAE(
             gamma=config.gamma,
@@ -187,8 +187,8 @@ class PPO:
         if ratio.device.type == "cpu" and ratio > 1 + ROUNDING and not self._warned:
             self._warned = True
             _logger.warning(
-                "the policy that learns is not the one that collected: before any update a probability "
-                "differs by a factor of %.4g; dropout, batch norm or another precision in the actor does this",
+                "the policy that learns is not the one that collected: a probability differs at the start "
+                "by a factor of %.4g; dropout, batch norm or another precision in the actor does this",
                 ratio,
             )
         return ratio

@@ -22,9 +22,9 @@ class QNetwork(TensorDictModuleBase):
     """The value of every choice, and the best allowed one: what `DQNLoss` calls.
 
     Writes `action_value` (`[*B, N]` for nodes, `[*B, A, K]` for agents; a very large negative number where a
-    choice is not allowed), `action`, and `chosen_action_value` (`[*B, 1]` or `[*B, A, 1]`). A state without
-    an allowed choice, such as a finished game's, has chosen value 0: losses look at such states and drop what
-    they see.
+    choice is not allowed), `action`, and `chosen_action_value` (`[*B, 1]` or `[*B, A, 1]`). A state
+    or agent without an allowed choice, such as a finished game's, has value 0 throughout: losses look at such
+    states and drop what they see.
 
     Args:
         graph: an environment's `graph`.
@@ -48,10 +48,10 @@ class QNetwork(TensorDictModuleBase):
         """Value all choices in every world."""
         values, allowed = self._values(tensordict)
         values = values.masked_fill(~allowed, torch.finfo(values.dtype).min)
+        values = values.masked_fill(~allowed.any(-1, keepdim=True), 0.0)
         action = values.argmax(-1)
-        chosen = values.gather(-1, action.unsqueeze(-1)).masked_fill(~allowed.any(-1, keepdim=True), 0.0)
         tensordict.set("action", action).set("action_value", values)
-        return tensordict.set("chosen_action_value", chosen)
+        return tensordict.set("chosen_action_value", values.gather(-1, action.unsqueeze(-1)))
 
     def _values(self, tensordict: TensorDict) -> tuple[Tensor, Tensor]:
         """Values and which of them count."""

@@ -36,7 +36,8 @@ class ConvBlock(Block):
         assert isinstance(view, Sparse)
         z = self.norm(h, view)
         if self.edge_features:
-            message = self.conv(z, view.edge_index, edge_attr=view.edge_attr)
+            attr = z.new_zeros(view.edge_index.shape[1], 1) if view.edge_attr is None else view.edge_attr
+            message = self.conv(z, view.edge_index, edge_attr=attr)
         else:
             message = self.conv(z, view.edge_index)
         return h + functional.relu(message), None
@@ -71,7 +72,7 @@ class GNN(MessagePassingEncoder):
     ) -> None:
         config = config or EncoderConfig(kind="gnn")
         kind = conv or getattr(geometric, config.conv)
-        takes_edges = bool(graph.edge_features) and "edge_dim" in _arguments(kind)
+        takes_edges = bool(_edge_width(kind, graph)) and "edge_dim" in _arguments(kind)
         blocks = [
             ConvBlock(make_conv(kind, graph, config), config, edge_features=takes_edges)
             for _ in range(config.layers)
@@ -83,8 +84,8 @@ def make_conv(kind: type[nn.Module], graph: GraphSpec, config: EncoderConfig) ->
     """One convolution from `hidden` to `hidden` channels that is safe in batches of padded graphs."""
     accepted, width = _arguments(kind), config.hidden
     options: dict[str, Any] = {"add_self_loops": False, "norm": None, "dropout": config.dropout}
-    if graph.edge_features:
-        options["edge_dim"] = graph.edge_features
+    if _edge_width(kind, graph):
+        options["edge_dim"] = _edge_width(kind, graph)
     options = {name: value for name, value in options.items() if name in accepted}
     if "nn" in accepted:
         network = nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Linear(width, width))
@@ -99,6 +100,11 @@ def make_conv(kind: type[nn.Module], graph: GraphSpec, config: EncoderConfig) ->
     if isinstance(conv, geometric.GENConv):
         conv.mlp = _node_wise_mlp(width)
     return conv
+
+
+def _edge_width(kind: type[nn.Module], graph: GraphSpec) -> int:
+    """D; 1 for GINE on graphs without edge features, which cannot do without and is given zeros."""
+    return graph.edge_features or int(issubclass(kind, geometric.GINEConv))
 
 
 def _node_wise_mlp(width: int) -> nn.Module:
