@@ -15,8 +15,10 @@ from edgewise.config.errors import EdgewiseError
 from edgewise.recipes.load import load_config
 from edgewise.recipes.recipe import AnyRun
 from edgewise.recipes.registry import recipe
+from edgewise.recipes.sizes import smallest
 from edgewise.training import durable
-from edgewise.training.parts import Parts
+from edgewise.training.parts import Collector, Parts
+from edgewise.training.probe import choose_num_envs
 from edgewise.training.progress import Watcher
 from edgewise.training.run_folder import RunFolder
 from edgewise.training.trainer import Trainer
@@ -25,6 +27,9 @@ RUNS = Path("runs")
 """Where run folders go unless a place is given."""
 
 REPORT = "report.html"
+
+PROBE_STEPS = 8
+"""Steps of the batches that are tried out where `num_envs` is auto."""
 
 log = logging.getLogger(__name__)
 
@@ -70,7 +75,18 @@ def resume(
 def make_parts(config: AnyRun) -> tuple[AnyRun, Parts]:
     """The parts of a run, and its config with everything chosen that it left open."""
     torch.set_num_threads(config.threads)
-    return config, recipe(config.recipe).load_builder()(config)
+    builder = recipe(config.recipe).load_builder()
+    if config.training.num_envs == "auto":
+
+        def trial(num_envs: int) -> Collector:
+            return builder(_with_training(smallest(config), num_envs=num_envs, steps=PROBE_STEPS)).rollout
+
+        config = _with_training(config, num_envs=choose_num_envs(trial, steps=config.training.steps))
+    return config, builder(config)
+
+
+def _with_training(config: AnyRun, **changes: int) -> AnyRun:
+    return config.model_copy(update={"training": config.training.model_copy(update=changes)})
 
 
 def next_folder(name: str, *, within: Path = RUNS) -> Path:

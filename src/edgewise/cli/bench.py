@@ -1,0 +1,95 @@
+"""`edgewise bench`: runs the benchmark programs of the source tree, for tables to read and JSON to keep."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+
+import edgewise
+from edgewise.cli.console import Console, table
+from edgewise.cli.parser import Parser
+from edgewise.config.errors import ConfigError
+from edgewise.config.wording import did_you_mean
+
+GROUPS = {"core": ("bridge", "encoders", "gae")}
+"""Names that stand for several programs."""
+
+
+def configure(parser: Parser) -> None:
+    """Says what the verb takes."""
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help="programs, or `core`; lists them if none is named"
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="fewer sizes and repeats, where a program knows how"
+    )
+    parser.add_machine()
+    parser.examples("edgewise bench", "edgewise bench core", "edgewise bench bridge --quick --json")
+
+
+def run(options: Namespace, console: Console) -> int:
+    """Lists the programs, or runs those that are named."""
+    folder = _folder()
+    known = {path.stem: path for path in sorted(folder.glob("*.py")) if path.stem != "__init__"}
+    if not options.names:
+        rows = [[name, _purpose(path)] for name, path in known.items()]
+        rows += [[name, f"{', '.join(members)}, one after another"] for name, members in GROUPS.items()]
+        console.show(
+            [{"name": name, "purpose": purpose} for name, purpose in rows], table(["name", "what"], rows)
+        )
+        return 0
+    names = [name for given in options.names for name in GROUPS.get(given, (given,))]
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        choices = [*known, *GROUPS]
+        raise ConfigError(
+            f"no benchmark is called {', '.join(unknown)}", hint=did_you_mean(unknown[0], choices)
+        )
+    results = {name: _run_one(known[name], options, console) for name in names}
+    console.write(json.dumps(results, indent=2 if console.as_json else None))
+    return 0
+
+
+def _folder() -> Path:
+    """The folder of benchmarks, which a source tree has and an installed package has not."""
+    folder = Path(edgewise.__file__).parents[2] / "benchmarks"
+    if not folder.is_dir():
+        raise ConfigError(
+            "the benchmarks are programs of the source tree, and this is an installed package without them",
+            hint="clone the repository and run `make bench` there",
+        )
+    return folder
+
+
+def _purpose(program: Path) -> str:
+    docstring = ast.get_docstring(ast.parse(program.read_text(encoding="utf-8"))) or ""
+    return docstring.partition("\n")[0]
+
+
+def _run_one(program: Path, options: Namespace, console: Console) -> Any:
+    """Runs one program; its tables go to stdout, or to stderr where stdout is for JSON."""
+    text = program.read_text(encoding="utf-8")
+    with tempfile.TemporaryDirectory() as scratch:
+        target = Path(scratch) / f"{program.stem}.json"
+        command = [sys.executable, "-m", f"{program.parent.name}.{program.stem}"]
+        command += ["--json", str(target)] if '"--json", type=Path' in text else []
+        command += ["--quick"] if options.quick and '"--quick"' in text else []
+        command += ["--seed", str(options.seed)] if options.seed is not None and '"--seed"' in text else []
+        threads = str(options.threads)
+        done = subprocess.run(
+            command,
+            cwd=program.parents[1],
+            env={**os.environ, "OMP_NUM_THREADS": threads, "MKL_NUM_THREADS": threads},
+            stdout=sys.stderr if console.as_json else None,
+            check=False,
+        )
+        if done.returncode != 0:
+            raise ConfigError(f"benchmark {program.stem} ended with exit code {done.returncode}")
+        return json.loads(target.read_text(encoding="utf-8")) if target.exists() else None
