@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import torch
@@ -20,6 +19,7 @@ from edgewise.config.settings import from_keywords
 from edgewise.envs.packing import Entries, choose_rows, pack, replace_rows
 from edgewise.envs.ranges import RealNumbers, WholeNumbers, highest, lowest
 from edgewise.envs.specs import action_spec, done_spec, spec_like
+from edgewise.envs.transition import DONE, Transition, follow
 from edgewise.graphs.actions import (
     ActionLayout,
     AgentsContinuous,
@@ -31,27 +31,6 @@ from edgewise.graphs.random_actions import random_action
 from edgewise.graphs.spec import GRAPH, GraphSpec
 
 ConfigT = TypeVar("ConfigT", bound=Config)
-DONE = ("done", "terminated", "truncated")
-
-
-@dataclass(frozen=True)
-class Transition:
-    """What one step does to B worlds.
-
-    Attributes:
-        state: the entries of the state that the step changes; the others stay as they were.
-        reward: `[B]`, or `[B, A]` where agents act; what inactive agents are given is ignored.
-        terminated: `[B]` bool, worlds that ended; None for worlds that never end by themselves or, where
-            agents act, that end with their last active agent.
-        agents_terminated: `[B, A]` bool, agents that ended in this step; None for none.
-        truncated: `[B]` bool, worlds cut off for another reason than `max_steps`; None for none.
-    """
-
-    state: Entries
-    reward: Tensor
-    terminated: Tensor | None = None
-    agents_terminated: Tensor | None = None
-    truncated: Tensor | None = None
 
 
 class GraphEnv(EnvBase, Generic[ConfigT]):
@@ -120,7 +99,7 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
         raise NotImplementedError
 
     def observe(self, state: TensorDict) -> Entries:
-        """What is seen of the worlds in `state`: `graph`, and `player`, `metrics` or more where it has them."""
+        """What is seen of the worlds in `state`: `graph`, and `player`, `metrics` or more if there are any."""
         raise NotImplementedError
 
     def mask(self, state: TensorDict) -> Tensor | None:  # noqa: ARG002
@@ -139,11 +118,6 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
     def num_envs(self) -> int:
         """B, how many worlds there are."""
         return int(self.batch_size[0])
-
-    @property
-    def _asks_host(self) -> bool:
-        """Whether to look at flags before acting on them: free on a CPU, a wait for the device elsewhere."""
-        return bool(self.device.type == "cpu")
 
     @property
     def num_agents(self) -> int:
@@ -226,24 +200,11 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
     def _step(self, tensordict: TensorDictBase) -> TensorDict:
         before: TensorDict = tensordict.get("state")
         moved = self.advance(before, tensordict.get("action"))
-        after = {**dict(before.items()), **dict(moved.state.items()), "step": before.get("step") + 1}
-        reward, terminated = moved.reward, moved.terminated
-        if self.num_agents:
-            active = before.get("active")
-            reward = reward.masked_fill(~active, 0.0)
-            if moved.agents_terminated is not None:
-                ended = moved.agents_terminated & active
-                after["active"] = active & ~ended
-                after["terminated"] = before.get("terminated") | ended
-                terminated = ~after["active"].any(-1) if terminated is None else terminated
-        entries = {
-            **self._seen(after, self.num_envs),
-            **self._ended(after["step"], terminated, moved.truncated),
-        }
-        entries["reward"] = reward.unsqueeze(-1)
-        held = tensordict.get("_step", None)
-        if held is not None:
-            entries = _hold(entries, tensordict, held.view(self.batch_size))
+        after, outcome = follow(before, moved, max_steps=self.max_steps)
+        entries = {**self._seen(after, self.num_envs), **outcome}
+        stepped = tensordict.get("_step", None)
+        if stepped is not None:
+            entries = _hold(entries, tensordict, stepped.view(self.batch_size))
         return self._packed(entries, self.num_envs)
 
     def _reset(self, tensordict: TensorDictBase | None = None) -> TensorDict:
@@ -262,7 +223,7 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
     def _reset_proc_data(
         self, tensordict: TensorDictBase | None, tensordict_reset: TensorDictBase
     ) -> TensorDictBase:
-        """`tensordict` with the chosen rows reset. That these are not done needs no check: births never are."""
+        """`tensordict` with the chosen rows reset. Births are never done, so there is nothing to check."""
         if tensordict is None:
             return tensordict_reset
         chosen = tensordict.pop("_reset", None)
@@ -272,11 +233,16 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
         return tensordict.update(tensordict_reset)
 
     @property
+    def _asks_host(self) -> bool:
+        """Whether to look at flags before acting on them: free on a CPU, a wait for the device elsewhere."""
+        return bool(self.device.type == "cpu")
+
+    @property
     def _step_mdp(self) -> Callable[[TensorDictBase], TensorDictBase]:
         return self._next_root
 
     def _next_root(self, tensordict: TensorDictBase) -> TensorDict:
-        """The root one step on: what `tensordict` has beside `next`, under what `next` has beside the reward."""
+        """The root one step on: what `next` has but the reward, over what `tensordict` has besides."""
         root = dict(tensordict.items())
         root.update(root.pop("next").items())
         del root["reward"]
@@ -314,15 +280,6 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
         if mask is not None:
             entries["action_mask"] = mask
         return entries
-
-    def _ended(self, step: Tensor, terminated: Tensor | None, truncated: Tensor | None) -> dict[str, Tensor]:
-        """The three flags `[B, 1]`; a world that ends by itself is not called cut off as well."""
-        over = torch.zeros_like(step, dtype=torch.bool) if terminated is None else terminated
-        cut = torch.zeros_like(over) if self.max_steps is None else step >= self.max_steps
-        if truncated is not None:
-            cut = cut | truncated
-        over, cut = over.unsqueeze(-1), (cut & ~over).unsqueeze(-1)
-        return {"done": over | cut, "terminated": over, "truncated": cut}
 
     def _packed(self, entries: Entries, count: int) -> TensorDict:
         return pack(entries, torch.Size((count,)), self.device)

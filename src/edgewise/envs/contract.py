@@ -218,7 +218,7 @@ def _stages(env: GraphEnv[Any]) -> None:
     twin.stage = twin.config
     root, saved = _midway(twin), twin.state_dict()
     before = twin.step(root.copy())["next"]
-    for name, value in _other_settings(twin).items():
+    for name, value in _other_settings(twin):
         twin.load_state_dict(saved)
         try:
             twin.apply_stage(**{name: value})
@@ -228,20 +228,18 @@ def _stages(env: GraphEnv[Any]) -> None:
         _expect_equal(before, twin.step(root.copy())["next"], complaint)
 
 
-def _other_settings(env: GraphEnv[Any]) -> dict[str, Any]:
-    """For each setting that stages may change and that is a number or a range, another value to try."""
-    found: dict[str, Any] = {}
+def _other_settings(env: GraphEnv[Any]) -> Iterator[tuple[str, Any]]:
+    """Other values to try for the settings that stages may change and that are numbers or ranges."""
     for name in env.stage_settings:
         match getattr(env.config, name):
             case bool():
                 continue
             case int(value):
-                found[name] = value - 1
+                yield from ((name, value - 1), (name, value + 1))
             case float(value):
-                found[name] = value / 2
+                yield from ((name, value / 2), (name, value * 20))
             case (int() | float() as low, int() | float() as high) if low < high:
-                found[name] = (low, low)
-    return found
+                yield from ((name, (low, low)), (name, (high, high)))
 
 
 @contextmanager

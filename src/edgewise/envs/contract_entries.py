@@ -8,7 +8,8 @@ import torch
 from tensordict import TensorDictBase
 from torch import Tensor
 
-from edgewise.envs.base import DONE, GraphEnv
+from edgewise.envs.base import GraphEnv
+from edgewise.envs.transition import DONE
 from edgewise.graphs.actions import (
     AgentsContinuous,
     AgentsDiscrete,
