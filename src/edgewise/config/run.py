@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Generic, Literal, Self, TypeVar
+from typing import Annotated, Generic, Literal, Self, TypeVar
 
 from pydantic import Field, JsonValue, field_validator, model_validator
 from pydantic_core import PydanticCustomError
@@ -68,7 +68,7 @@ class TrainingConfig(Config):
 
     total_frames: int = Field(1_000_000, gt=0)
     """Frames to train on; one frame is one step of one world."""
-    num_envs: int | Literal["auto"] = Field(64, gt=0)
+    num_envs: Annotated[int, Field(gt=0)] | Literal["auto"] = 64
     """Worlds that step side by side; `auto` probes memory and throughput."""
     steps: int = Field(64, gt=0)
     """Steps of every world in one batch."""
