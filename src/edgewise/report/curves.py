@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from edgewise.report.metrics_table import Curve, MetricsTable, thin
 
 POINTS = 120
 RESAMPLES = 2_000
+LARGEST = 4_000_000
 LEVEL = 0.95
 
 
@@ -59,9 +61,17 @@ def _column_bands(rows: Values) -> tuple[Values, Values]:
     count = len(rows)
     if count == 1:
         return rows[0], rows[0]
-    draws = np.random.default_rng(0).multinomial(count, np.full(count, 1 / count), size=RESAMPLES)
+    draws = _draws(count)
     known = np.isfinite(rows)
     totals, weights = draws @ np.where(known, rows, 0.0), draws @ known.astype(np.float64)
     means = np.where(weights > 0, totals / np.maximum(weights, 1), np.nan)
     low, high = np.nanquantile(means, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
     return low, high
+
+
+@lru_cache(maxsize=16)
+def _draws(count: int) -> Values:
+    """How often each of `count` rows is in each resample, `[resamples, count]`."""
+    resamples = max(200, min(RESAMPLES, LARGEST // count))
+    shares = np.full(count, 1 / count)
+    return np.random.default_rng(0).multinomial(count, shares, size=resamples).astype(np.float64)

@@ -22,6 +22,7 @@ SCRIPTS = (
     "chart.js",
     "intervals.js",
     "replay_state.js",
+    "replay_palette.js",
     "replay_draw.js",
     "replay_side.js",
     "replay_player.js",

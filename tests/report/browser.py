@@ -1,0 +1,53 @@
+"""A headless Chromium, where the machine has one."""
+
+import re
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
+SWITCHES = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--enable-logging=stderr",
+    "--virtual-time-budget=3000",
+)
+
+
+@dataclass(frozen=True)
+class Visit:
+    """A page after its scripts ran: its elements as text, and what it wrote to the console."""
+
+    dom: str
+    console: list[str]
+
+
+def visit(path: Path, *switches: str, place: str = "") -> Visit:
+    """Open a file, at a place such as `#frame=3`."""
+    with tempfile.TemporaryDirectory() as profile:
+        done = subprocess.run(
+            [
+                CHROMIUM,
+                *SWITCHES,
+                f"--user-data-dir={profile}",
+                *switches,
+                "--dump-dom",
+                f"{path.as_uri()}{place}",
+            ],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=True,
+        )
+    return Visit(done.stdout, re.findall(r".*CONSOLE.*", done.stderr))

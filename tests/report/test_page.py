@@ -1,0 +1,261 @@
+"""The page as a file: it needs nothing from outside, and nothing in a run can become markup or code in it."""
+
+import base64
+import hashlib
+import html.parser
+import json
+import re
+from pathlib import Path
+
+import pytest
+from tests.report.browser import needs_chromium, visit
+from tests.report.synthetic import make_run, write_csv
+
+import edgewise.report
+from edgewise.config.errors import DataError
+from edgewise.evaluation.result import Evaluation
+from edgewise.report.page import SCRIPTS, write_report
+from edgewise.report.replay import load, save
+
+ASSETS = Path(edgewise.report.__file__).parent / "assets"
+HOSTILE = (
+    "</script><img src=x onerror=\"document.title='taken'\">"
+    "<script>document.title='taken'</script>\u2028${'a'}"
+)
+
+
+class Outline(html.parser.HTMLParser):
+    """Elements of a page with their attributes, and the text of its scripts and styles."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.elements, self.raw, self._open = [], {}, None
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+        self._open = (tag, dict(attrs).get("type")) if tag in ("script", "style") else None
+
+    def handle_data(self, data):
+        if self._open:
+            self.raw[self._open] = self.raw.get(self._open, "") + data
+
+    def handle_endtag(self, tag):
+        self._open = None
+
+    @property
+    def story(self):
+        return json.loads(self.raw["script", "application/json"])
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    return make_run(tmp_path_factory.mktemp("runs") / "walk-0")
+
+
+@pytest.fixture(scope="module")
+def report(run):
+    return write_report(run)
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory):
+    """A run in which every name and text is an attack."""
+    folder = make_run(tmp_path_factory.mktemp("runs") / "<img src=x onerror=alert(1)>", rows=30)
+    config = {"recipe": HOSTILE, "name": HOSTILE, HOSTILE: {HOSTILE: [HOSTILE, {HOSTILE: HOSTILE}]}}
+    config["evaluation"] = {"metric": HOSTILE}
+    (folder / "config.json").write_text(json.dumps(config))
+    (folder / "versions.json").write_text(json.dumps({HOSTILE: HOSTILE, "edgewise": HOSTILE}))
+    rows = [{"frames": 100 * n, "stage": HOSTILE, HOSTILE: n, f"health/{HOSTILE}": n} for n in range(9)]
+    write_csv(folder / "metrics.csv", rows)
+    events = [{"event": HOSTILE, "time": HOSTILE, "frames": 3, HOSTILE: HOSTILE}]
+    events.append({"event": "stop", "reason": HOSTILE})
+    (folder / "events.jsonl").write_text("".join(json.dumps(event) + "\n" for event in events))
+    for path in (folder / "evaluations").glob("*.json"):
+        entry = json.loads(path.read_text()) | {"policy": HOSTILE, "settings": {HOSTILE: HOSTILE}}
+        entry["metrics"][HOSTILE] = entry["returns"]
+        path.write_text(json.dumps(entry))
+    path = folder / "replays" / "000000200000-0.json"
+    replay = load(path) | {
+        "title": HOSTILE,
+        "caption": HOSTILE,
+        "time_label": HOSTILE,
+        "facts": {HOSTILE: HOSTILE},
+    }
+    replay["captions"] = [HOSTILE] * len(replay["frames"])
+    replay["legend"], replay["marks"] = [{"label": HOSTILE}], [{"frame": 1, "text": HOSTILE}]
+    replay["series"] = [{"name": HOSTILE, "values": [1] * len(replay["frames"]), "unit": HOSTILE}]
+    save(replay, path)
+    (folder / "evaluations" / "broken.json").write_text('{"format": "</script><img src=x onerror=alert(2)>"}')
+    return folder
+
+
+def test_the_page_stands_alone(report):
+    page = report.read_text()
+    outline = Outline(page)
+    assert report.name == "report.html"
+    assert [tag for tag, attributes in outline.elements if "src" in attributes] == []
+    assert [attributes for tag, attributes in outline.elements if tag == "link"] == [
+        {"rel": "icon", "href": "data:,"}
+    ]
+    own = "".join((ASSETS / name).read_text() for name in (*SCRIPTS, "style.css", "page.html"))
+    assert re.findall(r"https?://(?!www\.w3\.org/2000/svg)", own) == []
+    assert re.findall(r"url\(|@import|\bimport\(|fetch\(|XMLHttpRequest|WebSocket", own) == []
+
+
+def test_only_our_script_and_style_may_run(report):
+    outline = Outline(report.read_text())
+    policy = next(
+        a["content"] for tag, a in outline.elements if a.get("http-equiv") == "Content-Security-Policy"
+    )
+    assert "unsafe" not in policy
+    assert "default-src 'none'" in policy
+    for key, name in ((("script", None), "script-src"), (("style", None), "style-src")):
+        digest = base64.b64encode(hashlib.sha256(outline.raw[key].encode()).digest()).decode()
+        assert f"{name} 'sha256-{digest}'" in policy
+
+
+def test_no_asset_writes_markup():
+    assert {path.name for path in ASSETS.glob("*.js")} == set(SCRIPTS)
+    for name in SCRIPTS:
+        text = (ASSETS / name).read_text()
+        assert not re.search(
+            r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|new Function", text
+        ), name
+        assert text.startswith("// "), f"{name} does not say why it exists"
+        assert len(text.splitlines()) <= 300, name
+
+
+def test_hostile_strings_stay_strings(hostile):
+    page = write_report(hostile).read_text()
+    outline = Outline(page)
+    assert "img" not in [tag for tag, _ in outline.elements]
+    assert [tag for tag, _ in outline.elements].count("script") == 2
+    assert outline.story["config"]["recipe"] == HOSTILE
+    assert "<" not in outline.raw["script", "application/json"]
+    assert "\u2028" not in page
+
+
+@pytest.mark.parametrize(
+    "missing",
+    [
+        ["config.json", "versions.json", "events.jsonl", "timing.csv"],
+        ["metrics.csv"],
+        ["evaluations"],
+        ["replays"],
+        ["config.json", "versions.json", "events.jsonl", "metrics.csv", "timing.csv", "replays"],
+    ],
+    ids=", ".join,
+)
+def test_parts_may_be_missing(tmp_path, missing):
+    folder = make_run(tmp_path / "run", rows=9, evaluations=3)
+    for name in missing:
+        if (folder / name).is_dir():
+            for path in (folder / name).iterdir():
+                path.unlink()
+            (folder / name).rmdir()
+        else:
+            (folder / name).unlink()
+    story = Outline(write_report(folder).read_text()).story
+    assert story["notes"] == []
+    assert bool(story["training"]) == ("metrics.csv" not in missing)
+    assert bool(story["evaluation"]) == ("evaluations" not in missing)
+    assert bool(story["replays"]) == ("replays" not in missing)
+
+
+def test_broken_parts_are_noted_and_left_out(tmp_path):
+    folder = make_run(tmp_path / "run", rows=9, evaluations=3)
+    (folder / "config.json").write_text("{")
+    (folder / "versions.json").write_text("[]")
+    (folder / "replays" / "000000200000-0.json").write_text('{"format": "edgewise-replay/1"}')
+    (folder / "evaluations" / "000000000000.json").write_text("7")
+    with (folder / "events.jsonl").open("a") as file:
+        file.write('{"event": "st')
+    with (folder / "metrics.csv").open("a") as file:
+        file.write("200000,10,lar")
+    story = Outline(write_report(folder).read_text()).story
+    assert len(story["notes"]) == 4
+    assert {note.split()[0].strip(":") for note in story["notes"]} == {
+        "config.json",
+        "versions.json",
+        "000000000000.json",
+        "000000200000-0.json",
+    }
+    assert len(story["replays"]) == 1
+    assert len(story["health"]["events"]) == 4
+    assert story["training"][0]["lines"][0]["x"][-1] == 200_000
+
+
+def test_what_is_no_run_is_refused(tmp_path):
+    with pytest.raises(DataError, match="no such run folder"):
+        write_report(tmp_path / "absent")
+    with pytest.raises(DataError, match="holds no run"):
+        write_report(tmp_path)
+
+
+def test_a_report_is_written_whole_or_not(run, tmp_path):
+    with pytest.raises(DataError, match="cannot be written"):
+        write_report(run, target=tmp_path / "absent" / "report.html")
+    target = write_report(run, target=tmp_path / "elsewhere.html")
+    assert [path.name for path in tmp_path.iterdir()] == [target.name]
+
+
+@needs_chromium
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_it_opens_without_a_word_on_the_console(report, scheme):
+    seen = visit(report, f"--blink-settings=preferredColorScheme={int(scheme == 'light')}", place="#frame=40")
+    assert seen.console == []
+    assert 'data-ready="true"' in seen.dom
+    for section in ("Learning", "Against baselines", "Episode", "Health", "Configuration"):
+        assert f"<h2>{section}</h2>" in seen.dom
+    assert "step 40 of 89" in seen.dom
+    assert re.search(r'<path class="curve" d="M[\d.,ML]+" stroke="var\(--accent\)"', seen.dom)
+    assert "shortest_path" in seen.dom
+    assert ">small</text>" in seen.dom
+
+
+@needs_chromium
+def test_hostile_strings_do_nothing_in_a_browser(hostile):
+    seen = visit(write_report(hostile))
+    assert seen.console == []
+    assert 'data-ready="true"' in seen.dom
+    body = seen.dom.split("<main", 1)[1].split("</main>", 1)[0]
+    assert "<img" not in body
+    assert "<script" not in body
+    assert "taken" not in re.search(r"<title>.*?</title>", seen.dom, re.DOTALL)[0]
+    assert body.count("&lt;/script&gt;&lt;img src=x onerror=") > 20, "the strings must be there, as text"
+
+
+@needs_chromium
+def test_it_opens_when_little_is_there(tmp_path):
+    folder = tmp_path / "bare"
+    folder.mkdir()
+    write_csv(folder / "metrics.csv", [{"frames": 1, "loss": 0.5}, {"frames": 2, "loss": ""}])
+    seen = visit(write_report(folder))
+    assert seen.console == []
+    assert 'data-ready="true"' in seen.dom
+    assert "<h2>Episode</h2>" not in seen.dom
+
+
+@needs_chromium
+def test_several_runs_open_side_by_side(run, tmp_path):
+    others = [make_run(tmp_path / f"walk-{seed}", seed=seed, rows=40) for seed in (1, 2)]
+    rival = make_run(tmp_path / "rival", seed=3, rows=40)
+    config = json.loads((rival / "config.json").read_text()) | {"recipe": "rival"}
+    (rival / "config.json").write_text(json.dumps(config))
+    path = write_report(run, *others, rival, target=tmp_path / "all.html")
+    story = Outline(path.read_text()).story
+    assert [line["label"] for line in story["evaluation"][0]["lines"]] == ["walk-ppo", "rival"]
+    assert story["comparison"]["rows"][0]["seeds"] == 3
+    seen = visit(path)
+    assert seen.console == []
+    assert "4 runs" in seen.dom
+
+
+def test_evaluations_of_other_sizes_become_a_table(tmp_path):
+    folder = make_run(tmp_path / "run", rows=9, evaluations=3)
+    entry = json.loads((folder / "evaluations" / "000000200000.json").read_text())
+    Evaluation.from_json(entry | {"settings": {"num_nodes": 50}}).save(folder / "evaluations" / "large.json")
+    story = Outline(write_report(folder).read_text()).story
+    assert [row["settings"] for row in story["sweep"]] == ["num_nodes = 50"]
+    assert len(story["evaluation"][0]["lines"][0]["x"]) == 3
