@@ -34,8 +34,8 @@ class _AbsentBackend(_DummyBackendModule):
 def _absent_device():
     """A device that this machine has not.
 
-    Cuda where torch was built for it. A build without it cannot index fake cuda tensors and aborts in backward, so
-    there a device under a name of our own stands in.
+    Cuda where torch was built for it. A build without it cannot index fake cuda tensors and aborts in
+    backward, so there a device under a name of our own stands in.
     """
     if torch.backends.cuda.is_built():
         return torch.device("cuda:0")

@@ -18,7 +18,7 @@ from edgewise.config.model import Config
 from edgewise.config.settings import from_keywords
 from edgewise.envs.packing import Entries, choose_rows, pack, replace_rows
 from edgewise.envs.ranges import RealNumbers, WholeNumbers, highest, lowest
-from edgewise.envs.specs import action_spec, done_spec, spec_like
+from edgewise.envs.specs import action_spec, check_names, done_spec, spec_like
 from edgewise.envs.transition import DONE, Transition, follow
 from edgewise.graphs.actions import (
     ActionLayout,
@@ -99,7 +99,7 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
         raise NotImplementedError
 
     def observe(self, state: TensorDict) -> Entries:
-        """What is seen of the worlds in `state`: `graph`, and `player`, `metrics` or more if there are any."""
+        """What is seen of the worlds in `state`: `graph` and, if there are such, `player`, `metrics`, more."""
         raise NotImplementedError
 
     def mask(self, state: TensorDict) -> Tensor | None:  # noqa: ARG002
@@ -288,6 +288,7 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
         """Specs from one world that no one will meet, drawn before the seed is set."""
         sample = self._packed(self._born(1), 1)
         count, device = self.num_envs, self.device
+        check_names(sample[GRAPH], self.graph, env=type(self).__name__)
         seen = spec_like(sample.exclude(*DONE), count)
         seen[GRAPH] = self.graph.composite((count,), device)
         self.observation_spec = seen

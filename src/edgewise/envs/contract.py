@@ -106,11 +106,14 @@ def _specs(env: GraphEnv[Any]) -> None:
 
 
 def _entries(env: GraphEnv[Any]) -> None:
-    twin = _copy(env)
-    for root, following in _played(twin):
+    """Every root and every next, with a limit short enough to be met."""
+    twin = _copy(env) if env.max_steps is None else _copy(env, max_steps=min(env.max_steps, STEPS // 2))
+    act, root = _actor(twin), twin.reset()
+    for _ in range(STEPS):
         check_root(twin, root)
-        check_entries(twin, following)
-        check_flags(twin, root, following)
+        stepped, root = twin.step_and_maybe_reset(act(root))
+        check_entries(twin, stepped["next"])
+        check_flags(twin, stepped, stepped["next"])
 
 
 def _seeds(env: GraphEnv[Any]) -> None:
@@ -237,7 +240,7 @@ def _other_settings(env: GraphEnv[Any]) -> Iterator[tuple[str, Any]]:
             case int(value):
                 yield from ((name, value - 1), (name, value + 1))
             case float(value):
-                yield from ((name, value / 2), (name, value * 20))
+                yield from ((name, value / 2), (name, 20 * value + 1))
             case (int() | float() as low, int() | float() as high) if low < high:
                 yield from ((name, (low, low)), (name, (high, high)))
 
@@ -255,8 +258,8 @@ def _quiet() -> Iterator[None]:
 
 
 CHECKS = (
-    _specs,
     _entries,
+    _specs,
     _seeds,
     _saved_state,
     _rows,

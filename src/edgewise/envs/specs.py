@@ -49,6 +49,17 @@ def action_spec(
             return Binary(shape=(*lead, graph.num_nodes), dtype=torch.bool, device=device)
 
 
+def check_names(graph: TensorDictBase, spec: GraphSpec, *, env: str) -> None:
+    """Raise ValueError where an environment's `observe` gives other graph entries than its GraphSpec has."""
+    given, planned = set(graph.keys()), set(spec.composite().keys())
+    if given != planned:
+        missing, surplus = sorted(planned - given), sorted(given - planned)
+        told = [f"lacks {', '.join(missing)}"] * bool(missing) + [f"adds {', '.join(surplus)}"] * bool(
+            surplus
+        )
+        raise ValueError(f"the graph that {env}.observe gives {' and '.join(told)}, by its GraphSpec")
+
+
 def spec_like(sample: TensorDictBase, num_envs: int) -> Composite:
     """Specs for `num_envs` worlds shaped as `sample`, one world: binary for truth values, else unbounded."""
     lead, device = (num_envs,), sample.device

@@ -1,0 +1,298 @@
+"""The contract notices what it is there for: one class per fault, each caught with the right words."""
+
+import pytest
+import torch
+
+from edgewise.config.model import Config
+from edgewise.envs.base import GraphEnv, Transition
+from edgewise.envs.contract import check_graph_env
+from edgewise.envs.graphwalk.config import GraphwalkConfig
+from edgewise.envs.graphwalk.env import GraphwalkEnv
+from edgewise.graphs.actions import AgentsDiscrete
+from edgewise.graphs.edges import Explicit
+from edgewise.graphs.spec import GraphSpec
+
+
+class PatrolConfig(Config):
+    max_steps: int = 9
+    agents: int = 4
+    drift: float = 0.0
+
+
+class PatrolEnv(GraphEnv[PatrolConfig]):
+    """Up to four agents on a line go left, stay or go right until they leave it; a small right one of its kind."""
+
+    stage_settings = ("drift",)
+
+    def setup(self):
+        self.graph = GraphSpec(self.config.agents, 2, edges=Explicit(0))
+        self.actions = AgentsDiscrete(self.config.agents, 3)
+
+    def spawn(self, count):
+        agents = torch.randint(1, self.config.agents + 1, (count, 1), generator=self.generator)
+        place = torch.randint(-2, 3, (count, self.config.agents), generator=self.generator)
+        drift = torch.full((count, 1), self.stage.drift)
+        return {"place": place, "active": torch.arange(self.config.agents) < agents, "drift": drift}
+
+    def advance(self, state, action):
+        active = state["active"]
+        place = state["place"] + torch.where(active, action - 1, 0)
+        reward = place.float().abs() + state["drift"]
+        return Transition({"place": place}, reward=reward, agents_terminated=place.abs() > 2)
+
+    def observe(self, state):
+        exists = state["active"] | state["terminated"]
+        x = torch.stack((state["place"].float(), state["active"].float()), -1)
+        none = torch.zeros(len(x), 2, 0, dtype=torch.int64)
+        graph = {"x": x, "node_mask": exists, "edge_index": none, "edge_mask": none[:, 0].bool()}
+        return {"graph": graph, "metrics": {"reached": state["place"].float().abs().amax(-1)}}
+
+    def mask(self, state):
+        legal = torch.ones(*state["place"].shape, 3, dtype=torch.bool)
+        legal[..., 1] = state["step"].unsqueeze(-1) % 2 == 0
+        return legal
+
+
+def walk(cls, **fields):
+    return cls(GraphwalkConfig(**fields), num_envs=2, seed=0)
+
+
+def patrol(cls):
+    return cls(PatrolConfig(), num_envs=2, seed=0)
+
+
+class WideFeatures(GraphwalkEnv):
+    def observe(self, state):
+        seen = super().observe(state)
+        return {**seen, "graph": {**seen["graph"], "x": seen["graph"]["x"].double()}}
+
+
+class ForgottenEntry(GraphwalkEnv):
+    def observe(self, state):
+        seen = super().observe(state)
+        return {**seen, "graph": {name: part for name, part in seen["graph"].items() if name != "edge_mask"}}
+
+
+class FirstObservationAlone(GraphwalkEnv):
+    def observe(self, state):
+        first = {"greeting": state["step"].float()} if not state["step"].any() else {}
+        return {**super().observe(state), **first}
+
+
+class GlobalRandomness(GraphwalkEnv):
+    def spawn(self, count):
+        state = super().spawn(count)
+        return {**state, "current": torch.where(torch.rand(count) < 0.5, 0, state["current"])}
+
+
+class OneSeed(GraphwalkEnv):
+    def spawn(self, count):
+        self.generator.manual_seed(7)
+        return super().spawn(count)
+
+
+class HiddenCounter(GraphwalkEnv):
+    births = 0
+
+    def spawn(self, count):
+        state = super().spawn(count)
+        self.births += count
+        return {**state, "current": (state["current"] + self.births) % 4}
+
+
+class BatchBaseline(GraphwalkEnv):
+    def advance(self, state, action):
+        moved = super().advance(state, action)
+        near = (state["current"] + moved.state["current"]).float()
+        return Transition(moved.state, reward=near - near.mean(), terminated=moved.terminated)
+
+
+class WritesItsInput(GraphwalkEnv):
+    def advance(self, state, action):
+        moved = super().advance(state, action)
+        state["current"].copy_(moved.state["current"])
+        return moved
+
+
+class SharedWeather(GraphwalkEnv):
+    weather = None
+
+    def spawn(self, count):
+        state = super().spawn(count)
+        self.weather = torch.rand((), generator=self.generator)
+        return state
+
+    def observe(self, state):
+        seen = super().observe(state)
+        return {**seen, "graph": {**seen["graph"], "x": seen["graph"]["x"] + self.weather}}
+
+
+class ResetsEverything(GraphwalkEnv):
+    def _reset(self, tensordict=None):
+        return super()._reset()
+
+    def _reset_proc_data(self, tensordict, tensordict_reset):
+        return tensordict_reset
+
+
+class DeadEnd(GraphwalkEnv):
+    def mask(self, state):
+        return super().mask(state) & (state["step"] < 2).unsqueeze(-1)
+
+
+class OwnLimit(GraphwalkEnv):
+    def setup(self):
+        super().setup()
+        self.max_steps = 1000
+
+
+class LimitAsEnd(GraphwalkEnv):
+    def advance(self, state, action):
+        moved = super().advance(state, action)
+        late = state["step"] + 1 >= self.config.max_steps
+        return Transition(moved.state, reward=moved.reward, terminated=moved.terminated | late)
+
+
+class DoneAlone(GraphwalkEnv):
+    def _step(self, tensordict):
+        following = super()._step(tensordict)
+        return following.set("done", following["terminated"].clone())
+
+
+class NeverEnds(GraphwalkEnv):
+    def _step(self, tensordict):
+        following = super()._step(tensordict)
+        return following.set("done", torch.zeros_like(following["done"])).set(
+            "truncated", torch.zeros_like(following["done"])
+        )
+
+
+class BothFlags(GraphwalkEnv):
+    def _step(self, tensordict):
+        following = super()._step(tensordict)
+        return following.set("truncated", following["done"].clone())
+
+
+class NoisyPadding(GraphwalkEnv):
+    def observe(self, state):
+        seen = super().observe(state)
+        absent = ~state["node_mask"].unsqueeze(-1)
+        return {**seen, "graph": {**seen["graph"], "x": seen["graph"]["x"].masked_fill(absent, torch.nan)}}
+
+
+class EdgeToNowhere(GraphwalkEnv):
+    def observe(self, state):
+        seen = super().observe(state)
+        return {**seen, "graph": {**seen["graph"], "edge_mask": torch.ones_like(state["edge_mask"])}}
+
+
+class AbsentNodeOpen(GraphwalkEnv):
+    def mask(self, state):
+        return super().mask(state) | ~state["node_mask"]
+
+
+class HalfReward(GraphwalkEnv):
+    def advance(self, state, action):
+        moved = super().advance(state, action)
+        return Transition(moved.state, reward=moved.reward.half(), terminated=moved.terminated)
+
+
+class ThirdPlayer(GraphwalkEnv):
+    def observe(self, state):
+        return {**super().observe(state), "player": state["step"] % 3}
+
+
+class IntegerMetric(GraphwalkEnv):
+    def observe(self, state):
+        return {**super().observe(state), "metrics": {"length": state["step"]}}
+
+
+class StageReachesBack(PatrolEnv):
+    def advance(self, state, action):
+        moved = super().advance(state, action)
+        reward = moved.reward + self.stage.drift
+        return Transition(moved.state, reward=reward, agents_terminated=moved.agents_terminated)
+
+
+class PaidForNothing(PatrolEnv):
+    def _step(self, tensordict):
+        following = super()._step(tensordict)
+        return following.set("reward", following["reward"] + 1)
+
+
+class GhostsMove(PatrolEnv):
+    def advance(self, state, action):
+        crowd = (action == 0).sum(-1, keepdim=True)
+        moved = super().advance(state, action)
+        return Transition(moved.state, moved.reward + crowd, agents_terminated=moved.agents_terminated)
+
+
+class Revived(PatrolEnv):
+    def _step(self, tensordict):
+        following = super()._step(tensordict)
+        following["agents", "active"] = torch.ones_like(following["agents", "active"])
+        return following
+
+
+class Vanished(PatrolEnv):
+    def _step(self, tensordict):
+        following = super()._step(tensordict)
+        following["agents", "terminated"] = torch.zeros_like(following["agents", "terminated"])
+        return following
+
+
+class AgentWithoutNode(PatrolEnv):
+    def observe(self, state):
+        seen = super().observe(state)
+        first = torch.arange(self.config.agents) < 1
+        return {**seen, "graph": {**seen["graph"], "node_mask": first.expand_as(state["active"]).clone()}}
+
+
+FAULTS = [
+    (walk, WideFeatures, "`graph.x` must be torch.float32"),
+    (walk, ForgottenEntry, "lacks edge_mask"),
+    (walk, FirstObservationAlone, "specs .* do not hold"),
+    (walk, GlobalRandomness, "one seed play differently"),
+    (walk, OneSeed, "whatever its seed"),
+    (walk, HiddenCounter, "does not go on as it would have"),
+    (walk, BatchBaseline, "see each other"),
+    (walk, WritesItsInput, "writes into its input"),
+    (walk, SharedWeather, "does not go on as it would have"),
+    (walk, ResetsEverything, "touches another"),
+    (walk, DeadEnd, "no action is legal"),
+    (walk, OwnLimit, "goes on beyond max_steps"),
+    (walk, LimitAsEnd, "time limit a termination"),
+    (walk, DoneAlone, "done is not"),
+    (walk, NeverEnds, "done is not"),
+    (walk, BothFlags, "both terminated and truncated"),
+    (walk, NoisyPadding, "`graph.x` is not finite"),
+    (walk, EdgeToNowhere, "joins a node that does not"),
+    (walk, AbsentNodeOpen, "allows a node that does not exist"),
+    (walk, HalfReward, "`reward` must be torch.float32"),
+    (walk, ThirdPlayer, "neither 0 nor 1"),
+    (walk, IntegerMetric, "`metrics.length` must be torch.float32"),
+    (patrol, StageReachesBack, "drift=.* changes worlds"),
+    (patrol, PaidForNothing, "inactive agent gets a reward"),
+    (patrol, GhostsMove, "what inactive agents .* do changes"),
+    (patrol, Revived, "becomes active|still active"),
+    (patrol, Vanished, "is not terminated|is forgotten"),
+    (patrol, AgentWithoutNode, "active agent is no node"),
+]
+
+
+@pytest.mark.parametrize(("make", "faulty", "words"), FAULTS, ids=lambda part: getattr(part, "__name__", ""))
+def test_a_planted_fault_is_named(make, faulty, words):
+    with pytest.raises((AssertionError, ValueError), match=words):
+        check_graph_env(make(faulty))
+
+
+@pytest.mark.parametrize(("make", "right"), [(walk, GraphwalkEnv), (patrol, PatrolEnv)])
+def test_right_environments_pass(make, right):
+    check_graph_env(make(right))
+
+
+def test_the_checked_environment_is_not_touched():
+    env = walk(GraphwalkEnv)
+    before = env.state_dict()["generator"]
+    check_graph_env(env)
+    assert torch.equal(env.state_dict()["generator"], before)
