@@ -11,10 +11,10 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.training.states import same, states
 
 from edgewise.config.errors import CheckpointError
 from edgewise.training import checkpoint, segments
-from tests.training.states import same, states
 
 
 def example(step: int = 0) -> dict:

@@ -58,6 +58,7 @@ def test_what_cannot_be_kept_is_named(state, words):
         {"items": [[[1], 2]]},
         {"items": 3},
         {"float": "1.5"},
+        {"float": "not sixteen hex."},
         {"float": []},
         [{"tensor": "x"}, {"tensor": "x"}],
     ],

@@ -62,7 +62,7 @@ def test_sparse_and_complex_are_refused_by_name(tmp_path):
 
 
 def test_a_mapped_tensor_is_streamed_without_a_copy_in_memory(tmp_path):
-    size = 1 << 28
+    size = 1 << 27
     mapped = torch.from_file(str(tmp_path / "replay"), shared=True, size=size, dtype=torch.uint8)
     limit = _memory_in_use() + (1 << 26)
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)

@@ -151,7 +151,7 @@ def _parse(content: bytes) -> Manifest:
     head = guarded(lambda: json.loads(content), MANIFEST)
     if not isinstance(head, dict) or head.get("format") != FORMAT:
         raise Unusable(f"{MANIFEST} is not of an edgewise checkpoint")
-    if head.get("version") != VERSION:
+    if type(head.get("version")) is not int or head["version"] != VERSION:
         raise Unusable(
             f"its format version is {head.get('version')!r}, this edgewise reads version {VERSION}"
         )

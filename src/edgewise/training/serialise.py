@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import struct
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
@@ -14,7 +15,7 @@ State: TypeAlias = Any
 Skeleton: TypeAlias = Any
 """The state as JSON. An object has one entry, whose name says what it stands for:
 `map` a dict with string keys, `items` a dict with string or integer keys, `tuple` a tuple,
-`float` a number that JSON has no word for, `tensor` the name of a tensor kept elsewhere."""
+`float` the bits of a number that JSON has no word for, `tensor` the name of a tensor kept elsewhere."""
 
 
 Path: TypeAlias = tuple[object, ...]
@@ -66,7 +67,7 @@ def _encode(value: State, path: Path, tensors: dict[str, Tensor]) -> Skeleton:
         tensors[name] = value
         return {"tensor": name}
     if isinstance(value, float) and not math.isfinite(value):
-        return {"float": repr(float(value))}
+        return {"float": struct.pack(">d", value).hex()}
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, list | tuple):
@@ -105,8 +106,8 @@ def _decode(skeleton: Skeleton, unused: dict[str, Tensor]) -> State:
             return unused.pop(content)
         case "tensor", _:
             raise ValueError(f"the state refers to a tensor {content!r} that is not there")
-        case "float", "nan" | "inf" | "-inf":
-            return float(content)
+        case "float", str() if len(content) == 16:
+            return struct.unpack(">d", bytes.fromhex(content))[0]
         case "tuple", list():
             return tuple(_decode(entry, unused) for entry in content)
         case "map", dict():

@@ -1,0 +1,84 @@
+"""Stages follow each other by frames or by a metric, and a resumed curriculum goes on where it was."""
+
+import json
+
+from edgewise.config.run import Stage
+from edgewise.training.curriculum import Curriculum
+
+
+class Worlds:
+    def __init__(self):
+        self.applied = []
+
+    def apply_stage(self, **settings):
+        self.applied.append(settings)
+
+
+STAGES = [
+    Stage(name="easy", env={"size": 1}, until={"frames": 30}),
+    Stage(name="middle", env={"size": 2}, until={"metric": "evaluation/return", "at_least": 0.5}),
+    Stage(name="hard", env={"size": 3}, until={"metric": "loss", "at_most": 0.1, "frames": 1000}),
+    Stage(name="last", env={}),
+]
+
+
+def journey(curriculum, rows):
+    """The name of the stage after each row."""
+    names = []
+    for frames, metrics in rows:
+        curriculum.advance(frames, metrics)
+        names.append(curriculum.stage.name)
+    return names
+
+
+ROWS = [
+    (10, {"evaluation/return": 0.9}),
+    (30, {"evaluation/return": 0.9}),
+    (40, {}),
+    (50, {"evaluation/return": 0.4}),
+    (60, {}),
+    (70, {"evaluation/return": 0.5, "loss": 0.0}),
+    (80, {"loss": 0.2}),
+    (90, {"loss": 0.1}),
+    (9000, {"loss": 0.0}),
+]
+NAMES = ["easy", "middle", "middle", "middle", "middle", "hard", "hard", "last", "last"]
+
+
+def test_stages_follow_each_other():
+    worlds = Worlds()
+    curriculum = Curriculum(STAGES, worlds)
+    curriculum.begin()
+    assert journey(curriculum, ROWS) == NAMES
+    assert worlds.applied == [{"size": 1}, {"size": 2}, {"size": 3}, {}]
+
+
+def test_frames_count_from_the_beginning_of_the_stage():
+    curriculum = Curriculum(STAGES, Worlds())
+    assert journey(curriculum, [(30, {}), (31, {"evaluation/return": 1.0}), (1030, {}), (1031, {})]) == [
+        "middle",
+        "hard",
+        "hard",
+        "last",
+    ]
+
+
+def test_a_resumed_curriculum_goes_on_where_it_was():
+    for stop in range(len(ROWS)):
+        first = Curriculum(STAGES, Worlds())
+        begun = journey(first, ROWS[:stop])
+        worlds = Worlds()
+        second = Curriculum(STAGES, worlds)
+        second.load_state_dict(json.loads(json.dumps(first.state_dict())))
+        assert worlds.applied == [first.stage.env]
+        assert begun + journey(second, ROWS[stop:]) == NAMES
+
+
+def test_without_stages_nothing_happens():
+    worlds = Worlds()
+    curriculum = Curriculum((), worlds)
+    curriculum.begin()
+    assert curriculum.advance(10, {}) is None
+    assert curriculum.stage is None
+    curriculum.load_state_dict(curriculum.state_dict())
+    assert worlds.applied == []
