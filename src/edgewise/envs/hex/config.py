@@ -32,7 +32,9 @@ class HexConfig(Config):
     @model_validator(mode="after")
     def _fits(self) -> Self:
         if lowest(self.size) < SMALLEST or self.capacity > LARGEST:
-            raise ValueError(f"boards go from {SMALLEST} to {LARGEST}, got size {self.size}, max_size {self.max_size}")
+            raise ValueError(
+                f"boards go from {SMALLEST} to {LARGEST}, got size {self.size}, max_size {self.max_size}"
+            )
         if highest(self.size) > self.capacity:
             raise ValueError(f"size {self.size} needs more room than max_size {self.max_size}")
         return self

@@ -7,10 +7,11 @@ from tensordict import TensorDict
 from torch import Tensor
 
 from edgewise.config.errors import ConfigError
-from edgewise.envs.base import GraphEnv, Transition
+from edgewise.envs.base import GraphEnv
 from edgewise.envs.hex import dynamics, observe, scenario
 from edgewise.envs.hex.config import SMALLEST, HexConfig
 from edgewise.envs.packing import Entries
+from edgewise.envs.transition import Transition
 from edgewise.graphs.actions import ChooseNode
 
 
@@ -55,7 +56,9 @@ class HexEnv(GraphEnv[HexConfig]):
         size, player = state["size"], state["player"]
         stones, chains, cell, swapped = state["stones"], state["chains"], action, state["swapped"]
         if self.config.swap:
-            swaps = self._may_swap(state) & (stones.gather(1, action.unsqueeze(-1)).squeeze(-1) != dynamics.EMPTY)
+            swaps = self._may_swap(state) & (
+                stones.gather(1, action.unsqueeze(-1)).squeeze(-1) != dynamics.EMPTY
+            )
             empty, alone = dynamics.empty_boards(len(action), self.config.capacity, self.device)
             stones = torch.where(swaps.unsqueeze(-1), empty, stones)
             chains = torch.where(swaps.unsqueeze(-1), alone, chains)

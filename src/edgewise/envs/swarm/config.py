@@ -61,7 +61,9 @@ class SwarmConfig(Config):
         if lowest(self.num_obstacles) < 0:
             raise ValueError(f"num_obstacles must not be negative, got {self.num_obstacles}")
         if highest(self.num_agents) > self.agent_capacity:
-            raise ValueError(f"num_agents {self.num_agents} needs more room than max_agents {self.max_agents}")
+            raise ValueError(
+                f"num_agents {self.num_agents} needs more room than max_agents {self.max_agents}"
+            )
         if highest(self.num_obstacles) > self.obstacle_capacity:
             raise ValueError(
                 f"num_obstacles {self.num_obstacles} needs more room than max_obstacles {self.max_obstacles}"

@@ -7,10 +7,11 @@ from tensordict import TensorDict
 from torch import Tensor
 
 from edgewise.config.errors import ConfigError
-from edgewise.envs.base import GraphEnv, Transition
+from edgewise.envs.base import GraphEnv
 from edgewise.envs.packing import Entries
 from edgewise.envs.swarm import dynamics, observe, scenario
 from edgewise.envs.swarm.config import SwarmConfig
+from edgewise.envs.transition import Transition
 from edgewise.graphs.actions import AgentsContinuous, AgentsDiscrete
 
 
@@ -74,7 +75,11 @@ class SwarmEnv(GraphEnv[SwarmConfig]):
     def advance(self, state: TensorDict, action: Tensor) -> Transition:
         """Thrust and contacts move the agents; then they are scored where they stand."""
         config, active = self.stage, state["active"]
-        thrust = dynamics.SENSITIVITY * action if config.continuous else dynamics.control_force(action, state["goal"])
+        thrust = (
+            dynamics.SENSITIVITY * action
+            if config.continuous
+            else dynamics.control_force(action, state["goal"])
+        )
         position, velocity = dynamics.move(state["position"], state["velocity"], thrust + state["contact"])
         pairs = dynamics.gaps(position, state["obstacle"], active, state["obstacle_mask"])
         left = dynamics.length(state["goal"] - position)

@@ -62,7 +62,9 @@ def draw_swarms(
     }
 
 
-def _place(places: Tensor, exists: Tensor, *, obstacle: Tensor, obstacle_mask: Tensor) -> tuple[Tensor, Tensor]:
+def _place(
+    places: Tensor, exists: Tensor, *, obstacle: Tensor, obstacle_mask: Tensor
+) -> tuple[Tensor, Tensor]:
     """One of the places `[B, A, K, 2]` for each body, `[B, A, 2]`, and how many are too close `[B]`."""
     clearance = _clearance(places, obstacle.unsqueeze(1), obstacle_mask.unsqueeze(1))
     taken = places[:, :0, 0]
