@@ -1,0 +1,78 @@
+"""The number of worlds that a probe chooses, on a machine whose clock and memory are made up."""
+
+import pytest
+import torch
+from tensordict import TensorDict
+
+from edgewise.training.probe import FALLBACK, choose_num_envs, free_memory
+
+
+class Machine:
+    """Collecting takes `fixed + each * worlds` seconds; more than `limit` worlds do not fit."""
+
+    def __init__(self, *, fixed=1.0, each=0.01, limit=10**9):
+        self.fixed, self.each, self.limit, self.now = fixed, each, limit, 0.0
+        self.asked = []
+
+    def clock(self):
+        return self.now
+
+    def make(self, num_envs):
+        machine = self
+
+        class Collector:
+            def collect(self):
+                if num_envs > machine.limit:
+                    raise RuntimeError("not enough memory")
+                torch.rand(3)
+                machine.now += machine.fixed + machine.each * num_envs
+                return TensorDict({"x": torch.zeros(num_envs, 2, 25)}, batch_size=[num_envs, 2])
+
+        self.asked.append(num_envs)
+        return Collector()
+
+
+def choose(machine, **options):
+    return choose_num_envs(
+        machine.make, steps=10, clock=machine.clock, **{"memory": 10**12, "seconds": 10**6, **options}
+    )
+
+
+def test_it_stops_where_more_worlds_are_hardly_faster():
+    machine = Machine()
+    chosen = choose(machine)
+    speed = {count: count / (1.0 + 0.01 * count) for count in (*machine.asked, 2 * chosen)}
+    assert speed[2 * chosen] < 1.1 * speed[chosen]
+    assert speed[chosen] >= 1.1 * speed[chosen // 2]
+
+
+def test_it_stops_where_a_batch_would_not_fit():
+    bytes_per_frame = 100
+    chosen = choose(Machine(each=0.0), memory=4 * 64 * 10 * bytes_per_frame)
+    assert chosen == 64
+
+
+def test_it_stops_where_memory_runs_out_and_where_time_does():
+    assert choose(Machine(each=0.0, limit=40)) == 32
+    assert choose(Machine(each=0.0), seconds=5.0) == 32
+
+
+def test_where_nothing_works_there_is_a_number():
+    assert choose(Machine(limit=0)) == FALLBACK
+
+
+def test_random_numbers_go_on_as_if_nothing_had_been():
+    torch.manual_seed(3)
+    expected = torch.rand(4)
+    torch.manual_seed(3)
+    choose(Machine())
+    assert torch.equal(torch.rand(4), expected)
+
+
+def test_the_system_has_memory():
+    assert free_memory() > 0
+
+
+@pytest.mark.parametrize("candidates", [(5,), (5, 7)])
+def test_only_candidates_are_chosen(candidates):
+    assert choose(Machine(each=0.0), candidates=candidates) in candidates
