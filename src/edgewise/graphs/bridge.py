@@ -109,18 +109,20 @@ def union(
 
 
 def prefers_compact(edges: Edges) -> bool:
-    """Static, unless the edges come in slots for all pairs and dropping slots costs no synchronisation.
+    """Compact where dropping slots is possible and costs no synchronisation: on a CPU, run eagerly.
 
-    A rule's slots are mostly empty, so on a CPU dropping them is the cheaper way. Everywhere else shapes stay
-    static: on an accelerator a boolean index waits for the device, and under `torch.compile`, `torch.export`
-    and `torch.vmap` it is not possible.
+    There it is never slower and with padding much faster (benchmarks/bridge.py). Elsewhere shapes stay
+    static: on an accelerator the host would have to wait for the count of what is left, and `torch.compile`,
+    `torch.export`, `torch.func` transforms and fake tensors have no count to give.
     """
-    return edges.complete and edges.mask.device.type == "cpu" and not _traced(edges.mask)
+    return edges.mask.device.type == "cpu" and not _traced(edges.mask)
 
 
 def _traced(tensor: Tensor) -> bool:
-    """Whether a compiler, an exporter or vmap looks on, for whom shapes must not depend on data."""
-    return torch.compiler.is_compiling() or torch._C._functorch.is_batchedtensor(tensor)
+    """Whether somebody looks on for whom shapes must not depend on data."""
+    if torch.compiler.is_compiling():
+        return True
+    return type(tensor) is not Tensor or torch._C._functorch.maybe_current_level() is not None
 
 
 def _offsets(index: Tensor, num_nodes: int) -> Tensor:
@@ -160,26 +162,30 @@ def _with_sink(values: Tensor, mask: Tensor) -> Tensor:
 
 def _compact(graph: TensorDict, spec: GraphSpec, edges: Edges) -> Union:
     mask = graph["node_mask"]
-    slots, num_nodes = mask.numel(), mask.shape[-1]
-    links = edges.mask.numel()
-    kept, edge_kept = (
-        mask.reshape(slots).nonzero().squeeze(-1),
-        edges.mask.reshape(links).nonzero().squeeze(-1),
-    )
+    slots, links = mask.numel(), edges.mask.numel()
+    node = mask.reshape(slots).nonzero().squeeze(-1)
+    link = edges.mask.reshape(links).nonzero().squeeze(-1)
     row = mask.reshape(slots).cumsum(0) - 1
-    index = row[_offsets(edges.index, num_nodes).index_select(1, edge_kept)]
-    attr = edges.attr
-    if attr is not None:
-        attr = attr.reshape(links, attr.shape[-1]).index_select(0, edge_kept)
     return Union(
-        x=graph["x"].reshape(slots, graph["x"].shape[-1]).index_select(0, kept),
-        edge_index=index,
-        edge_attr=attr,
-        node_type=graph["node_type"].reshape(slots).index_select(0, kept) if spec.node_types else None,
-        pos=graph["pos"].reshape(slots, spec.position_dim).index_select(0, kept)
-        if spec.position_dim
-        else None,
-        batch=kept // num_nodes,
+        x=_rows(graph["x"], node),
+        edge_index=row[_ends(edges, link, mask.shape[-1])],
+        edge_attr=None if edges.attr is None else _rows(edges.attr, link),
+        node_type=graph["node_type"].reshape(slots).index_select(0, node) if spec.node_types else None,
+        pos=_rows(graph["pos"], node) if spec.position_dim else None,
+        batch=node // mask.shape[-1],
         kept=mask.reshape(slots),
         node_mask=mask,
     )
+
+
+def _rows(values: Tensor, number: Tensor) -> Tensor:
+    """Rows `number [L]` of `values [*B, K, C]` with everything before C flattened, `[L, C]`."""
+    return values.reshape(math.prod(values.shape[:-1]), values.shape[-1]).index_select(0, number)
+
+
+def _ends(edges: Edges, link: Tensor, num_nodes: int) -> Tensor:
+    """Ends of the edges in the flat slots `link [L]` as indices into the stacked nodes, `[2, L]`."""
+    if not edges.complete:
+        return _offsets(edges.index, num_nodes).index_select(1, link)
+    source, target = link // num_nodes, link % num_nodes
+    return torch.stack((source, source - source % num_nodes + target))

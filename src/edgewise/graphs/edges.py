@@ -106,8 +106,8 @@ class Explicit(EdgeSource):
 
 def ends_exist(index: Tensor, node_mask: Tensor) -> Tensor:
     """Which edges have two existing ends; index `[*B, 2, E]`, node_mask `[*B, N]`, result `[*B, E]`."""
-    flat = index.flatten(-2)
-    return node_mask.gather(-1, flat).unflatten(-1, (2, index.shape[-1])).all(-2)
+    source, target = index.unbind(-2)
+    return node_mask.gather(-1, source) & node_mask.gather(-1, target)
 
 
 def all_pairs(num_nodes: int, device: Device) -> Tensor:

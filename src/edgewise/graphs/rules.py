@@ -234,22 +234,19 @@ class Nearest(PositionRule):
 
     def ranked(self, distance: Tensor, allowed: Tensor) -> Tensor:
         """The sources nearest to each target, in order, those not allowed last, `[*B, min(k, N - 1), N]`."""
-        order = distance.masked_fill(~allowed, torch.inf).argsort(dim=-2, stable=True)
-        return order.narrow(-2, 0, min(self.k, distance.shape[-1] - 1))
+        cost = distance.masked_fill(~allowed, torch.inf).transpose(-1, -2)
+        nearest = cost.argsort(dim=-1, stable=True).narrow(-1, 0, min(self.k, distance.shape[-1] - 1))
+        return nearest.transpose(-1, -2)
 
 
 def pairs_of(graph: TensorDict) -> Pairs:
     """Displacements and distances of all ordered pairs of nodes; absent nodes count as if at the origin."""
-    position = graph["pos"].masked_fill(~graph["node_mask"].unsqueeze(-1), 0.0)
-    displacement = position.unsqueeze(-2) - position.unsqueeze(-3)
-    return Pairs(displacement, safe_norm(displacement))
-
-
-def safe_norm(vector: Tensor) -> Tensor:
-    """Euclidean length over the last dimension, with gradient zero instead of NaN at length zero."""
-    square = vector.square().sum(-1)
-    positive = square > 0
-    return torch.where(positive, square, 1.0).sqrt().masked_fill(~positive, 0.0)
+    position = graph["pos"].masked_fill(~graph["node_mask"].unsqueeze(-1), 0.0).movedim(-1, -2)
+    apart = position.unsqueeze(-1) - position.unsqueeze(-2)  # [*B, P, N, N]: sums over P stay contiguous
+    square = apart.square().sum(-3)
+    coincide = square == 0
+    distance = square.masked_fill(coincide, 1.0).sqrt().masked_fill(coincide, 0.0)
+    return Pairs(apart.movedim(-3, -1), distance)
 
 
 def _of_types(graph: TensorDict, types: NodeTypes) -> Tensor:

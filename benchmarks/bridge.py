@@ -1,0 +1,168 @@
+"""What the bridge costs: its share of a critic's forward, static against compact, and PyG's own batching.
+
+    python benchmarks/bridge.py [--json FILE] [--quick]
+
+CPU time of one thread, medians of interleaved runs; ratios carry over to other machines, milliseconds do not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+from tensordict import TensorDict
+from torch import Tensor, nn
+from torch_geometric.data import Batch
+from torch_geometric.nn import GATv2Conv
+
+from edgewise.graphs.bridge import union
+from edgewise.graphs.convert import to_pyg
+from edgewise.graphs.edges import EdgeSource, Explicit
+from edgewise.graphs.rules import Nearest, Radius
+from edgewise.graphs.spec import GraphSpec
+from edgewise.graphs.topology import Topology, TopologyBank
+
+FEWEST, MOST, FEATURES, DEGREE = 5, 20, 8, 4
+
+
+class Critic(nn.Module):
+    """GATv2 twice, 64 wide with 4 heads, mean over nodes, one value."""
+
+    def __init__(self, spec: GraphSpec) -> None:
+        super().__init__()
+        edge_dim = spec.edge_features or None
+        self.spec = spec
+        self.first = GATv2Conv(spec.node_features, 16, heads=4, edge_dim=edge_dim, add_self_loops=False)
+        self.second = GATv2Conv(64, 16, heads=4, edge_dim=edge_dim, add_self_loops=False)
+        self.value = nn.Linear(64, 1)
+
+    def forward(self, graph: TensorDict, compact: bool | None = None) -> Tensor:
+        flat = union(graph, self.spec, compact=compact)
+        h = self.first(flat.x, flat.edge_index, flat.edge_attr).relu()
+        h = self.second(h, flat.edge_index, flat.edge_attr).relu()
+        return self.value(flat.pool(h))
+
+
+def edge_sources() -> dict[str, EdgeSource]:
+    """One source of each kind, all of about `DEGREE` neighbours."""
+    pairs = torch.cartesian_prod(torch.arange(MOST), torch.arange(MOST)).T
+    lists = [pairs[:, torch.randperm(MOST * MOST)[: MOST * DEGREE]] for _ in range(16)]
+    return {
+        "explicit": Explicit(MOST * DEGREE, 3),
+        "topology": Topology(TopologyBank.from_edge_lists(lists)),
+        "radius": Radius(0.35),
+        "nearest, all pairs": Nearest(DEGREE),
+        "nearest, k slots": Nearest(DEGREE, pairs=False),
+    }
+
+
+def ragged(spec: GraphSpec, *lead: int) -> TensorDict:
+    """Random graphs of `FEWEST` to `MOST` nodes with `DEGREE` edges per node where edges are stored."""
+    graph = spec.zeros(*lead)
+    size = torch.randint(FEWEST, MOST + 1, (*lead, 1))
+    graph["x"] = torch.randn_like(graph["x"])
+    graph["pos"] = torch.rand_like(graph["pos"])
+    graph["node_mask"] = torch.arange(MOST) < size
+    if isinstance(spec.edges, Explicit):
+        ends = torch.rand(graph["edge_index"].shape) * size.unsqueeze(-1)
+        graph["edge_index"] = ends.long()
+        graph["edge_mask"] = torch.arange(spec.edges.num_edges) < size * DEGREE
+        graph["edge_attr"] = torch.randn_like(graph["edge_attr"])
+    if isinstance(spec.edges, Topology):
+        graph["topology"] = torch.randint(len(spec.edges.bank), lead)
+    return graph
+
+
+def cpu_seconds(tasks: dict[str, Callable[[], object]], repeats: int) -> dict[str, float]:
+    """Median CPU seconds of each task, run in turn so that a busy machine slows all of them alike."""
+    taken: dict[str, list[float]] = {name: [] for name in tasks}
+    for task in tasks.values():
+        task()
+    for _ in range(repeats):
+        for name, task in tasks.items():
+            start = time.process_time()
+            task()
+            taken[name].append(time.process_time() - start)
+    return {name: statistics.median(values) for name, values in taken.items()}
+
+
+def measure(edges: EdgeSource, lead: tuple[int, ...], repeats: int) -> dict[str, float]:
+    """Milliseconds of flattening and of the critic, and the shares and ratios that follow."""
+    spec = GraphSpec(MOST, FEATURES, edges=edges, position_dim=2)
+    graph, critic = ragged(spec, *lead), Critic(spec)
+    found = spec.edges_of(graph)
+
+    def forward(compact: bool) -> Callable[[], object]:
+        return torch.no_grad()(lambda: critic(graph, compact=compact))
+
+    seconds = cpu_seconds(
+        {
+            "edges": lambda: spec.edges_of(graph),
+            "flatten_static": lambda: union(graph, spec, compact=False, edges=found),
+            "flatten_compact": lambda: union(graph, spec, compact=True, edges=found),
+            "forward_static": forward(False),
+            "forward_compact": forward(True),
+            "train_static": lambda: critic(graph, compact=False).sum().backward(),
+            "train_compact": lambda: critic(graph, compact=True).sum().backward(),
+        },
+        repeats,
+    )
+    numbers = {f"{name}_ms": 1e3 * value for name, value in seconds.items()}
+    for how in ("static", "compact"):
+        numbers[f"flatten_share_{how}"] = seconds[f"flatten_{how}"] / seconds[f"forward_{how}"]
+    numbers["edges_share_compact"] = seconds["edges"] / seconds["forward_compact"]
+    numbers["forward_static_over_compact"] = seconds["forward_static"] / seconds["forward_compact"]
+    numbers["train_static_over_compact"] = seconds["train_static"] / seconds["train_compact"]
+    return numbers
+
+
+def measure_batching(lead: tuple[int, ...], repeats: int) -> dict[str, float]:
+    """PyG's `Batch.from_data_list` over ready Data objects against the bridge over the padded batch."""
+    spec = GraphSpec(MOST, FEATURES, edges=Explicit(MOST * DEGREE, 3), position_dim=2)
+    graph = ragged(spec, *lead)
+    graphs = to_pyg(graph, spec)
+    seconds = cpu_seconds(
+        {
+            "from_data_list": lambda: Batch.from_data_list(graphs),
+            "bridge": lambda: union(graph, spec, compact=False),
+        },
+        repeats,
+    )
+    numbers = {f"{name}_ms": 1e3 * value for name, value in seconds.items()}
+    numbers["from_data_list_over_bridge"] = seconds["from_data_list"] / seconds["bridge"]
+    return numbers
+
+
+def run(quick: bool = False) -> dict[str, dict[str, float]]:
+    """All figures, by edge source, at 64 worlds and 32 steps (8 and 8 where `quick`)."""
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    lead, repeats = ((8, 8), 3) if quick else ((64, 32), 7)
+    found = {name: measure(edges, lead, repeats) for name, edges in edge_sources().items()}
+    found["batching"] = measure_batching(lead, repeats)
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--json", type=Path, help="also write the figures to this file")
+    parser.add_argument("--quick", action="store_true", help="small batches, few repeats")
+    options = parser.parse_args()
+    figures = run(options.quick)
+    for name, numbers in figures.items():
+        print(name)
+        for key, value in numbers.items():
+            print(f"  {key:32s} {value:10.3f}")
+    if options.json:
+        options.json.write_text(json.dumps(figures, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,236 @@
+"""Graphs from and to PyTorch Geometric and networkx."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+from tensordict import TensorDict
+from torch import Tensor
+from torch_geometric.data import Batch, Data
+
+from edgewise.graphs.bridge import union
+from edgewise.graphs.edges import Explicit
+from edgewise.graphs.spec import GraphSpec
+from edgewise.graphs.topology import Topology
+
+if TYPE_CHECKING:
+    import networkx
+
+
+def spec_for(graphs: Sequence[Data]) -> GraphSpec:
+    """The smallest spec with explicit edges that holds all of `graphs`, as `from_pyg` takes them.
+
+    Example:
+        >>> path = Data(x=torch.zeros(3, 4), edge_index=torch.tensor([[0, 1], [1, 2]]))
+        >>> spec_for([path]).num_nodes
+        3
+    """
+    if not graphs:
+        raise ValueError("spec_for needs at least one graph, got none")
+    first = graphs[0]
+    types = [graph.node_type for graph in graphs if graph.get("node_type") is not None]
+    edges = Explicit(max(graph.num_edges for graph in graphs), _width(first.edge_attr))
+    return GraphSpec(
+        max(graph.num_nodes for graph in graphs),
+        _width(first.x),
+        edges=edges,
+        position_dim=_width(first.pos),
+        node_types=max((int(kind.max()) + 1 for kind in types if kind.numel()), default=0),
+    )
+
+
+def from_pyg(graphs: Data | Batch | Sequence[Data], spec: GraphSpec | None = None) -> TensorDict:
+    """Padded graphs `[K]` from K Data objects or a Batch of them; one Data gives a graph without leading
+    dimension.
+
+    Args:
+        graphs: with `x [n, F]`, `edge_index [2, e]` and, where the spec has them, `edge_attr [e, D]`, `pos
+            [n, P]` and `node_type [n]`. With `Topology` edges each names its `topology`; with edges by rule
+            or topology `edge_index` is not looked at.
+        spec: None for `spec_for` of these graphs.
+    """
+    if isinstance(graphs, Data) and not isinstance(graphs, Batch):
+        return from_pyg([graphs], spec)[0]
+    items = graphs.to_data_list() if isinstance(graphs, Batch) else list(graphs)
+    spec = spec_for(items) if spec is None else spec
+    padded = spec.zeros(len(items))
+    for key, value in padded.items():
+        if value.is_floating_point() and items:
+            padded[key] = value.to(_float_type(items[0].get(key)))
+    for number, graph in enumerate(items):
+        _fill(padded[number], graph, spec, number)
+    return padded
+
+
+def to_pyg(graph: TensorDict, spec: GraphSpec) -> list[Data]:
+    """One Data per graph, leading dimensions in row-major order, absent nodes and edges left out.
+
+    Edges by rule or topology are computed or looked up. `Batch.from_data_list` makes one Batch of the list.
+    """
+    edges = spec.edges_of(graph)
+    flat = union(graph, spec, compact=True, edges=edges)
+    graphs, (num_nodes, num_edges) = flat.num_graphs, (graph["node_mask"].shape[-1], edges.mask.shape[-1])
+    sizes = graph["node_mask"].reshape(graphs, num_nodes).sum(-1).tolist()
+    links = edges.mask.reshape(graphs, num_edges).sum(-1).tolist()
+    starts = [sum(sizes[:number]) for number in range(graphs)]
+    items = [
+        Data(x=x, edge_index=index - start, num_nodes=len(x))
+        for x, index, start in zip(flat.x.split(sizes), flat.edge_index.split(links, 1), starts, strict=True)
+    ]
+    parts = {
+        "edge_attr": (flat.edge_attr, links),
+        "pos": (flat.pos, sizes),
+        "node_type": (flat.node_type, sizes),
+    }
+    for key, (values, counts) in parts.items():
+        if values is not None:
+            for item, part in zip(items, values.split(counts), strict=True):
+                item[key] = part
+    if isinstance(spec.edges, Topology):
+        for item, number in zip(items, graph["topology"].reshape(graphs), strict=True):
+            item.topology = number
+    return items
+
+
+def from_networkx(
+    graphs: networkx.Graph | Sequence[networkx.Graph],
+    spec: GraphSpec | None = None,
+    *,
+    node_attributes: Sequence[str] = ("x",),
+    edge_attributes: Sequence[str] = ("edge_attr",),
+) -> TensorDict:
+    """Padded graphs `[K]` from networkx; one graph gives a graph without leading dimension.
+
+    Nodes come in the order in which networkx has them. An undirected edge becomes one each way. `pos` and
+    `node_type` are taken where nodes have them.
+
+    Args:
+        graphs: with any labels as nodes.
+        spec: None for `spec_for` of these graphs.
+        node_attributes: numbers or sequences of numbers on every node, side by side in `x`.
+        edge_attributes: the same on every edge, side by side in `edge_attr`.
+    """
+    if isinstance(graphs, Sequence):
+        return from_pyg([_from_networkx(graph, node_attributes, edge_attributes) for graph in graphs], spec)
+    return from_pyg(_from_networkx(graphs, node_attributes, edge_attributes), spec)
+
+
+def to_networkx(graph: TensorDict, spec: GraphSpec) -> list[networkx.DiGraph]:
+    """One directed networkx graph per graph, leading dimensions in row-major order.
+
+    Nodes are `0 .. n - 1` with `x`, `pos` and `node_type`, edges have `edge_attr`, all as lists of numbers. A
+    graph with parallel edges becomes a MultiDiGraph.
+    """
+    try:
+        import networkx
+    except ImportError as error:
+        raise ImportError("to_networkx needs networkx: pip install networkx") from error
+    return [_to_networkx(item, networkx) for item in to_pyg(graph, spec)]
+
+
+def _fill(padded: TensorDict, graph: Data, spec: GraphSpec, number: int) -> None:
+    """Write one graph into its row."""
+    nodes = int(graph.num_nodes)
+    _fits(nodes, spec.num_nodes, f"graph {number} has {{}} nodes but the spec holds {{}}: raise num_nodes")
+    padded["node_mask"][:nodes] = True
+    _write(padded, "x", graph, nodes, number)
+    if spec.position_dim:
+        _write(padded, "pos", graph, nodes, number)
+    if spec.node_types:
+        _write(padded, "node_type", graph, nodes, number)
+    if isinstance(spec.edges, Topology):
+        if graph.get("topology") is None:
+            raise ValueError(f"graph {number} has no topology but the spec's edges are looked up by it")
+        padded["topology"].fill_(int(graph.topology))
+    if isinstance(spec.edges, Explicit):
+        count, capacity = int(graph.num_edges), spec.edges.num_edges
+        _fits(count, capacity, f"graph {number} has {{}} edges but the spec holds {{}}: raise num_edges")
+        if count:
+            padded["edge_index"][:, :count] = graph.edge_index
+        padded["edge_mask"][:count] = True
+        if spec.edge_features:
+            _write(padded, "edge_attr", graph, count, number)
+
+
+def _write(padded: TensorDict, key: str, graph: Data, count: int, number: int) -> None:
+    """Copy `count` rows of `graph[key]`, after a look at their shape."""
+    place, values = padded[key], graph.get(key)
+    if place.dim() > 1 and place.shape[-1] == 0:
+        return
+    if values is None:
+        raise ValueError(f"graph {number} has no {key} but the spec asks for it")
+    values = values.unsqueeze(-1) if values.dim() < place.dim() else values
+    if values.shape != (count, *place.shape[1:]):
+        wanted = [count, *place.shape[1:]]
+        raise ValueError(
+            f"graph {number} has {key} of shape {list(values.shape)}, the spec asks for {wanted}"
+        )
+    place[:count] = values
+
+
+def _fits(count: int, capacity: int, message: str) -> None:
+    if count > capacity:
+        raise ValueError(message.format(count, capacity))
+
+
+def _width(values: Tensor | None) -> int:
+    if values is None:
+        return 0
+    return 1 if values.dim() == 1 else values.shape[-1]
+
+
+def _float_type(values: Tensor | None) -> torch.dtype:
+    return values.dtype if values is not None and values.is_floating_point() else torch.get_default_dtype()
+
+
+def _from_networkx(graph: Any, node_attributes: Sequence[str], edge_attributes: Sequence[str]) -> Data:
+    place = {label: number for number, label in enumerate(graph.nodes)}
+    nodes = [attributes for _, attributes in graph.nodes(data=True)]
+    edges = [
+        (place[source], place[target], attributes) for source, target, attributes in graph.edges(data=True)
+    ]
+    if not graph.is_directed():
+        edges += [(target, source, attributes) for source, target, attributes in edges if source != target]
+    ends = torch.tensor([edge[:2] for edge in edges], dtype=torch.int64).reshape(len(edges), 2).T
+    types = [attributes["node_type"] for attributes in nodes if "node_type" in attributes]
+    return Data(
+        x=_columns(nodes, node_attributes),
+        edge_index=ends,
+        edge_attr=_columns([edge[2] for edge in edges], edge_attributes),
+        pos=_columns(nodes, ("pos",)),
+        node_type=torch.tensor(types) if len(types) == len(nodes) and nodes else None,
+        num_nodes=len(nodes),
+    )
+
+
+def _columns(items: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> Tensor | None:
+    """The named attributes of all items side by side, `[len(items), width]`; None where no item has any."""
+    found = [key for key in keys if any(key in item for item in items)]
+    if not found:
+        return None
+    for number, item in enumerate(items):
+        for key in found:
+            if key not in item:
+                raise ValueError(f"attribute {key!r} is on some items but not on number {number}")
+    return torch.stack(
+        [torch.cat([torch.as_tensor(item[key]).float().reshape(-1) for key in found]) for item in items]
+    )
+
+
+def _to_networkx(item: Data, networkx: Any) -> Any:
+    pairs = item.edge_index.T.tolist()
+    parallel = len(set(map(tuple, pairs))) < len(pairs)
+    graph = (networkx.MultiDiGraph if parallel else networkx.DiGraph)()
+    lists = {key: item[key].tolist() for key in ("x", "pos", "node_type") if item.get(key) is not None}
+    for number in range(int(item.num_nodes)):
+        graph.add_node(number, **{key: values[number] for key, values in lists.items()})
+    attributes = (
+        [{}] * len(pairs)
+        if item.edge_attr is None
+        else [{"edge_attr": row} for row in item.edge_attr.tolist()]
+    )
+    for (source, target), attribute in zip(pairs, attributes, strict=True):
+        graph.add_edge(source, target, **attribute)
+    return graph
