@@ -99,7 +99,7 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
         raise NotImplementedError
 
     def observe(self, state: TensorDict) -> Entries:
-        """What is seen of the worlds in `state`: `graph` and, if there are such, `player`, `metrics`, more."""
+        """What is seen of the worlds in `state`: `graph` and, if there are such, `player` and `metrics`."""
         raise NotImplementedError
 
     def mask(self, state: TensorDict) -> Tensor | None:  # noqa: ARG002
@@ -157,10 +157,17 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
         stage = self.stage.model_dump(mode="json", include=set(self.stage_settings))
         return {"generator": self.generator.get_state(), "stage": stage}
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Continue as the environment that gave `state` would have."""
+    def load_state_dict(self, state: Mapping[str, Any], *, strict: bool = True) -> None:
+        """Continue as the environment that gave `state` would have.
+
+        Args:
+            state: what `state_dict` gave.
+            strict: false to take up the stage alone and go on with one's own random numbers. So does TorchRL,
+                which hands the state of one environment to all its workers.
+        """
         self.apply_stage(**state["stage"])
-        self.generator.set_state(state["generator"].cpu())
+        if strict:
+            self.generator.set_state(state["generator"].cpu())
 
     def to(self, device: torch.device | str) -> Self:
         """Move to another device; a generator cannot move, so a new one starts there from the same seed."""

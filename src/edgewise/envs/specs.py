@@ -54,10 +54,10 @@ def check_names(graph: TensorDictBase, spec: GraphSpec, *, env: str) -> None:
     given, planned = set(graph.keys()), set(spec.composite().keys())
     if given != planned:
         missing, surplus = sorted(planned - given), sorted(given - planned)
-        told = [f"lacks {', '.join(missing)}"] * bool(missing) + [f"adds {', '.join(surplus)}"] * bool(
-            surplus
+        raise ValueError(
+            f"the graph that {env}.observe gives is not of its GraphSpec: "
+            f"it lacks {', '.join(missing) or 'nothing'} and adds {', '.join(surplus) or 'nothing'}"
         )
-        raise ValueError(f"the graph that {env}.observe gives {' and '.join(told)}, by its GraphSpec")
 
 
 def spec_like(sample: TensorDictBase, num_envs: int) -> Composite:
