@@ -14,6 +14,7 @@ from edgewise.graphs.bridge import union
 from edgewise.graphs.edges import Explicit
 from edgewise.graphs.spec import GraphSpec
 from edgewise.graphs.topology import Topology
+from edgewise.graphs.validate import validate
 
 if TYPE_CHECKING:
     import networkx
@@ -61,6 +62,7 @@ def from_pyg(graphs: Data | Batch | Sequence[Data], spec: GraphSpec | None = Non
             padded[key] = value.to(_float_type(items[0].get(key)))
     for number, graph in enumerate(items):
         _fill(padded[number], graph, spec, number)
+    validate(padded, spec)
     return padded
 
 
@@ -148,6 +150,10 @@ def _fill(padded: TensorDict, graph: Data, spec: GraphSpec, number: int) -> None
         count, capacity = int(graph.num_edges), spec.edges.num_edges
         _fits(count, capacity, f"graph {number} has {{}} edges but the spec holds {{}}: raise num_edges")
         if count:
+            if graph.edge_index.dtype != torch.int64:
+                raise ValueError(
+                    f"graph {number} has edge_index of {graph.edge_index.dtype}, int64 is wanted"
+                )
             padded["edge_index"][:, :count] = graph.edge_index
         padded["edge_mask"][:count] = True
         if spec.edge_features:
