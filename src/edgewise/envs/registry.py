@@ -63,6 +63,11 @@ ENVS: Mapping[str, EnvEntry] = {
         env="graphwalk.env:GraphwalkEnv",
         summary="walk to the marked node of a random graph",
     ),
+    "swarm": EnvEntry(
+        config="swarm.config:SwarmConfig",
+        env="swarm.env:SwarmEnv",
+        summary="steer a team of any size to its goals between obstacles",
+    ),
 }
 
 

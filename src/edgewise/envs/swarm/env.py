@@ -24,7 +24,7 @@ class SwarmEnv(GraphEnv[SwarmConfig]):
         torch.Size([8, 5, 7, 1])
     """
 
-    stage_settings = ("num_agents", "num_obstacles", "goal_threshold", "collision_cost")
+    stage_settings = ("num_agents", "num_obstacles")
 
     def setup(self) -> None:
         """A graph of the config's capacity, in which every agent acts."""
@@ -74,7 +74,7 @@ class SwarmEnv(GraphEnv[SwarmConfig]):
 
     def advance(self, state: TensorDict, action: Tensor) -> Transition:
         """Thrust and contacts move the agents; then they are scored where they stand."""
-        config, active = self.stage, state["active"]
+        config, active = self.config, state["active"]
         thrust = (
             dynamics.SENSITIVITY * action
             if config.continuous

@@ -68,3 +68,24 @@ def metrics(state: TensorDict, *, max_steps: int) -> dict[str, Tensor]:
         "reward": state["earned"] / agents,
         "distance": left.sum(-1) / agents,
     }
+
+
+def ego_view(state: TensorDict) -> tuple[Tensor, Tensor]:
+    """The reference's observation: one graph for each agent i, everything as seen from i.
+
+    Returns:
+        Features `[B, A, E, 7]` of all entities j (agents, goals, obstacles): velocity, position and goal of j less those
+        of i (its goal less i's position), and the type; and the distances of all entities, `[B, E, E]`.
+    """
+    position, goal, obstacle = state["position"], state["goal"], state["obstacle"]
+    place = torch.cat((position, goal, obstacle), -2)
+    target = torch.cat((goal, goal, obstacle), -2)
+    velocity = torch.nn.functional.pad(state["velocity"], (0, 0, 0, place.shape[-2] - position.shape[-2]))
+    seen = [
+        velocity.unsqueeze(-3) - state["velocity"].unsqueeze(-2),
+        place.unsqueeze(-3) - position.unsqueeze(-2),
+        target.unsqueeze(-3) - position.unsqueeze(-2),
+    ]
+    kinds = [torch.full_like(part[..., :1], kind) for kind, part in enumerate((position, goal, obstacle))]
+    kind = torch.cat(kinds, -2).unsqueeze(-3).expand(*seen[0].shape[:-1], 1)
+    return torch.cat((*seen, kind), -1), dynamics.length(place.unsqueeze(-2) - place.unsqueeze(-3))

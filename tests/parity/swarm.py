@@ -1,0 +1,65 @@
+"""Replays recorded trajectories of the reference swarm in float64: `python -m tests.parity.swarm FILE`."""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+import torch
+from tensordict import TensorDict
+
+from edgewise.envs.registry import make_env
+from edgewise.envs.swarm import observe
+
+LIMIT = 1e-6
+
+
+def replay(case: dict) -> dict[str, float]:
+    """The largest difference of one recorded episode, by what differs."""
+    places = {
+        name: torch.tensor(case[source], dtype=torch.float64).unsqueeze(0)
+        for name, source in (("position", "agents"), ("goal", "goals"), ("obstacle", "obstacles"))
+    }
+    agents, obstacles = places["position"].shape[1], places["obstacle"].shape[1]
+    env = make_env("swarm", num_agents=agents, num_obstacles=obstacles, max_steps=len(case["steps"]))
+    born = places | {
+        "active": torch.ones(1, agents, dtype=torch.bool),
+        "obstacle_mask": torch.ones(1, obstacles, dtype=torch.bool),
+        "crowded": torch.zeros(1, dtype=torch.int64),
+        "step": torch.zeros(1, dtype=torch.int64),
+    }
+    state = TensorDict(env.begin(born), [1])
+    worst: dict[str, float] = {}
+
+    def compare(name: str, ours: torch.Tensor, theirs: list) -> None:
+        difference = (ours - torch.tensor(theirs, dtype=torch.float64)).abs().max()
+        worst[name] = max(worst.get(name, 0.0), float(difference))
+
+    for step in case["steps"]:
+        moved = env.advance(state, torch.tensor([step["actions"]]))
+        state = TensorDict({**state, **moved.state, "step": state["step"] + 1}, [1])
+        local = [state["velocity"], state["position"], state["goal"] - state["position"]]
+        compare("obs", torch.cat(local, -1)[0], step["obs"])
+        compare("reward", moved.reward[0], step["reward"])
+        if "nodes" in step:
+            nodes, distances = observe.ego_view(state)
+            compare("nodes", nodes[0], step["nodes"])
+            compare("distances", distances[0], step["distances"])
+    return worst
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.parity.swarm", description=__doc__)
+    parser.add_argument("file", type=Path, help="recorded trajectories, as in the golden format")
+    cases = json.loads(parser.parse_args(arguments).file.read_text())["cases"]
+    worst = 0.0
+    for number, case in enumerate(cases):
+        found = replay(case)
+        worst = max(worst, *found.values())
+        print(f"case {number}: " + ", ".join(f"{name} {value:.1e}" for name, value in found.items()))
+    print(f"largest difference {worst:.2e} over {len(cases)} cases; {'fails' if worst > LIMIT else 'agrees'}")
+    return int(worst > LIMIT)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
