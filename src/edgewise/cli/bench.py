@@ -18,6 +18,7 @@ from edgewise.cli.parser import Parser
 from edgewise.config.errors import ConfigError
 from edgewise.config.wording import did_you_mean
 
+STDERR = 2
 GROUPS = {"core": ("bridge", "encoders", "gae")}
 """Names that stand for several programs."""
 
@@ -87,7 +88,7 @@ def _run_one(program: Path, options: Namespace, console: Console) -> Any:
             command,
             cwd=program.parents[1],
             env={**os.environ, "OMP_NUM_THREADS": threads, "MKL_NUM_THREADS": threads},
-            stdout=sys.stderr if console.as_json else None,
+            stdout=STDERR if console.as_json else None,
             check=False,
         )
         if done.returncode != 0:

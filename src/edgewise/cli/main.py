@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
 from collections.abc import Sequence
 
 import edgewise
+from edgewise.cli import logs
 from edgewise.cli.console import Console
 from edgewise.cli.parser import Parser
 from edgewise.cli.verbs import VERBS, Verb
@@ -52,7 +52,7 @@ def _run(arguments: list[str], console: Console) -> int:
     if {"-h", "--help"} & set(arguments[1:]):
         console.write(parser.help_for(arguments[1:]))
         return 0
-    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(message)s")
+    logs.to_stderr()
     return module.run(parser.parse(arguments[1:]), console)
 
 

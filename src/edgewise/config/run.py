@@ -103,7 +103,7 @@ class EvaluationConfig(Config):
     """Fields of the environment's config that differ from the run's own on these instances."""
     baselines: tuple[str, ...] = ()
     """Hand-written policies of the environment to measure beside."""
-    metric: str = "return"
+    metric: str = Field("return", min_length=1)
     """Which evaluation metric decides what the best checkpoint is."""
     maximise: bool = True
     """Whether more of that metric is better."""

@@ -110,11 +110,12 @@ def config_type(annotation: Any) -> type[Config] | None:
 
 
 def alternatives(annotation: Any) -> tuple[Any, ...]:
-    """The members of a union, or the annotation alone."""
+    """The members of a union, or the annotation alone, without what is annotated to them."""
     while get_origin(annotation) is Annotated:
         annotation = get_args(annotation)[0]
-    union = get_origin(annotation) in (Union, UnionType)
-    return get_args(annotation) if union else (annotation,)
+    if get_origin(annotation) not in (Union, UnionType):
+        return (annotation,)
+    return tuple(member for part in get_args(annotation) for member in alternatives(part))
 
 
 def annotation_at(schema: type[Config], values: Mapping[str, Any], path: Path) -> Any:

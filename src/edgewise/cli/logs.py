@@ -1,0 +1,18 @@
+"""What the library says while it works goes to stderr, as plain lines."""
+
+from __future__ import annotations
+
+import logging
+import sys
+
+_handlers: list[logging.Handler] = []
+
+
+def to_stderr() -> None:
+    """Send the library's log to the stderr of now; an earlier call is undone."""
+    logger = logging.getLogger("edgewise")
+    for handler in _handlers:
+        logger.removeHandler(handler)
+    _handlers[:] = [logging.StreamHandler(sys.stderr)]
+    logger.addHandler(_handlers[0])
+    logger.setLevel(logging.INFO)

@@ -1,0 +1,179 @@
+"""The front door: help, verbs, exit codes, and what is not imported for them."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from edgewise.cli import main as front
+from edgewise.cli.console import Console, finite, table
+from edgewise.cli.parser import Parser
+from edgewise.cli.verbs import VERBS
+from edgewise.config.errors import CheckpointError, ConfigError, Interrupted, NumericalStop
+
+
+def python(code, *arguments):
+    return subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ},
+    )
+
+
+HEAVY = """
+import sys
+from edgewise.cli.main import main
+code = main(sys.argv[1:])
+print(sorted({"torch", "numpy", "rich"} & set(sys.modules)), file=sys.stderr)
+sys.exit(code)
+"""
+
+
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        ("--help", 0),
+        ("train --help", 0),
+        ("train graphwalk-ppo --help", 0),
+        ("eval --help", 0),
+        ("recipes list", 0),
+        ("recipes show graphwalk-ppo", 0),
+        ("envs list", 0),
+        ("train graphwalk-ppo --seed x", 2),
+        ("train nothing-like-it", 2),
+        ("eval nowhere", 2),
+    ],
+)
+def test_light_commands_import_nothing_heavy(command, code):
+    done = python(HEAVY, *command.split())
+    assert done.returncode == code, done.stderr
+    assert done.stderr.strip().endswith("[]"), done.stderr
+
+
+def test_importing_the_package_imports_nothing_heavy():
+    done = python(
+        "import sys, edgewise; assert edgewise.ConfigError; print({'torch', 'pydantic'} & set(sys.modules))"
+    )
+    assert done.stdout.strip() == "set()"
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_explains_itself_and_takes_json(verb, edgewise):
+    outcome = edgewise(verb, "--help")
+    assert outcome.code == 0
+    assert f"usage: edgewise {verb}" in outcome.out
+    assert "--json" in outcome.out
+    assert "examples:" in outcome.out
+    assert VERBS[verb].summary[1:] in outcome.out
+
+
+def test_the_overview_names_every_verb(edgewise):
+    for arguments in ((), ("--help",), ("-h",)):
+        outcome = edgewise(*arguments)
+        assert outcome.code == 0
+        assert all(verb.summary in outcome.out for verb in VERBS.values())
+
+
+def test_help_of_a_recipe_shows_every_field_with_default_and_description(edgewise):
+    from edgewise.config.schema import leaves
+    from edgewise.recipes.registry import RECIPES, recipe
+
+    for name in RECIPES:
+        shown = " ".join(edgewise("train", name, "--help").out.split())
+        for leaf in leaves(recipe(name).schema, recipe(name).config):
+            assert f"{leaf.flag} <" in shown
+            assert leaf.description, leaf.flag
+            assert leaf.description in shown
+
+
+def test_a_mistyped_verb(edgewise):
+    outcome = edgewise("trian")
+    assert outcome.code == 2
+    assert "did you mean train?" in outcome.err
+    assert outcome.out == ""
+
+
+def test_version(edgewise):
+    assert edgewise("--version").out.startswith("edgewise 0.")
+    assert edgewise("--version", "--json").data["version"].startswith("0.")
+
+
+@pytest.mark.parametrize("error", [ConfigError, CheckpointError, NumericalStop, Interrupted])
+def test_every_error_has_its_exit_code_and_words(error, edgewise, monkeypatch):
+    def fail(*_):
+        raise error("the cause", hint="the remedy")
+
+    monkeypatch.setattr(front, "_run", fail)
+    outcome = edgewise("doctor", "--json")
+    assert outcome.code == {ConfigError: 2, CheckpointError: 3, NumericalStop: 4, Interrupted: 130}[error]
+    assert outcome.err == "error: the cause\n  hint: the remedy\n"
+    assert outcome.data["error"] == {
+        "message": "the cause",
+        "hint": "the remedy",
+        "exit_code": outcome.code,
+        "problems": [],
+    }
+
+
+def test_a_keyboard_interrupt_outside_of_training(edgewise, monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(front, "_run", interrupt)
+    assert edgewise("doctor").code == 130
+
+
+def test_a_bug_is_not_hidden(edgewise, monkeypatch):
+    def fail(*_):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(front, "_run", fail)
+    with pytest.raises(ZeroDivisionError):
+        edgewise("doctor")
+
+
+def test_a_reader_that_goes_away_is_no_error():
+    """The pipe is closed before anything is written, so the first write finds it broken."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        [sys.executable, "-m", "edgewise.cli", "recipes", "show"],
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        check=False,
+    )
+    os.close(writing)
+    assert done.returncode == 141
+    assert done.stderr == b""
+
+
+def test_settings_and_options_come_in_any_order():
+    parser = Parser("train", "trains")
+    parser.takes_settings = True
+    parser.add_argument("source")
+    parser.add_argument("--out")
+    parser.add_argument("--dry-run", action="store_true")
+    options = parser.parse(["--a.b", "-3", "--flag", "--out", "x", "src", "--c=1=2", "--dry-run", "--last"])
+    assert (options.source, options.out, options.dry_run) == ("src", "x", True)
+    assert options.settings == [("--a.b", "-3"), ("--flag", None), ("--c", "1=2"), ("--last", None)]
+
+
+def test_a_verb_without_settings_refuses_foreign_flags(edgewise):
+    outcome = edgewise("doctor", "--bogus", "3")
+    assert outcome.code == 2
+    assert "--bogus" in outcome.err
+
+
+def test_numbers_that_json_has_not_become_null(capsys):
+    Console(as_json=True).show({"a": [float("nan"), 1.5], "b": float("inf")}, "")
+    assert json.loads(capsys.readouterr().out) == {"a": [None, 1.5], "b": None}
+    assert finite({1: (2,)}) == {"1": [2]}
+
+
+def test_tables_align():
+    assert table(["a", "number"], [["x", 1], ["long", 23]]) == "a     number\nx          1\nlong      23"
+    assert table(["a"], []) == "a"
