@@ -64,5 +64,28 @@ def poisson_table(rate: Tensor, *, terms: int) -> Tensor:
 
 
 def invert(uniform: Tensor, table: Tensor) -> Tensor:
-    """The value whose cumulative probability first exceeds `uniform`; `[*B]` and `[*B, T]` to `[*B]`."""
-    return (uniform.unsqueeze(-1) >= table).sum(-1).to(uniform.dtype)
+    """The first value whose cumulative probability exceeds `uniform`; `[*B]` and `[*B, T]` to `[*B]`."""
+    return torch.searchsorted(table, uniform.unsqueeze(-1), right=True).squeeze(-1).to(uniform.dtype)
+
+
+def end_to_end(table: Tensor) -> Tensor:
+    """The rows of `table` `[R, T]` as one rising line `[R * T]`: row r runs from r to r + 1.
+
+    A draw of row r is then found by one search for `r + uniform`, and rows need not be copied to where they
+    are drawn from.
+    """
+    row = torch.arange(len(table), device=table.device, dtype=torch.float64)
+    return (row.unsqueeze(-1) + table.double().clamp_max(1.0)).flatten()
+
+
+def invert_row(uniform: Tensor, row: Tensor, *, line: Tensor, terms: int) -> Tensor:
+    """The same as `invert` with row `row` of the table that `line` was made of; all `[*B]`.
+
+    Args:
+        uniform: in [0, 1).
+        row: int64.
+        line: `[R * T]`, from `end_to_end`.
+        terms: T.
+    """
+    found = torch.searchsorted(line, row + uniform.double(), right=True)
+    return (found - row * terms).to(uniform.dtype)

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from edgewise.config.errors import DataError
 from edgewise.envs.multihop.dynamics import Wiring
 from edgewise.envs.multihop.instance import Instance
+from edgewise.envs.packet_laws import end_to_end, poisson_table, poisson_terms
 
 
-@dataclass(frozen=True)
-class Networks:
-    """G networks of at most N nodes, M links and K classes.
+class Networks(nn.Module):
+    """G networks of at most N nodes, M links and K classes; a module, so that it moves with its environment.
+
+    Args:
+        tables: the attributes below by name.
 
     Attributes:
         start, end: `[G, M]` int64; links are sorted by start, absent ones come last and start at node N -
@@ -30,7 +32,11 @@ class Networks:
         arrival_rate: `[G, N, K]`.
         hops: `[G, N, K]`, links on the shortest way to the destination, infinite where there is none.
         delay: `[G, N, K]`, the same with every link as long as one over its rate.
+        usable: `[G, M, K]` bool, whether a link exists and its end can bring a class to its destination.
+        source, source_rate: `[G, S]`, where packets enter (as `node * K + class`) and how many per slot.
         poisson_links, poisson_arrivals: `[G]` bool.
+        capacity_line, arrival_line: cumulative probabilities of the Poisson laws of all links and sources,
+            end to end; None where no network has such a law.
     """
 
     start: Tensor
@@ -46,8 +52,18 @@ class Networks:
     arrival_rate: Tensor
     hops: Tensor
     delay: Tensor
+    usable: Tensor
+    source: Tensor
+    source_rate: Tensor
     poisson_links: Tensor
     poisson_arrivals: Tensor
+    capacity_line: Tensor | None
+    arrival_line: Tensor | None
+
+    def __init__(self, tables: Mapping[str, Tensor | None]) -> None:
+        super().__init__()
+        for name, table in tables.items():
+            self.register_buffer(name, table)
 
     def __len__(self) -> int:
         return len(self.start)
@@ -67,76 +83,117 @@ class Networks:
         """K."""
         return self.class_mask.shape[-1]
 
-    @property
-    def usable(self) -> Tensor:
-        """Whether a link exists and its end can bring a class to its destination, `[G, M, K]` bool."""
-        at_end = self.hops.gather(1, self.end.unsqueeze(-1).expand(-1, -1, self.num_classes))
-        return at_end.isfinite() & self.link_mask.unsqueeze(-1) & self.class_mask.unsqueeze(1)
-
-    def to(self, device: torch.device | str) -> Networks:
-        """The same networks on another device."""
-        return Networks(**{field.name: getattr(self, field.name).to(device) for field in fields(self)})
-
     def wiring(self, network: Tensor) -> Wiring:
-        """The links of each world's network; `[*B]` int64."""
+        """The links of each world's network; `[B]` int64."""
         return Wiring(
-            start=self.start[network],
-            end=self.end[network],
-            first=self.first[network],
-            destination=self.destination[network],
-            usable=self.usable[network],
+            start=self.of(self.start, network),
+            end=self.of(self.end, network),
+            first=self.of(self.first, network),
+            destination=self.of(self.destination, network),
+            usable=self.of(self.usable, network),
         )
+
+    @staticmethod
+    def of(table: Tensor, network: Tensor) -> Tensor:
+        """The rows of a table over networks for each world's network, `[G, ...]` and `[B]` to `[B, ...]`."""
+        return table.expand(len(network), *table.shape[1:]) if len(table) == 1 else table[network]
 
 
 def networks_of(instances: Sequence[Instance]) -> Networks:
-    """Pad instances to common sizes."""
+    """Pad instances to common sizes.
+
+    Example:
+        >>> from edgewise.envs.multihop.instance import Link, TrafficClass
+        >>> line = Instance("line", 3, (Link(0, 1, 1.0), Link(1, 2, 1.0)), (TrafficClass(2, {0: 0.5}),))
+        >>> networks_of([line]).hops.flatten()
+        tensor([2., 1., 0.])
+    """
     if not instances:
         raise DataError("no network instance was given", hint="name at least one")
     nodes = max(instance.num_nodes for instance in instances)
-    links = max(len(instance.links) for instance in instances)
     classes = max(len(instance.classes) for instance in instances)
-    rows = [_row(instance, nodes, links, classes) for instance in instances]
-    return Networks(**{name: torch.stack([row[name] for row in rows]) for name in rows[0]})
+    links = max(len(instance.links) for instance in instances)
+    sources = max(sum(len(traffic.sources) for traffic in instance.classes) for instance in instances)
+    rows = [
+        {
+            **_links(instance, nodes=nodes, links=links),
+            **_traffic(instance, nodes=nodes, classes=classes, sources=sources),
+        }
+        for instance in instances
+    ]
+    table = {name: torch.stack([row[name] for row in rows]) for name in rows[0]}
+    table["hops"] = _to_destination(table, torch.ones_like(table["rate"]))
+    table["delay"] = _to_destination(table, 1.0 / table["rate"])
+    at_end = table["hops"].gather(1, table["end"].unsqueeze(-1).expand(-1, -1, classes))
+    table["usable"] = at_end.isfinite() & table["link_mask"].unsqueeze(-1) & table["class_mask"].unsqueeze(1)
+    return Networks(
+        {
+            **table,
+            "capacity_line": _poisson_line(table["rate"], table["poisson_links"]),
+            "arrival_line": _poisson_line(table["source_rate"], table["poisson_arrivals"]),
+        }
+    )
 
 
-def _row(instance: Instance, nodes: int, links: int, classes: int) -> dict[str, Tensor]:
-    """One instance, padded."""
-    by_start = sorted(range(len(instance.links)), key=lambda number: instance.links[number].start)
+def _poisson_line(rate: Tensor, poisson: Tensor) -> Tensor | None:
+    """Cumulative probabilities for rates `[G, X]`, end to end; None where no network is Poisson."""
+    if not bool(poisson.any()):
+        return None
+    return end_to_end(poisson_table(rate.double().flatten(), terms=poisson_terms(float(rate.max()))))
+
+
+def _links(instance: Instance, *, nodes: int, links: int) -> dict[str, Tensor]:
+    """The links of one instance, sorted by start and padded."""
+    count = len(instance.links)
+    by_start = sorted(range(count), key=lambda number: instance.links[number].start)
     ordered = [instance.links[number] for number in by_start]
-    absent = links - len(ordered)
+    absent = links - count
     start = torch.tensor([link.start for link in ordered] + [nodes - 1] * absent)
-    end = torch.tensor([link.end for link in ordered] + [nodes - 1] * absent)
-    arrival_rate = torch.zeros(nodes, classes)
-    for number, traffic in enumerate(instance.classes):
-        for source, mean in traffic.sources.items():
-            arrival_rate[source, number] = mean
-    destination = torch.zeros(classes, dtype=torch.int64)
-    destination[: len(instance.classes)] = torch.tensor([traffic.destination for traffic in instance.classes])
-    rate = torch.tensor([link.rate for link in ordered] + [0.0] * absent)
-    power = torch.tensor([link.power or 0.0 for link in ordered] + [0.0] * absent)
-    link_mask = torch.arange(links) < len(ordered)
-    hops = distances(start[link_mask], end[link_mask], torch.ones(len(ordered)), nodes)[:, destination]
-    delay = distances(start[link_mask], end[link_mask], 1.0 / rate[link_mask], nodes)[:, destination]
     return {
         "start": start,
-        "end": end,
+        "end": torch.tensor([link.end for link in ordered] + [nodes - 1] * absent),
         "first": torch.searchsorted(start, start),
-        "number": torch.tensor(by_start + list(range(len(ordered), links))),
-        "rate": rate,
-        "power": power,
-        "link_mask": link_mask,
-        "node_mask": torch.arange(nodes) < instance.num_nodes,
-        "class_mask": torch.arange(classes) < len(instance.classes),
-        "destination": destination,
-        "arrival_rate": arrival_rate,
-        "hops": hops,
-        "delay": delay,
+        "number": torch.tensor(by_start + list(range(count, links))),
+        "rate": torch.tensor([link.rate for link in ordered] + [0.0] * absent),
+        "power": torch.tensor([link.power or 0.0 for link in ordered] + [0.0] * absent),
+        "link_mask": torch.arange(links) < count,
         "poisson_links": torch.tensor(instance.link_law == "poisson"),
+    }
+
+
+def _traffic(instance: Instance, *, nodes: int, classes: int, sources: int) -> dict[str, Tensor]:
+    """The nodes and classes of one instance, padded."""
+    flows = [
+        (source * classes + number, rate)
+        for number, traffic in enumerate(instance.classes)
+        for source, rate in traffic.sources.items()
+    ]
+    absent = sources - len(flows)
+    source = torch.tensor([place for place, _ in flows] + [0] * absent)
+    source_rate = torch.tensor([rate for _, rate in flows] + [0.0] * absent)
+    destinations = [traffic.destination for traffic in instance.classes]
+    return {
+        "node_mask": torch.arange(nodes) < instance.num_nodes,
+        "class_mask": torch.arange(classes) < len(destinations),
+        "destination": torch.tensor(destinations + [0] * (classes - len(destinations))),
+        "source": source,
+        "source_rate": source_rate,
+        "arrival_rate": torch.zeros(nodes * classes).scatter_add(0, source, source_rate).view(nodes, classes),
         "poisson_arrivals": torch.tensor(instance.arrival_law == "poisson"),
     }
 
 
-def distances(start: Tensor, end: Tensor, length: Tensor, num_nodes: int) -> Tensor:
+def _to_destination(table: dict[str, Tensor], length: Tensor) -> Tensor:
+    """The shortest ways to each class's destination, `[G, N, K]`."""
+    found = []
+    for row, ends in enumerate(table["destination"]):
+        present = table["link_mask"][row]
+        links = (table["start"][row, present], table["end"][row, present], length[row, present])
+        found.append(distances(*links, num_nodes=table["node_mask"].shape[-1])[:, ends])
+    return torch.stack(found)
+
+
+def distances(start: Tensor, end: Tensor, length: Tensor, *, num_nodes: int) -> Tensor:
     """Shortest ways between all nodes over directed links, `[M]` each to `[N, N]` (Floyd and Warshall)."""
     table = torch.full((num_nodes, num_nodes), torch.inf, dtype=torch.float64)
     table.index_put_((start, end), length.double())

@@ -1,8 +1,8 @@
 """Routing rules on batches of worlds: BackPressure, plain and biased, one link per node, shortest paths.
 
-Every rule answers with requests `[B, M, K]` that never exceed what is queued, so the order in which links
-are then served does not matter. Ties are part of a policy: `link_rank` and `class_rank` say who comes first
-where pressures are equal.
+Every BackPressure rule answers with requests `[B, M, K]` that never exceed what is queued, so the order in
+which links are then served does not matter. Ties are part of a policy: `link_rank` and `class_rank` say who
+comes first where pressures are equal.
 """
 
 from __future__ import annotations
@@ -119,3 +119,31 @@ def _strength(highest: Tensor, capacity: Tensor) -> Tensor:
 def _of_class(chosen: Tensor, amount: Tensor, num_classes: int) -> Tensor:
     """An amount of one class per link, `[*B, M]` each, as `[*B, M, K]`."""
     return torch.nn.functional.one_hot(chosen, num_classes) * amount.unsqueeze(-1)
+
+
+def shortest_ways(distance: Tensor, length: Tensor, wiring: Wiring) -> Tensor:
+    """Whether a link lies on a shortest way of a class, `[*B, M, K]` bool.
+
+    Args:
+        distance: `[*B, N, K]`, from each node to each destination.
+        length: `[*B, M]`, of each link.
+        wiring: the links.
+    """
+    gain = at_nodes(distance, wiring.start) - at_nodes(distance, wiring.end)
+    return wiring.usable & ((gain - length.unsqueeze(-1)).abs() < 1e-4)
+
+
+def split_over(allowed: Tensor, capacity: Tensor, generator: torch.Generator) -> Tensor:
+    """Each link gives its capacity to one of its allowed classes, all alike likely, whatever the queues.
+
+    Args:
+        allowed: `[B, M, K]` bool.
+        capacity: `[B, M]`.
+        generator: draws the classes.
+
+    Returns:
+        `[B, M, K]` requests, which may exceed what is queued.
+    """
+    draw = torch.rand(allowed.shape, generator=generator, device=allowed.device)
+    chosen = draw.masked_fill(~allowed, -1.0).argmax(-1)
+    return _of_class(chosen, torch.where(allowed.any(-1), capacity, 0.0), allowed.shape[-1])

@@ -7,11 +7,12 @@ from tensordict import TensorDict
 from torch import Tensor
 
 from edgewise.config.errors import ConfigError
-from edgewise.envs.base import GraphEnv, Transition
+from edgewise.envs.base import GraphEnv
 from edgewise.envs.packing import Entries
 from edgewise.envs.queueing import dynamics, observe, scenario
 from edgewise.envs.queueing.config import QueueingConfig
 from edgewise.envs.queueing.graphs import conflict_graphs
+from edgewise.envs.transition import Transition
 from edgewise.graphs.actions import ChooseIndependentSet
 
 
@@ -78,7 +79,8 @@ class QueueingEnv(GraphEnv[QueueingConfig]):
     def advance(self, state: TensorDict, action: Tensor) -> Transition:
         """Serve the active nodes, admit arrivals, draw new channels."""
         number, config = state["conflict_graph"], self.config
-        active = dynamics.resolve(action, self.neighbours[number]) & self.node_mask[number]
+        exists = self._of(self.node_mask, number)
+        active = dynamics.resolve(action, self._of(self.neighbours, number)) & exists
         queues = dynamics.slot(
             state["queues"],
             state["service"],
@@ -92,12 +94,17 @@ class QueueingEnv(GraphEnv[QueueingConfig]):
         cost = backlog + config.interference_penalty * silenced + self.overflow_cost * overflow
         after = {
             "queues": queues,
-            "service": self.laws.service(state["service_rate"], self.generator) * self.node_mask[number],
+            "service": self.laws.service(state["service_rate"], self.generator) * exists,
             "scheduled": active,
             "backlog_sum": state["backlog_sum"] + backlog,
             "overflow": overflow,
         }
         return Transition(after, reward=-cost / config.reward_scale, truncated=overflow)
+
+    @staticmethod
+    def _of(table: Tensor, number: Tensor) -> Tensor:
+        """The rows of a table over graphs for each world's graph, `[G, ...]` and `[B]` to `[B, ...]`."""
+        return table.expand(len(number), *table.shape[1:]) if len(table) == 1 else table[number]
 
     @property
     def overflow_cost(self) -> float:
@@ -107,12 +114,12 @@ class QueueingEnv(GraphEnv[QueueingConfig]):
 
     def observe(self, state: TensorDict) -> Entries:
         """The conflict graph, and how the episode goes."""
-        node_mask = self.node_mask[state["conflict_graph"]]
+        node_mask = self._of(self.node_mask, state["conflict_graph"])
         return {"graph": observe.graph(state, node_mask), "metrics": observe.metrics(state)}
 
     def mask(self, state: TensorDict) -> Tensor:
         """Nodes that have something to send, `[B, N]`."""
-        exists = self.node_mask[state["conflict_graph"]]
+        exists = self._of(self.node_mask, state["conflict_graph"])
         return exists & dynamics.servable(
             state["queues"], state["service"], arrivals_servable=self.config.arrivals_servable
         )
