@@ -60,6 +60,8 @@ class Outcome:
 
     kills: Counter[str] = field(default_factory=Counter)
     """By what the run was doing when it died."""
+    aims: Counter[str] = field(default_factory=Counter)
+    """By what it was doing a random while, often none, before."""
     attempts: int = 0
     """Processes that it took."""
 
@@ -88,13 +90,15 @@ def train(folder: RunFolder, *, enter: Callable[[str], Any] = lambda _: None) ->
 def survive(folder: RunFolder, *, kills: int, seed: int) -> Outcome:
     """Run to the end in spite of `kills` SIGKILLs, each in a phase and at a moment drawn from `seed`."""
     dice, outcome = random.Random(seed), Outcome()
-    while sum(outcome.kills.values()) < kills:
-        phase = _killed(folder, dice)
+    while (count := sum(outcome.kills.values())) < kills:
+        aim = count % len(PHASES)
+        phase = _killed(folder, aim, dice)
         outcome.attempts += 1
         if phase is None:
             _rewind(folder)
         else:
             outcome.kills[phase] += 1
+            outcome.aims[PHASES[aim]] += 1
     child = _fork(folder, None)
     outcome.attempts += 1
     if os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) != 0:
@@ -133,14 +137,14 @@ def _rewind(folder: RunFolder) -> None:
         shutil.rmtree(path)
 
 
-def _killed(folder: RunFolder, dice: random.Random) -> str | None:
+def _killed(folder: RunFolder, aim: int, dice: random.Random) -> str | None:
     """Start an attempt and kill it; the phase in which it died, or None if it was done before."""
     shared = mmap.mmap(-1, 2)
     child = _fork(folder, shared)
-    target, entries = dice.randrange(len(PHASES)), dice.randint(1, 4)
-    delay = dice.random() ** 2 * 0.06
+    entries = 0 if PHASES[aim] == "starting" else dice.randint(1, 3)
+    delay = dice.choice((0.0, 1.0)) * dice.random() ** 2 * 0.06
     while True:
-        if (shared[0] == target and shared[1] >= entries) or (target == 0 and shared[0] == 0):
+        if shared[0] == aim and shared[1] >= entries:
             time.sleep(delay)
             os.kill(child, signal.SIGKILL)
             status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])

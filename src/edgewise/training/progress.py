@@ -76,7 +76,7 @@ class Lines:
         """Say where the run is, if it is time."""
         now = time.monotonic()
         rate = (frames - self._first) / max(now - self._began, 1e-9)
-        left = (self._total - frames) / max(rate, 1e-9)
+        left = max(self._total - frames, 0) / max(rate, 1e-9)
         self._line = f"{frames:,} of {self._total:,} frames, {left:.0f} s left, {_words(shown)}"
         if now >= self._next:
             self._next = now + self._seconds

@@ -1,0 +1,124 @@
+"""The resume contract: a PPO run that is killed at random moments ends bit for bit like one left alone."""
+
+import csv
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+import torch
+from benchmarks.kill_resume import PHASES, SMALL, differences, small_run, survive, train
+
+from edgewise.training import checkpoint
+from edgewise.training.run_folder import RunFolder
+
+KILLS = 20
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory):
+    """A run that nobody disturbs."""
+    folder = small_run(tmp_path_factory.mktemp("alone") / "run")
+    assert left_alone(folder) == 0
+    return folder
+
+
+def test_twenty_kills_leave_no_trace(alone, tmp_path):
+    killed = small_run(tmp_path / "run")
+    outcome = survive(killed, kills=KILLS, seed=1)
+    assert sum(outcome.kills.values()) == KILLS
+    assert set(outcome.aims) == set(PHASES)
+    assert differences(alone.path, killed.path) == []
+    assert len(rows(killed.path)) == 1 + SMALL["training.total_frames"] // 32
+
+
+def other(generator):
+    return generator.copy_(torch.Generator().manual_seed(12345).get_state())
+
+
+PLANTS = {
+    "another random state": lambda state: other(state["random"]["torch"]),
+    "other worlds": lambda state: other(state["rollout"]["env"]["generator"]),
+    "another order of samples": lambda state: other(state["algorithm"]["generator"]),
+    "no moments": lambda state: state["algorithm"]["optimizer"].clear(),
+    "nothing carried": lambda state: state["rollout"]["carried"].clear(),
+    "no open episodes": lambda state: state["trainer"]["iteration"]["episodes"].clear(),
+    "a row too few": lambda state: state["trainer"]["log"]["metrics"].__setitem__("rows", 3),
+}
+
+
+@pytest.mark.parametrize("plant", [None, *PLANTS])
+def test_the_comparison_sees_whatever_is_not_kept(alone, tmp_path, plant):
+    shutil.copytree(alone.path, tmp_path / "run")
+    folder = RunFolder(tmp_path / "run")
+    before_last, last = checkpoint.saved(folder.checkpoints)[-2:]
+    state = checkpoint.load(before_last)
+    for path in (before_last, last):
+        shutil.rmtree(path)
+    if plant is not None:
+        PLANTS[plant](state)
+    checkpoint.save(folder.checkpoints, state, step=checkpoint.step_of(before_last))
+    assert left_alone(folder) == 0
+    assert (differences(alone.path, folder.path) == []) == (plant is None)
+
+
+def test_processes_of_the_command_line_agree_whatever_their_hashes(alone, tmp_path):
+    """Same seed, other PYTHONHASHSEED; the second run is killed, and resumed by a third process."""
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    first = start("train", alone.config_file, "--out", whole, hashes=1)
+    second = start("train", alone.config_file, "--out", killed, hashes=2)
+    while len(rows(killed)) < 4 and second.poll() is None:
+        time.sleep(0.01)
+    second.send_signal(signal.SIGKILL)
+    assert second.wait() == -signal.SIGKILL
+    assert start("resume", killed, hashes=3).wait() == 0
+    assert first.wait() == 0
+    assert differences(whole, killed) == []
+    assert differences(whole, alone.path) == []
+
+
+def test_the_command_line_refuses_a_damaged_checkpoint_in_one_line(alone, tmp_path):
+    shutil.copytree(alone.path, tmp_path / "run")
+    for path in checkpoint.saved(tmp_path / "run" / "checkpoints"):
+        (path / "algorithm.safetensors").unlink()
+    process = start("resume", tmp_path / "run", hashes=0)
+    _, errors = process.communicate()
+    assert process.returncode == 3
+    assert [line for line in errors.splitlines() if line.startswith("error: ")] == errors.splitlines()[-1:]
+    assert "algorithm.safetensors is missing" in errors
+    assert "Traceback" not in errors
+
+
+def left_alone(folder):
+    """Run to the end in a process of its own; its exit code."""
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            train(folder)
+            code = 0
+        finally:
+            os._exit(code)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def start(*arguments, hashes):
+    """A process of the command line."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "edgewise.cli", *map(str, arguments)],
+        env={**os.environ, "PYTHONHASHSEED": str(hashes), "OMP_NUM_THREADS": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def rows(folder):
+    path = folder / "metrics.csv"
+    if not path.exists():
+        return []
+    with open(path, newline="") as file:
+        return list(csv.DictReader(file))
