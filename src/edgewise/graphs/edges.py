@@ -77,8 +77,10 @@ class Explicit(EdgeSource):
 
     def __post_init__(self) -> None:
         for name in ("num_edges", "num_features"):
-            if getattr(self, name) < 0:
-                raise ValueError(f"Explicit.{name} must be zero or more, got {getattr(self, name)}")
+            if not isinstance(getattr(self, name), int) or getattr(self, name) < 0:
+                raise ValueError(
+                    f"Explicit.{name} must be a whole number from 0 up, got {getattr(self, name)}"
+                )
 
     def __call__(self, graph: TensorDict) -> Edges:
         """Read the edges and hide those that touch an absent node."""

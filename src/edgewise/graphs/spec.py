@@ -57,8 +57,10 @@ class GraphSpec:
     def __post_init__(self) -> None:
         for name in ("num_nodes", "node_features", "position_dim", "node_types"):
             least = 1 if name == "num_nodes" else 0
-            if getattr(self, name) < least:
-                raise ValueError(f"GraphSpec.{name} must be {least} or more, got {getattr(self, name)}")
+            if not isinstance(getattr(self, name), int) or getattr(self, name) < least:
+                raise ValueError(
+                    f"GraphSpec.{name} must be a whole number from {least} up, got {getattr(self, name)}"
+                )
         kind = type(self.edges).__name__
         if self.edges.needs_positions and self.position_dim == 0:
             raise ValueError(f"{kind} edges are a rule over positions: give GraphSpec.position_dim")

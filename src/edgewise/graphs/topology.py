@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import torch
 from tensordict import TensorDict
 from torch import Tensor
+from torch.nn.functional import pad
 from torchrl.data import Bounded, TensorSpec
 
 from edgewise.graphs.edges import Device, Edges, EdgeSource, Lead, ends_exist
@@ -41,6 +42,8 @@ class TopologyBank:
                 f"a bank takes attr [K, E, D] with [K, E] = {list(mask.shape)}, got {list(attr.shape)}"
             )
         self.index = index.masked_fill(~mask.unsqueeze(1), 0)
+        if _readable(index) and bool((self.index < 0).any()):
+            raise ValueError(f"a bank's nodes count from zero, got {int(self.index.min())}")
         self.mask = mask
         self.attr = attr
         self._elsewhere: dict[torch.device, TopologyBank] = {}
@@ -65,24 +68,27 @@ class TopologyBank:
             >>> bank.mask.sum(-1)
             tensor([4, 2])
         """
+        if not edge_lists:
+            raise ValueError("a bank needs at least one edge list, got none")
         if attributes is not None and len(attributes) != len(edge_lists):
             raise ValueError(f"{len(edge_lists)} edge lists but {len(attributes)} attribute tensors")
         lists = [_as_index(edges, number) for number, edges in enumerate(edge_lists)]
-        features = None
-        if attributes is not None:
-            features = [_as_features(attr, lists[number], number) for number, attr in enumerate(attributes)]
+        for number, attr in enumerate(attributes or ()):
+            if attr.dim() != 2 or len(attr) != lists[number].shape[1]:
+                raise ValueError(
+                    f"edge list {number} has {lists[number].shape[1]} edges but attributes {list(attr.shape)}"
+                )
         if both_ways:
             lists = [torch.cat((edges, edges.flip(0)), 1) for edges in lists]
-            features = features and [torch.cat((attr, attr)) for attr in features]
-        capacity = max((edges.shape[1] for edges in lists), default=0)
-        mask = (
-            torch.stack([torch.arange(capacity) < edges.shape[1] for edges in lists])
-            if lists
-            else torch.empty(0, 0)
+            attributes = attributes and [torch.cat((attr, attr)) for attr in attributes]
+        capacity = max(edges.shape[1] for edges in lists)
+        index = torch.stack([pad(edges, (0, capacity - edges.shape[1])) for edges in lists])
+        mask = torch.stack([torch.arange(capacity) < edges.shape[1] for edges in lists])
+        if attributes is None:
+            return cls(index, mask)
+        return cls(
+            index, mask, torch.stack([pad(attr, (0, 0, 0, capacity - len(attr))) for attr in attributes])
         )
-        index = torch.stack([_pad(edges.T, capacity).T for edges in lists]) if lists else torch.empty(0, 2, 0)
-        attr = torch.stack([_pad(attr, capacity) for attr in features]) if features else None
-        return cls(index.long(), mask.bool(), attr)
 
     def __len__(self) -> int:
         return len(self.index)
@@ -108,7 +114,7 @@ class TopologyBank:
         if found is None:
             attr = None if self.attr is None else self.attr.to(device)
             found = TopologyBank(self.index.to(device), self.mask.to(device), attr)
-            if type(found.index) is Tensor:  # a fake tensor of a dry run must not outlive it
+            if _readable(found.index):  # a fake tensor of a dry run must not outlive it
                 self._elsewhere[device] = found
         return found
 
@@ -141,14 +147,14 @@ class Topology(EdgeSource):
 
     def check(self, num_nodes: int) -> None:
         """Every end in the bank must be a slot of the graph."""
-        highest = (
-            self.bank.index.flatten(1).amax(1) if self.bank.num_edges else torch.zeros(1, dtype=torch.int64)
-        )
-        number = int(highest.argmax())
-        if int(highest[number]) >= num_nodes:
+        index = self.bank.index
+        if not _readable(index) or index.numel() == 0:
+            return
+        highest, number = index.flatten(1).amax(1).max(0)
+        if int(highest) >= num_nodes:
             raise ValueError(
-                f"topology {number} has an edge at node {int(highest[number])} "
-                f"but the graph has only {num_nodes} nodes: raise num_nodes"
+                f"topology {int(number)} has an edge at node {int(highest)} but the graph has only "
+                f"{num_nodes} nodes: raise GraphSpec.num_nodes"
             )
 
 
@@ -162,17 +168,11 @@ def _as_index(edges: EdgeList, number: int) -> Tensor:
         raise ValueError(
             f"edge list {number} must be pairs or [2, E] integers, got {list(index.shape)} {index.dtype}"
         )
-    if index.numel() and int(index.min()) < 0:
+    if _readable(index) and index.numel() and int(index.min()) < 0:
         raise ValueError(f"edge list {number} has the node {int(index.min())}: nodes count from zero")
     return index.long()
 
 
-def _as_features(attr: Tensor, edges: Tensor, number: int) -> Tensor:
-    if attr.dim() != 2 or len(attr) != edges.shape[1]:
-        raise ValueError(f"edge list {number} has {edges.shape[1]} edges but attributes {list(attr.shape)}")
-    return attr
-
-
-def _pad(rows: Tensor, length: int) -> Tensor:
-    """Rows `[E, D]` followed by zeros up to `[length, D]`."""
-    return torch.nn.functional.pad(rows, (0, 0, 0, length - len(rows)))
+def _readable(tensor: Tensor) -> bool:
+    """Whether there are values to look at: a fake tensor has none."""
+    return type(tensor) is Tensor
