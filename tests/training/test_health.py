@@ -1,4 +1,4 @@
-"""A number that is not finite, wherever it appears, stops the run in the same iteration and is kept for a look."""
+"""A number that is not finite stops the run in the same iteration, wherever it is, and is kept for a look."""
 
 import json
 

@@ -6,7 +6,10 @@ import sys
 
 import pytest
 import torch
+from benchmarks.kill_resume import small_run
 from tests.training.toys import run, toy_config
+
+from edgewise.cli.main import main
 
 HEARD: list[str] = []
 LISTENING = [False]
@@ -34,8 +37,7 @@ def heard(monkeypatch):
     for owner, name in [
         (torch, "load"),
         (torch, "save"),
-        *((pickle, name) for name in ("load", "loads", "dump", "dumps", "Pickler", "Unpickler")),
-        *((pickle, name) for name in ("_Pickler", "_Unpickler", "_dumps", "_loads")),
+        *((pickle, name) for name in ("load", "loads", "dump", "dumps", "_dumps", "_loads")),
     ]:
         monkeypatch.setattr(owner, name, shut(f"{owner.__name__}.{name}"))
     HEARD.clear()
@@ -53,7 +55,15 @@ def test_the_hook_hears_a_pickle():
     assert any("pickle.find_class" in event for event in HEARD)
 
 
-def test_nothing_is_pickled_from_start_to_resumed_end(tmp_path, heard):
-    folder = run(tmp_path / "run", toy_config(total_frames=64))
+def test_nothing_is_pickled_by_the_trainer(tmp_path, heard):
+    folder = run(tmp_path / "run", toy_config(total_frames=64, logging={"tensorboard": True}))
     run(folder, toy_config(total_frames=128))
+    assert heard == []
+
+
+def test_nothing_is_pickled_by_train_resume_and_eval(tmp_path, heard, capsys):
+    folder = small_run(tmp_path / "run", {"training.total_frames": 64})
+    assert main(["resume", str(folder.path)]) == 0
+    assert main(["resume", str(folder.path), "--total-frames", "96"]) == 0
+    assert main(["eval", str(folder.path), "--episodes", "4"]) == 0
     assert heard == []
