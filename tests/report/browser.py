@@ -21,7 +21,7 @@ SWITCHES = (
     "--disable-component-update",
     "--disable-sync",
     "--enable-logging=stderr",
-    "--virtual-time-budget=3000",
+    "--virtual-time-budget=8000",
 )
 
 
@@ -51,3 +51,12 @@ def visit(path: Path, *switches: str, place: str = "") -> Visit:
             check=True,
         )
     return Visit(done.stdout, re.findall(r".*CONSOLE.*", done.stderr))
+
+
+def drive(path: Path, script: str, *, place: str = "") -> Visit:
+    """Open a copy of a report that may run one more script, given as the body of an async function."""
+    page = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", path.read_text())
+    tail = f"<script>(async () => {{ {script} }})();</script></body>"
+    copy = path.with_name("driven.html")
+    copy.write_text(page.replace("</body>", tail))
+    return visit(copy, place=place)

@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.report.browser import needs_chromium, visit
+from tests.report.browser import drive, needs_chromium, visit
 from tests.report.synthetic import make_run, write_csv
 
 import edgewise.report
@@ -206,6 +206,7 @@ def test_it_opens_without_a_word_on_the_console(report, scheme):
     seen = visit(report, f"--blink-settings=preferredColorScheme={int(scheme == 'light')}", place="#frame=40")
     assert seen.console == []
     assert 'data-ready="true"' in seen.dom
+    assert seen.dom.count('<div class="plot">') == seen.dom.count('<div class="plot"><svg')
     for section in ("Learning", "Against baselines", "Episode", "Health", "Configuration"):
         assert f"<h2>{section}</h2>" in seen.dom
     assert "step 40 of 89" in seen.dom
@@ -259,3 +260,58 @@ def test_evaluations_of_other_sizes_become_a_table(tmp_path):
     story = Outline(write_report(folder).read_text()).story
     assert [row["settings"] for row in story["sweep"]] == ["num_nodes = 50"]
     assert len(story["evaluation"][0]["lines"][0]["x"]) == 3
+
+
+# Virtual time draws no frames of its own: a timer stands in for the screen.
+DRIVER = """
+window.requestAnimationFrame = (draw) => setTimeout(() => draw(performance.now()), 16);
+window.cancelAnimationFrame = clearTimeout;
+const wait = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+const until = async (truth) => {
+  for (let turn = 0; turn < 200 && !truth(); turn += 1) await wait(20);
+  return truth();
+};
+const find = (selector) => document.querySelector(selector);
+const said = [];
+const frame = () => Number(find(".replay input").value);
+find(".play").click();
+said.push(["playing", (await until(() => frame() > 5)) && find(".play").textContent === "Pause"]);
+find(".play").click();
+const rest = frame();
+await wait(300);
+said.push(["paused", frame() === rest]);
+find(".replay input").value = "7";
+find(".replay input").dispatchEvent(new Event("input"));
+said.push(["scrubbed", find(".time").textContent === "step 7 of 89"]);
+find(".scene").dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight" }));
+said.push(["stepped", frame() === 8]);
+find(".scene").dispatchEvent(new KeyboardEvent("keydown", { key: "End" }));
+said.push(["at the end", frame() === 89]);
+const speed = find(".replay select");
+speed.value = "8";
+speed.dispatchEvent(new Event("change"));
+find(".play").click();
+said.push(["plays from the start again", await until(() => frame() > 3 && frame() < 89)]);
+const picture = () => find(".scene").toDataURL();
+const before = picture();
+find("header button").click();
+said.push(["other light", document.documentElement.dataset.theme !== undefined && picture() !== before]);
+document.querySelectorAll(".episodes button")[1].click();
+await wait(100);
+said.push(["other episode", find(".time").textContent === "step 0 of 11"]);
+const plot = find("#learning svg");
+const box = plot.getBoundingClientRect();
+const middle = { clientX: box.left + box.width / 2, clientY: box.top + 50 };
+plot.dispatchEvent(new PointerEvent("pointermove", middle));
+said.push(["told", !find("#learning .tip").hidden && find("#learning .tip").textContent.includes("frames")]);
+document.body.dataset.said = said.map(([name, truth]) => `${name}: ${truth}`).join("; ");
+"""
+
+
+@needs_chromium
+def test_the_player_plays_pauses_scrubs_and_steps(report):
+    seen = drive(report, DRIVER)
+    assert seen.console == []
+    said = re.search(r'data-said="([^"]*)"', seen.dom)[1].split("; ")
+    assert len(said) == 9
+    assert [line for line in said if not line.endswith(": true")] == []

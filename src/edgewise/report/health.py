@@ -13,10 +13,7 @@ from edgewise.report.metrics_table import MetricsTable
 
 State = Literal["good", "warn", "bad"]
 
-HEALTH_METRICS = re.compile(
-    r"grad|ratio|(^|[/._])kl\b|clipped|clip_frac|entropy|logit|attention|rms|nan|finite|explained",
-    re.IGNORECASE,
-)
+HEALTH_METRICS = re.compile(r"^health/|gradient|ratio|/kl$|clipped|entropy|explained_variance")
 """Metrics that tell of soundness, not of skill."""
 
 NOT_FINITE = "not finite"
@@ -48,23 +45,17 @@ def checks(metrics: MetricsTable, events: list[dict[str, Any]]) -> list[Check]:
 
 
 def _column(metrics: MetricsTable, pattern: str) -> Values | None:
-    """The finite values of the first metric whose name has the pattern."""
-    for name, values in metrics.columns.items():
-        known = values[np.isfinite(values)]
-        if re.search(pattern, name) and len(known):
-            return known
-    return None
+    """The finite values of all metrics whose names have the pattern."""
+    found = [values for name, values in metrics.columns.items() if re.search(pattern, name)]
+    known = np.concatenate([values[np.isfinite(values)] for values in found]) if found else np.zeros(0)
+    return known if len(known) else None
 
 
 def _finite(metrics: MetricsTable, events: list[dict[str, Any]]) -> Check | None:
-    stops = [
-        event for event in events if re.search(r"nan|numerical|not.finite", event_kind(event), re.IGNORECASE)
-    ]
+    stops = [event for event in events if NOT_FINITE in str(event.get("reason", ""))]
     infinite = [name for name, values in metrics.columns.items() if np.isinf(values).any()]
     if stops:
-        return Check(
-            "Finite numbers", "bad", f"the run met a number that is not finite, {len(stops)} time(s)"
-        )
+        return Check("Finite numbers", "bad", str(stops[-1]["reason"]))
     if infinite:
         return Check("Finite numbers", "bad", f"infinite values logged in {', '.join(infinite[:4])}")
     return Check("Finite numbers", "good", "no NaN or Inf was met") if metrics.rows else None

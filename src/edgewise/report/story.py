@@ -16,6 +16,8 @@ from edgewise.report.metrics_table import CLOCKS, Curve
 from edgewise.report.run_data import RunData
 
 MAX_COLOURS = 6
+TRAINED = "episode/"
+"""Columns that tell of the episodes trained on."""
 MEASURED = "evaluation/"
 """Columns that the evaluations themselves tell better."""
 Json = dict[str, Any]
@@ -99,8 +101,18 @@ def _evaluation_charts(
                 curve = found[0] if len(found) == 1 else curves.together(found)
                 lines.append({"label": label, "colour": colour % MAX_COLOURS, **_curve(curve)})
         if any(len(line["x"]) > 1 for line in lines) or (lines and name == measure):
-            charts.append({"name": name, "lines": lines, "levels": _levels(groups, main, name)})
+            behind = _behind(groups, name) if name == measure else None
+            charts.append(
+                {"name": name, "lines": lines, "levels": _levels(groups, main, name), "behind": behind}
+            )
     return charts
+
+
+def _behind(groups: dict[str, list[RunData]], name: str) -> Json | None:
+    """The same measure of the episodes that were trained on, for a single group."""
+    tables = [run.metrics for runs in groups.values() for run in runs]
+    curve = curves.metric_curve(tables, f"{TRAINED}{name}") if len(groups) == 1 else None
+    return None if curve is None else _curve(curve)
 
 
 def _levels(groups: dict[str, list[RunData]], main: comparison.InstanceSet | None, name: str) -> list[Json]:

@@ -97,7 +97,7 @@ function extent(values) {
   return low <= high ? [low, high] : null;
 }
 
-// Draw now, and again whenever the width or the theme changes.
+// What is drawn to a width: redrawn when that or the light changes, and once when the page is put together.
 const redraws = new Set();
 
 function whenResized(node, draw) {
@@ -111,7 +111,6 @@ function whenResized(node, draw) {
     if (node.clientWidth !== width) requestAnimationFrame(redraw);
   });
   observer.observe(node);
-  redraw();
   return () => {
     observer.disconnect();
     redraws.delete(redraw);

@@ -16,6 +16,7 @@ function lineChart(chart, options) {
     ),
     holder,
     chart.lines.length > 1 ? legendOf(chart.lines) : null,
+    chart.behind ? behindLegend() : null,
   );
   whenResized(holder, (width) => holder.replaceChildren(...drawChart(chart, { ...options, width })));
   return node;
@@ -24,6 +25,11 @@ function lineChart(chart, options) {
 function legendOf(lines) {
   const entry = (line) => element("span", {}, swatch(seriesColour(line.colour)), line.label);
   return element("div", { class: "legend" }, lines.map(entry));
+}
+
+function behindLegend() {
+  const keys = [swatch("var(--accent)"), swatch("var(--faint)")];
+  return element("div", { class: "legend" }, element("span", {}, keys[0], "evaluation"), element("span", {}, keys[1], "episodes trained on"));
 }
 
 function drawChart(chart, options) {
@@ -35,6 +41,7 @@ function drawChart(chart, options) {
     "aria-label": `${chart.name} over ${options.clock}`,
   });
   svg.append(...axes(frame, options));
+  if (chart.behind) svg.append(drawn("path", { class: "curve behind", d: pathOf(chart.behind.x, chart.behind.y, frame) }));
   for (const line of chart.lines) svg.append(bandOf(line, frame));
   for (const level of chart.levels) svg.append(...levelOf(level, frame));
   svg.append(...levelLabels(chart, frame));
@@ -53,7 +60,7 @@ function frameOf(chart, options) {
   const right = MARGIN.right + (beside ? 128 : 0);
   const xs = extent([...chart.lines.flatMap((line) => line.x), options.end]) || [0, 1];
   const edges = chart.lines.flatMap((line) => [...line.y, ...robust(line)]);
-  const levels = chart.levels.map((level) => level.estimate);
+  const levels = [...chart.levels.map((level) => level.estimate), ...(chart.behind ? chart.behind.y : [])];
   let [low, high] = extent([...edges, ...levels]) || [0, 1];
   const pad = (high - low) * 0.06 || Math.abs(high) * 0.1 || 1;
   [low, high] = [low - pad, high + pad];

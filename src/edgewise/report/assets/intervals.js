@@ -18,7 +18,7 @@ function drawIntervals(rows, name, width) {
   const x = scaleOf(low, high, room, width - 14);
   const label = `${name}: ${known.map((row) => row.label).join(", ")}`;
   const svg = drawn("svg", { viewBox: `0 0 ${width} ${height}`, height, role: "img", "aria-label": label });
-  for (const tick of ticksOf(low, high, Math.max(2, Math.round((width - room) / 90)))) {
+  for (const tick of ticksOf(low, high, Math.max(2, Math.round((width - room) / 60)))) {
     svg.append(drawn("line", { class: "rule", x1: x(tick), x2: x(tick), y1: 0, y2: height - 22 }));
     svg.append(drawn("text", { x: x(tick), y: height - 6, "text-anchor": "middle" }, formatNumber(tick)));
   }

@@ -22,8 +22,9 @@ function build() {
     page.append(node);
     links.append(element("a", { href: `#${node.id}` }, node.getAttribute("aria-label")));
   }
-  if (player) player.start();
   page.append(element("footer", {}, story.footer));
+  for (const redraw of redraws) redraw();
+  if (player) player.start();
   document.body.dataset.ready = "true";
 }
 

@@ -46,7 +46,7 @@ function replayPlayer(replay, firstFrame) {
     parts.caption.textContent = (replay.captions && replay.captions[index]) || "";
   };
   const tick = (now) => {
-    const elapsed = Math.min(0.1, (now - state.before) / 1000);
+    const elapsed = Math.min(0.1, Math.max(0, now - state.before) / 1000);
     state.before = now;
     state.at += elapsed * state.speed * (replay.fps ?? 8);
     if (state.at >= count - 1) {
@@ -73,10 +73,12 @@ function replayPlayer(replay, firstFrame) {
   connect(parts, { state, setPlaying, goTo });
   let forget = () => {};
   const start = () => {
-    forget = whenResized(node, () => {
+    const draw = () => {
       palette = paletteNow();
       show();
-    });
+    };
+    forget = whenResized(node, draw);
+    draw();
   };
   return { node, start, stop: () => { setPlaying(false); forget(); } };
 }
@@ -110,7 +112,7 @@ function playerNode(replay, parts, side) {
     parts.scene,
     element("div", { class: "track" }, parts.scrub, marksOf(replay)),
     element("div", { class: "controls" }, parts.play, parts.back, parts.on, parts.speed, parts.time),
-    parts.caption,
+    replay.captions ? parts.caption : null,
   );
   const words = element("div", {}, element("h3", {}, replay.title), replay.caption ? element("p", { class: "muted" }, replay.caption) : null);
   const aside = element("aside", {}, words, factsOf(replay), side.map((plot) => plot.node));
@@ -138,7 +140,7 @@ function factsOf(replay) {
 
 function drawStage(canvas, replay, { index, part, palette }) {
   const [left, bottom, right, top] = replay.area;
-  const shape = Math.min(0.8, Math.max(0.4, (top - bottom) / (right - left)));
+  const shape = Math.min(0.68, Math.max(0.4, (top - bottom) / (right - left)));
   const { context, width, height } = sized(canvas, Math.round(Math.min(560, Math.max(220, canvas.clientWidth * shape))));
   drawScene(context, replay, { index, part, view: viewOf(replay, width, height), palette });
 }

@@ -45,7 +45,7 @@ function tilesOf(story) {
   const each = story.runs.length > 1 ? "seed" : "episode";
   const spread = ({ low, high }) => {
     if (low === null) return `one ${each} alone`;
-    return low === high ? `the same in every ${each}` : `95 % interval ${formatRange({ low, high })}`;
+    return low === high ? `the same in every ${each}` : `95\u00a0% interval ${formatRange({ low, high })}`;
   };
   const tile = ({ label, interval }) =>
     element(
@@ -72,7 +72,7 @@ function learningSection(story) {
   const below = { ...options, stages: main ? [] : story.stages };
   content.push(...chartsWithin([...others, ...story.training], below, 24));
   const lead = main
-    ? `${capital(main.name)} on the fixed evaluation instances, with its 95 % interval${story.runs.length > 1 ? " over seeds" : " over episodes"}; below, what was logged while training.`
+    ? `${capital(main.name)} on the fixed evaluation instances, with its 95\u00a0% interval${story.runs.length > 1 ? " over seeds" : " over episodes"}; below, what was logged while training.`
     : "What was logged while training; bands are the range within each part of the run.";
   return section("learning", "Learning", lead, content);
 }
@@ -85,9 +85,25 @@ function chartGrid(charts, options) {
 
 // The first charts in a grid, the others folded below it.
 function chartsWithin(charts, options, limit) {
-  const folded = charts.slice(limit);
+  const moving = charts.filter((chart) => !isConstant(chart));
+  const folded = moving.slice(limit);
   const more = element("details", { class: "more" }, element("summary", {}, `${folded.length} more charts`), chartGrid(folded, options));
-  return [charts.length ? chartGrid(charts.slice(0, limit), options) : null, folded.length ? more : null];
+  return [
+    moving.length ? chartGrid(moving.slice(0, limit), options) : null,
+    folded.length ? more : null,
+    constants(charts.filter(isConstant)),
+  ];
+}
+
+function isConstant({ lines }) {
+  const range = extent(lines.flatMap((line) => [...line.low, ...line.high, ...line.y]));
+  return range !== null && range[0] === range[1];
+}
+
+function constants(charts) {
+  if (!charts.length) return null;
+  const told = charts.map((chart) => `${chart.family ? `${chart.family}/` : ""}${chart.name} ${formatNumber(chart.lines[0].y[0])}`);
+  return element("p", { class: "constant" }, `Constant throughout: ${told.join(", ")}`);
 }
 
 function comparisonSection(story) {
@@ -99,7 +115,7 @@ function comparisonSection(story) {
   });
   const grid = element("div", { class: "grid" }, plots);
   const where = `${found.episodes} episodes on the same instances (seed ${found.seed}${found.settings ? `, ${found.settings}` : ""})`;
-  const lead = `Everyone played ${where}. Means with 95 % bootstrap intervals.`;
+  const lead = `Everyone played ${where}. Means with 95\u00a0% bootstrap intervals.`;
   return section("comparison", "Against baselines", lead, grid, comparisonTable(found), againstTable(found, story.measure), sweepTable(story));
 }
 
@@ -133,7 +149,7 @@ function againstTable(found, measure) {
       element("td", { class: "muted" }, row.over),
     ),
   );
-  return tablePanel(["", `difference in ${measure.name}`, "better, ties half", "compared over"], body);
+  return tablePanel(["", `difference in ${measure.name}`, "better in, ties half", "compared over"], body);
 }
 
 function sweepTable(story) {
