@@ -100,7 +100,7 @@ class GraphSpec:
 
     def zeros(self, *batch_size: int, device: torch.device | str | None = None) -> TensorDict:
         """An empty graph: no node and no edge exists."""
-        return self.composite(batch_size, device).zero()
+        return self.composite(device=device).zero().expand(*batch_size).clone()
 
     def mask_padding(self, graph: TensorDict) -> Tensor:
         """Node features with absent nodes zeroed, `[*B, N, F]`."""
