@@ -234,7 +234,8 @@ class Nearest(PositionRule):
 
     def ranked(self, distance: Tensor, allowed: Tensor) -> Tensor:
         """The sources nearest to each target, in order, those not allowed last, `[*B, min(k, N - 1), N]`."""
-        cost = distance.masked_fill(~allowed, torch.inf).transpose(-1, -2)
+        finite = distance.clamp(max=torch.finfo(distance.dtype).max)
+        cost = finite.masked_fill(~allowed, torch.inf).transpose(-1, -2)
         nearest = cost.argsort(dim=-1, stable=True).narrow(-1, 0, min(self.k, distance.shape[-1] - 1))
         return nearest.transpose(-1, -2)
 
@@ -265,5 +266,5 @@ def _check_rule(rule: PositionRule) -> None:
         if types is not None and (not types or min(types) < 0):
             raise ValueError(f"{name}.{field} must be None or node types from zero up, got {types}")
     for feature in rule.features:
-        if not callable(feature) or not hasattr(feature, "width"):
+        if isinstance(feature, type) or not hasattr(feature, "width"):
             raise ValueError(f"{name}.features must be pair features such as Distance(), got {feature!r}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 
 import torch
@@ -112,9 +113,11 @@ class TopologyBank:
             return self
         found = self._elsewhere.get(device)
         if found is None:
-            attr = None if self.attr is None else self.attr.to(device)
-            found = TopologyBank(self.index.to(device), self.mask.to(device), attr)
-            if _readable(found.index):  # a fake tensor of a dry run must not outlive it
+            found = copy(self)
+            found.index, found.mask = self.index.to(device), self.mask.to(device)
+            found.attr = None if self.attr is None else self.attr.to(device)
+            found._elsewhere = {}
+            if type(found.index) is Tensor:  # a fake tensor of a dry run must not outlive it
                 self._elsewhere[device] = found
         return found
 
@@ -175,4 +178,4 @@ def _as_index(edges: EdgeList, number: int) -> Tensor:
 
 def _readable(tensor: Tensor) -> bool:
     """Whether there are values to look at: a fake tensor has none."""
-    return type(tensor) is Tensor
+    return type(tensor) is Tensor and not tensor.is_meta
