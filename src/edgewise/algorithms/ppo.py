@@ -209,10 +209,9 @@ class PPO:
         Whole numbers are rounded to; what the config does not allow raises `ValueError`.
         """
         field = type(self.config).model_fields.get(name)
-        if field is None:
+        if field is None or field.annotation is bool:
             raise ValueError(f"{name!r} is no number of PPO; there are {', '.join(self.scalars())}")
-        whole = field.annotation is int
-        plain = self.config.model_dump() | {name: round(value) if whole else value}
+        plain = self.config.model_dump() | {name: round(value) if field.annotation is int else value}
         self.config = type(self.config).model_validate(plain)
         for group in self.optimizer.param_groups:
             group["lr"], group["eps"] = self.config.learning_rate, self.config.adam_epsilon
