@@ -63,6 +63,16 @@ ENVS: Mapping[str, EnvEntry] = {
         env="graphwalk.env:GraphwalkEnv",
         summary="walk to the marked node of a random graph",
     ),
+    "queueing": EnvEntry(
+        config="queueing.config:QueueingConfig",
+        env="queueing.env:QueueingEnv",
+        summary="activate nodes that do not conflict so that few packets wait",
+    ),
+    "multihop": EnvEntry(
+        config="multihop.config:MultihopConfig",
+        env="multihop.env:MultihopEnv",
+        summary="choose what each link of a network carries so that few packets wait",
+    ),
     "swarm": EnvEntry(
         config="swarm.config:SwarmConfig",
         env="swarm.env:SwarmEnv",

@@ -80,11 +80,20 @@ def _draw(
 
 
 def empty_worlds(network: Tensor, networks: Networks, capacity: Tensor) -> dict[str, Tensor]:
-    """New worlds without packets, for each entry of `network` `[B]`; capacity `[B, M]`."""
+    """New worlds without packets, for each entry of `network` `[B]`; capacity `[B, M]`.
+
+    What a picture needs of the network is kept in the state: `ends` `[B, M, 2]` of the links and `goals`
+        `[B, K]` of the
+    classes, -1 where there is none.
+    """
     count, device = len(network), network.device
     nothing = torch.zeros(count, dtype=torch.float64, device=device)
+    ends = torch.stack((networks.start, networks.end), -1).masked_fill(~networks.link_mask.unsqueeze(-1), -1)
+    goals = networks.destination.masked_fill(~networks.class_mask, -1)
     return {
         "network": network,
+        "ends": ends.short()[network],
+        "goals": goals.short()[network],
         "queues": torch.zeros(count, networks.num_nodes, networks.num_classes, device=device),
         "capacity": capacity,
         "carried": torch.zeros_like(capacity),

@@ -71,6 +71,7 @@ class QueueingEnv(GraphEnv[QueueingConfig]):
             graph,
             config=self.stage,
             node_mask=self.node_mask[graph],
+            neighbours=self.neighbours[graph],
             capacity=self.capacity[graph],
             laws=self.laws,
             generator=self.generator,
@@ -78,14 +79,14 @@ class QueueingEnv(GraphEnv[QueueingConfig]):
 
     def advance(self, state: TensorDict, action: Tensor) -> Transition:
         """Serve the active nodes, admit arrivals, draw new channels."""
-        number, config = state["conflict_graph"], self.config
-        exists = self._of(self.node_mask, number)
-        active = dynamics.resolve(action, self._of(self.neighbours, number)) & exists
+        config, exists = self.config, state["node_mask"]
+        active = dynamics.resolve(action, state["neighbours"]) & exists
+        arrivals = self.laws.arrival(state["arrival_rate"], self.generator)
         queues = dynamics.slot(
             state["queues"],
             state["service"],
             active=active,
-            arrivals=self.laws.arrival(state["arrival_rate"], self.generator),
+            arrivals=arrivals,
             arrivals_servable=config.arrivals_servable,
         )
         backlog = dynamics.backlog(queues)
@@ -96,15 +97,11 @@ class QueueingEnv(GraphEnv[QueueingConfig]):
             "queues": queues,
             "service": self.laws.service(state["service_rate"], self.generator) * exists,
             "scheduled": active,
+            "arrived": state["arrived"] + arrivals,
             "backlog_sum": state["backlog_sum"] + backlog,
             "overflow": overflow,
         }
         return Transition(after, reward=-cost / config.reward_scale, truncated=overflow)
-
-    @staticmethod
-    def _of(table: Tensor, number: Tensor) -> Tensor:
-        """The rows of a table over graphs for each world's graph, `[G, ...]` and `[B]` to `[B, ...]`."""
-        return table.expand(len(number), *table.shape[1:]) if len(table) == 1 else table[number]
 
     @property
     def overflow_cost(self) -> float:
@@ -114,12 +111,10 @@ class QueueingEnv(GraphEnv[QueueingConfig]):
 
     def observe(self, state: TensorDict) -> Entries:
         """The conflict graph, and how the episode goes."""
-        node_mask = self._of(self.node_mask, state["conflict_graph"])
-        return {"graph": observe.graph(state, node_mask), "metrics": observe.metrics(state)}
+        return {"graph": observe.graph(state), "metrics": observe.metrics(state)}
 
     def mask(self, state: TensorDict) -> Tensor:
         """Nodes that have something to send, `[B, N]`."""
-        exists = self._of(self.node_mask, state["conflict_graph"])
-        return exists & dynamics.servable(
-            state["queues"], state["service"], arrivals_servable=self.config.arrivals_servable
-        )
+        queues, service = state["queues"], state["service"]
+        sends = dynamics.servable(queues, service, arrivals_servable=self.config.arrivals_servable)
+        return sends & state["node_mask"]

@@ -25,14 +25,14 @@ def symlog(x: Tensor) -> Tensor:
     return x.sign() * x.abs().log1p()
 
 
-def graph(state: TensorDict, node_mask: Tensor) -> dict[str, Tensor]:
-    """The conflict graphs of the worlds in `state`, `[B]`; node_mask `[B, N]`."""
+def graph(state: TensorDict) -> dict[str, Tensor]:
+    """The conflict graphs of the worlds in `state`, `[B]`."""
     queues, service = state["queues"], state["service"]
     compressed = symlog(torch.stack((queues, service, queues * service), -1))
     plain = torch.stack((state["arrival_rate"], state["priority"]), -1)
     return {
         "x": torch.cat((compressed, plain), -1),
-        "node_mask": node_mask,
+        "node_mask": state["node_mask"],
         "topology": state["conflict_graph"],
     }
 

@@ -56,6 +56,7 @@ def draw_worlds(
     *,
     config: QueueingConfig,
     node_mask: Tensor,
+    neighbours: Tensor,
     capacity: Tensor,
     laws: Laws,
     generator: torch.Generator,
@@ -66,28 +67,34 @@ def draw_worlds(
         graph: `[B]` int64, the conflict graph of each.
         config: the settings.
         node_mask: `[B, N]` bool, the nodes of those graphs.
+        neighbours: `[B, N, W]` int64, their neighbours as bit words.
         capacity: `[B]`, the uniform rate that the load is a share of.
         laws: of packets.
         generator: draws everything.
 
     Returns:
-        `conflict_graph` and `backlog_sum` `[B]`; `queues`, `service`, `arrival_rate`, `service_rate` and
-        `priority` `[B, N]`; `scheduled` `[B, N]` and `overflow` `[B]` bool.
+        `conflict_graph`, `backlog_sum` and `overflow` `[B]`; `node_mask`, `queues`, `service`,
+        `arrival_rate`, `service_rate`, `priority`, `scheduled` and `arrived` `[B, N]`; `neighbours` `[B, N,
+        W]`.
     """
     draw = _Draw(node_mask, generator)
     if config.load is not None:
         arrival_rate = capacity.unsqueeze(-1) * draw.rates(config.load, None, shared=True)
     else:
         arrival_rate = draw.rates(config.arrival_rate, config.arrival_rates)
+    queues = draw.whole(config.initial_queue)
     service_rate = draw.rates(config.service_rate, config.service_rates)
     return {
         "conflict_graph": graph,
-        "queues": draw.whole(config.initial_queue),
+        "node_mask": node_mask,
+        "neighbours": neighbours,
+        "queues": queues,
         "service": laws.service(service_rate, generator) * node_mask,
         "arrival_rate": arrival_rate * node_mask,
         "service_rate": service_rate * node_mask,
         "priority": draw.priority(config.node_priority),
         "scheduled": torch.zeros_like(node_mask),
+        "arrived": queues.clone(),
         "backlog_sum": torch.zeros_like(graph, dtype=torch.float64),
         "overflow": torch.zeros_like(graph, dtype=torch.bool),
     }
