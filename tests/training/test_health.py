@@ -11,6 +11,7 @@ from tests.training.toys import run, toy_config, toy_parts
 
 from edgewise.config.errors import NumericalStop
 from edgewise.training import checkpoint, health
+from edgewise.training.episodes import EpisodeMeter
 from edgewise.training.run_folder import RunFolder
 
 BAD = [float("nan"), float("inf"), -float("inf")]
@@ -198,3 +199,32 @@ def test_gradients_are_told_per_layer():
     assert told["blocks.0/gradient_norm"] == pytest.approx((1 + 4) ** 0.5)
     assert told["blocks.1/gradient_norm"] == pytest.approx((9 + 16) ** 0.5)
     assert told["head/gradient_norm"] == pytest.approx((25 + 36) ** 0.5)
+
+
+def test_nothing_waits_for_the_device(fake_device):
+    """On a device without values, watching a batch still runs: it never asks for one."""
+    size = (3, 4)
+    active = torch.ones(*size, 2, dtype=torch.bool, device=fake_device)
+    batch = TensorDict(
+        {
+            "graph": {
+                "x": torch.zeros(*size, 5, 2, device=fake_device),
+                "node_mask": torch.ones(*size, 5, dtype=torch.bool, device=fake_device),
+            },
+            "agents": {"active": active},
+            "next": {
+                "reward": torch.zeros(*size, 2, 1, device=fake_device),
+                "done": torch.zeros(*size, 1, dtype=torch.bool, device=fake_device),
+            },
+        },
+        batch_size=size,
+    )
+    meter = EpisodeMeter()
+    found = [health.finite(batch), meter.update(batch), meter.update(batch)]
+    module = torch.nn.Linear(2, 1, device=fake_device)
+    for parameter in module.parameters():
+        parameter.grad = torch.zeros_like(parameter)
+    found.append(health.diagnostics(module, batch))
+    values = [value for values in found for value in values.values()]
+    assert len(values) > 8
+    assert {value.device for value in values} == {fake_device}

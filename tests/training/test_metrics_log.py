@@ -71,12 +71,10 @@ def test_events_are_lines_and_a_torn_one_is_dropped(tmp_path):
     path = tmp_path / "events.jsonl"
     first = EventLog(path)
     first.write("start", {"frames": 0})
-    first.close()
     with open(path, "ab") as file:
         file.write(b'{"time": "20')
     second = EventLog(path)
     second.write("resume", {"frames": 0, "stage": "ein Stück"})
-    second.close()
     events = [json.loads(line) for line in path.read_text().splitlines()]
     assert [event["event"] for event in events] == ["start", "resume"]
     assert events[1]["stage"] == "ein Stück"

@@ -1,4 +1,4 @@
-"""A number that is not finite in a PPO run: exit code 4 after that batch, which is kept; a checkpoint is named."""
+"""A number that is not finite in a PPO run: exit code 4 after that batch, which is kept for a look."""
 
 import pytest
 import torch

@@ -1,6 +1,8 @@
 """The trainer with a toy algorithm: what it leaves behind, and that stopping it anywhere changes nothing."""
 
 import csv
+import dataclasses
+import errno
 import json
 import os
 import random
@@ -14,6 +16,7 @@ from tests.training.toys import run, toy_config, toy_parts
 
 from edgewise.config.errors import CheckpointError, ConfigError, Interrupted
 from edgewise.training import checkpoint
+from edgewise.training.metrics_log import MetricsLog
 from edgewise.training.run_folder import RunFolder
 from edgewise.training.trainer import Trainer
 
@@ -291,3 +294,52 @@ def test_tensorboard_events_are_read_back(tmp_path):
     expected = [float(row["learn/loss"]) for row in rows(folder)[1:]]
     assert [step for step, _ in found["learn/loss"]] == [16, 32, 48, 64, 80, 96]
     assert [value for _, value in found["learn/loss"]] == pytest.approx(expected, rel=1e-6)
+
+
+def test_an_evaluation_that_draws_random_numbers_changes_nothing(tmp_path):
+    plain = run(tmp_path / "plain", toy_config())
+    parts = toy_parts(toy_config())
+    play = parts.evaluate
+
+    def drawing(policy, *, record=0):
+        torch.rand(7), random.random(), np.random.rand()
+        return play(policy, record=record)
+
+    noisy = run(tmp_path / "noisy", toy_config(), parts=dataclasses.replace(parts, evaluate=drawing))
+    assert same(final(plain), final(noisy))
+
+
+def test_minutes_save_too(tmp_path):
+    config = toy_config(checkpoint={"every": None, "minutes": 1e-9, "keep_last": 99})
+    folder = run(tmp_path / "run", config)
+    assert [checkpoint.step_of(path) for path in checkpoint.saved(folder.checkpoints)] == list(
+        range(0, 97, 16)
+    )
+
+
+def test_a_disk_that_is_full_of_rows_is_said(tmp_path, monkeypatch):
+    folder = RunFolder.create(tmp_path / "run", toy_config().to_plain())
+    append, count = MetricsLog.append, [0]
+
+    def full(self, row):
+        count[0] += 1
+        if count[0] == 8:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        append(self, row)
+
+    monkeypatch.setattr(MetricsLog, "append", full)
+    with pytest.raises(
+        CheckpointError, match=r"No space left on device; the last good checkpoint is .*step-0+$"
+    ):
+        run(folder, toy_config())
+    monkeypatch.undo()
+    whole = run(tmp_path / "whole", toy_config())
+    run(folder, toy_config())
+    assert same(final(folder), final(whole))
+
+
+def test_a_curriculum_without_the_stage_of_the_checkpoint_is_refused(tmp_path):
+    stages = {"curriculum": [{"name": "a", "until": {"frames": 16}}, {"name": "b"}]}
+    folder = run(tmp_path / "run", toy_config(training=stages))
+    with pytest.raises(CheckpointError, match="the curriculum has no stage b"):
+        run(folder, toy_config(total_frames=200, training={"curriculum": [{"name": "c"}]}))

@@ -64,7 +64,10 @@ class Curriculum:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continue in the stage of that name."""
-        names = [stage.name for stage in self._stages]
-        self._index = names.index(state["stage"]) if state["stage"] in names else 0
+        places: dict[str | None, int] = {stage.name: index for index, stage in enumerate(self._stages)}
+        places = places or {None: 0}
+        if state["stage"] not in places:
+            raise ValueError(f"the curriculum has no stage {state['stage']}, where the run stopped")
+        self._index = places[state["stage"]]
         self._since, self._newest = int(state["since"]), dict(state["newest"])
         self.begin()

@@ -16,21 +16,25 @@ class EventLog:
     """Appends events to a file of JSON lines.
 
     Args:
-        path: the file; a last line that a kill left unfinished is dropped.
+        path: the file; a last line that a kill left unfinished is dropped with the next event.
     """
 
     def __init__(self, path: Path) -> None:
-        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
-        content = path.read_bytes()
-        if content and not content.endswith(b"\n"):
-            os.ftruncate(self._descriptor, content.rfind(b"\n") + 1)
+        self._path = path
 
     def write(self, event: str, fields: Mapping[str, Any]) -> None:
         """Add one event: `start`, `resume`, `stage`, `evaluation`, `checkpoint`, `best` or `stop`."""
         moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         line = json.dumps({"time": moment, "event": event, **fields}, ensure_ascii=False)
-        durable.write_fully(self._descriptor, f"{line}\n".encode())
+        descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+        try:
+            _drop_torn_line(descriptor, self._path)
+            durable.write_fully(descriptor, f"{line}\n".encode())
+        finally:
+            os.close(descriptor)
 
-    def close(self) -> None:
-        """Close the file."""
-        os.close(self._descriptor)
+
+def _drop_torn_line(descriptor: int, path: Path) -> None:
+    size = os.fstat(descriptor).st_size
+    if size and os.pread(descriptor, 1, size - 1) != b"\n":
+        os.ftruncate(descriptor, path.read_bytes().rfind(b"\n") + 1)

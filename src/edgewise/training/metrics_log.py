@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import csv
-import io
 import logging
 import os
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,8 @@ from typing import Any
 from edgewise.training import durable
 
 Row = Mapping[str, float | int | str]
+
+SPECIAL = re.compile(r'[,"\r\n]')
 
 log = logging.getLogger(__name__)
 
@@ -96,6 +98,6 @@ def _text(value: float | int | str) -> str:
 
 
 def _line(cells: Sequence[str]) -> bytes:
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerow(cells)
-    return text.getvalue().encode()
+    """One line of CSV; a carriage return is quoted too, which Python's own writer forgets."""
+    quoted = (f'"{cell.replace(chr(34), chr(34) * 2)}"' if SPECIAL.search(cell) else cell for cell in cells)
+    return (",".join(quoted) or '""').encode() + b"\n"

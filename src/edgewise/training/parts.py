@@ -19,7 +19,7 @@ class Resumable(Protocol):
     """Whatever a checkpoint keeps: nested dicts of tensors, numbers and strings, and the way back."""
 
     def state_dict(self) -> Mapping[str, Any]:
-        """Everything that what comes next depends on."""
+        """Everything that what comes next depends on; large tensors as they are, without a copy."""
 
     def load_state_dict(self, state: Mapping[str, Any], /) -> object:
         """Continue as what gave `state` would have."""

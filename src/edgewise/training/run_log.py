@@ -52,7 +52,6 @@ class RunLog:
         """Close all files."""
         self._metrics.close()
         self._timing.close()
-        self._events.close()
         if self._tensorboard is not None:
             self._tensorboard.close()
 

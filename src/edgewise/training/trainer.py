@@ -7,6 +7,7 @@ checkpoint is cut off when it resumes.
 
 from __future__ import annotations
 
+import errno
 import logging
 import time
 from collections.abc import Mapping
@@ -30,6 +31,9 @@ from edgewise.training.progress import Silence, Watcher
 from edgewise.training.run_folder import RunFolder
 from edgewise.training.run_log import RunLog
 from edgewise.training.serialise import State
+
+UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EIO)
+"""What a disk says that is full, closed or broken."""
 
 log = logging.getLogger(__name__)
 
@@ -92,6 +96,10 @@ class Trainer:
             except NumericalStop as error:
                 self._log.event("stop", {"frames": self.frames, "reason": error.message})
                 raise
+            except OSError as error:
+                if error.errno not in UNWRITABLE:
+                    raise
+                raise self._unwritable(error) from error
             finally:
                 self._watcher.close()
                 self._log.close()
@@ -193,6 +201,11 @@ class Trainer:
             f"stopped by {signal} after {self.frames} frames, saved in {self._iteration.good}",
             hint=f"go on with `edgewise resume {self.folder.path}`",
         )
+
+    def _unwritable(self, error: OSError) -> CheckpointError:
+        good = self._iteration.good
+        fate = f"the last good checkpoint is {good}" if good else "there is no checkpoint yet"
+        return CheckpointError(f"cannot write to {self.folder.path}: {error.strerror}; {fate}")
 
     def _save(self) -> None:
         """Save the run as it stands between two batches."""

@@ -1,0 +1,64 @@
+"""What a watcher shows: a bar on a terminal, lines otherwise; both end where the run ends."""
+
+import io
+import logging
+import threading
+
+from rich.console import Console
+
+from edgewise.training import progress
+from edgewise.training.interrupt import StopRequest
+from edgewise.training.progress import Bar, Lines, Silence, watcher
+
+
+def show(watch):
+    watch.start(100, 1000, "walk")
+    for frames in (200, 1000):
+        watch.update(frames, {"frames/s": "5,000", "return": "0.25", "stage": "easy"})
+    watch.close()
+
+
+def test_a_bar_says_where_the_run_is():
+    text = io.StringIO()
+    show(Bar(Console(file=text, force_terminal=True, width=160, color_system=None)))
+    assert "walk" in text.getvalue()
+    assert "1000/1000" in text.getvalue()
+    assert "frames/s 5,000, return 0.25, stage easy" in text.getvalue()
+
+
+def test_lines_come_now_and_then_and_at_the_end(caplog, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    with caplog.at_level(logging.INFO, logger=progress.__name__):
+        watch = Lines(seconds=10)
+        watch.start(0, 1000, "walk")
+        for frames in range(100, 1001, 100):
+            now[0] += 4
+            watch.update(frames, {"return": "0.5"})
+        watch.close()
+    assert [record.message for record in caplog.records] == [
+        "walk: 0 of 1,000 frames",
+        "300 of 1,000 frames, 28 s left, return 0.5",
+        "600 of 1,000 frames, 16 s left, return 0.5",
+        "900 of 1,000 frames, 4 s left, return 0.5",
+        "1,000 of 1,000 frames, 0 s left, return 0.5",
+    ]
+
+
+def test_the_watcher_fits_where_errors_go(monkeypatch):
+    monkeypatch.setattr(progress.sys, "stderr", io.StringIO())
+    assert isinstance(watcher(), Lines)
+    show(Silence())
+
+
+def test_elsewhere_than_in_the_main_thread_no_signal_is_heard():
+    heard = []
+
+    def listen():
+        with StopRequest() as stop:
+            heard.append(stop.received)
+
+    thread = threading.Thread(target=listen)
+    thread.start()
+    thread.join()
+    assert heard == [None]
