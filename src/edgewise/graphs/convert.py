@@ -30,14 +30,13 @@ def spec_for(graphs: Sequence[Data]) -> GraphSpec:
     """
     if not graphs:
         raise ValueError("spec_for needs at least one graph, got none")
-    first = graphs[0]
     types = [graph.node_type for graph in graphs if graph.get("node_type") is not None]
-    edges = Explicit(max(graph.num_edges for graph in graphs), _width(first.edge_attr))
+    edges = Explicit(max(graph.num_edges for graph in graphs), _width(graphs, "edge_attr"))
     return GraphSpec(
         max(graph.num_nodes for graph in graphs),
-        _width(first.x),
+        _width(graphs, "x"),
         edges=edges,
-        position_dim=_width(first.pos),
+        position_dim=_width(graphs, "pos"),
         node_types=max((int(kind.max()) + 1 for kind in types if kind.numel()), default=0),
     )
 
@@ -47,9 +46,9 @@ def from_pyg(graphs: Data | Batch | Sequence[Data], spec: GraphSpec | None = Non
     dimension.
 
     Args:
-        graphs: with `x [n, F]`, `edge_index [2, e]` and, where the spec has them, `edge_attr [e, D]`, `pos
-            [n, P]` and `node_type [n]`. With `Topology` edges each names its `topology`; with edges by rule
-            or topology `edge_index` is not looked at.
+        graphs: with `x [n, F]`, `edge_index [2, e]` and, where the spec has them, `edge_attr [e, D]`,
+            `pos [n, P]` and `node_type [n]`. With `Topology` edges each names its `topology`; with edges by
+            rule `edge_index` is not looked at.
         spec: None for `spec_for` of these graphs.
     """
     if isinstance(graphs, Data) and not isinstance(graphs, Batch):
@@ -134,57 +133,70 @@ def to_networkx(graph: TensorDict, spec: GraphSpec) -> list[networkx.DiGraph]:
 
 def _fill(padded: TensorDict, graph: Data, spec: GraphSpec, number: int) -> None:
     """Write one graph into its row."""
-    nodes = int(graph.num_nodes)
-    _fits(nodes, spec.num_nodes, f"graph {number} has {{}} nodes but the spec holds {{}}: raise num_nodes")
+    nodes, name = int(graph.num_nodes), f"graph[{number}]"
+    if nodes > spec.num_nodes:
+        raise ValueError(f"{name}: {nodes} nodes, but the spec holds {spec.num_nodes}: raise num_nodes")
     padded["node_mask"][:nodes] = True
-    _write(padded, "x", graph, nodes, number)
+    _write(padded, "x", graph, nodes, name)
     if spec.position_dim:
-        _write(padded, "pos", graph, nodes, number)
+        _write(padded, "pos", graph, nodes, name)
     if spec.node_types:
-        _write(padded, "node_type", graph, nodes, number)
-    if isinstance(spec.edges, Topology):
-        if graph.get("topology") is None:
-            raise ValueError(f"graph {number} has no topology but the spec's edges are looked up by it")
-        padded["topology"].fill_(int(graph.topology))
+        _write(padded, "node_type", graph, nodes, name)
     if isinstance(spec.edges, Explicit):
-        count, capacity = int(graph.num_edges), spec.edges.num_edges
-        _fits(count, capacity, f"graph {number} has {{}} edges but the spec holds {{}}: raise num_edges")
-        if count:
-            if graph.edge_index.dtype != torch.int64:
-                raise ValueError(
-                    f"graph {number} has edge_index of {graph.edge_index.dtype}, int64 is wanted"
-                )
-            padded["edge_index"][:, :count] = graph.edge_index
-        padded["edge_mask"][:count] = True
-        if spec.edge_features:
-            _write(padded, "edge_attr", graph, count, number)
+        _fill_edges(padded, graph, spec.edges, name)
+    if isinstance(spec.edges, Topology):
+        _fill_topology(padded, graph, spec, name)
 
 
-def _write(padded: TensorDict, key: str, graph: Data, count: int, number: int) -> None:
+def _fill_edges(padded: TensorDict, graph: Data, edges: Explicit, name: str) -> None:
+    count, nodes, index = int(graph.num_edges), int(graph.num_nodes), graph.edge_index
+    if count > edges.num_edges:
+        raise ValueError(f"{name}: {count} edges, but the spec holds {edges.num_edges}: raise num_edges")
+    if count == 0:
+        return
+    if index.dtype != torch.int64:
+        raise ValueError(f"{name}.edge_index: dtype is {index.dtype}, int64 is wanted")
+    lowest, highest = int(index.min()), int(index.max())
+    if lowest < 0 or highest >= nodes:
+        raise ValueError(f"{name}.edge_index: from {lowest} to {highest}, but nodes are 0 .. {nodes - 1}")
+    padded["edge_index"][:, :count] = index
+    padded["edge_mask"][:count] = True
+    if edges.num_features:
+        _write(padded, "edge_attr", graph, count, name)
+
+
+def _fill_topology(padded: TensorDict, graph: Data, spec: GraphSpec, name: str) -> None:
+    """The id; where edges are given as well, they must be those of the topology."""
+    if graph.get("topology") is None:
+        raise ValueError(f"{name}.topology: missing, but the spec's edges are looked up by it")
+    padded["topology"].fill_(int(graph.topology))
+    validate(padded, spec, name=name)
+    edges = spec.edges_of(padded)
+    if graph.edge_index is not None and not torch.equal(graph.edge_index, edges.index[:, edges.mask]):
+        raise ValueError(
+            f"{name}.edge_index: not the edges of topology {int(graph.topology)}; "
+            "a graph that lost nodes is stored with explicit edges"
+        )
+
+
+def _write(padded: TensorDict, key: str, graph: Data, count: int, name: str) -> None:
     """Copy `count` rows of `graph[key]`, after a look at their shape."""
     place, values = padded[key], graph.get(key)
-    if place.dim() > 1 and place.shape[-1] == 0:
+    if count == 0 or place.shape[-1] == 0:
         return
     if values is None:
-        raise ValueError(f"graph {number} has no {key} but the spec asks for it")
+        raise ValueError(f"{name}.{key}: missing, but the spec asks for it")
     values = values.unsqueeze(-1) if values.dim() < place.dim() else values
-    if values.shape != (count, *place.shape[1:]):
-        wanted = [count, *place.shape[1:]]
-        raise ValueError(
-            f"graph {number} has {key} of shape {list(values.shape)}, the spec asks for {wanted}"
-        )
+    wanted = [count, *place.shape[1:]]
+    if list(values.shape) != wanted:
+        raise ValueError(f"{name}.{key}: shape is {list(values.shape)}, the spec asks for {wanted}")
     place[:count] = values
 
 
-def _fits(count: int, capacity: int, message: str) -> None:
-    if count > capacity:
-        raise ValueError(message.format(count, capacity))
-
-
-def _width(values: Tensor | None) -> int:
-    if values is None:
-        return 0
-    return 1 if values.dim() == 1 else values.shape[-1]
+def _width(graphs: Sequence[Data], key: str) -> int:
+    """How many numbers a row of `key` has in any of the graphs; zero where none has it."""
+    found = [graph[key] for graph in graphs if graph.get(key) is not None]
+    return max((1 if values.dim() == 1 else values.shape[-1] for values in found), default=0)
 
 
 def _float_type(values: Tensor | None) -> torch.dtype:

@@ -33,7 +33,7 @@ def validate(graph: TensorDict, spec: GraphSpec, *, name: str = "graph") -> None
         raise ValueError(f"{name}: a TensorDict is wanted, got {type(graph).__name__}")
     entries = dict(graph.items())
     _check_presence(entries, spec, name)
-    lead = entries["node_mask"].shape[:-1] if isinstance(graph, Mapping) else graph.batch_size
+    lead = graph.batch_size if isinstance(graph, TensorDictBase) else entries["node_mask"].shape[:-1]
     _check_form(entries, spec, name=name, lead=tuple(lead))
     _check_nodes(entries, spec, name)
     if isinstance(spec.edges, Explicit):
@@ -53,14 +53,14 @@ def _check_presence(entries: Entries, spec: GraphSpec, name: str) -> None:
 def _check_form(entries: Entries, spec: GraphSpec, *, name: str, lead: tuple[int, ...]) -> None:
     """Dtypes, shapes and devices."""
     device = entries["node_mask"].device
-    for key, wanted in spec.composite(lead).items():
-        value = entries[key]
+    for key, wanted in spec.composite().items():
+        value, shape = entries[key], (*lead, *wanted.shape)
         both_float = value.is_floating_point() and wanted.dtype.is_floating_point
         if value.dtype != wanted.dtype and not both_float:
             raise ValueError(f"{name}.{key}: dtype is {value.dtype}, the spec asks for {wanted.dtype}")
-        if value.shape != wanted.shape:
+        if value.shape != shape:
             raise ValueError(
-                f"{name}.{key}: shape is {list(value.shape)}, the spec asks for {list(wanted.shape)} "
+                f"{name}.{key}: shape is {list(value.shape)}, the spec asks for {list(shape)} "
                 f"with leading dimensions {list(lead)}"
             )
         if value.device != device:
