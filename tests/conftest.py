@@ -30,9 +30,9 @@ class _AbsentBackend(_DummyBackendModule):
         return False
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="session", autouse=True)
 def _absent_device():
-    """A device that this machine has not.
+    """A device that this machine has not, known before the first backward, which counts devices once for all.
 
     Cuda where torch was built for it. A build without it cannot index fake cuda tensors and aborts in
     backward, so there a device under a name of our own stands in.
