@@ -82,7 +82,7 @@ class SquashedNormal(Distribution):
         return self._log_prob_before(torch.atanh(((value - self.middle) / self.half).clamp(-edge, edge)))
 
     def entropy(self) -> Tensor:
-        """`[*B]`, by Gauss-Hermite quadrature: `H(u) + E[log |da/du|]`, below 1e-3 off for scales up to 2."""
+        """`[*B]`, by Gauss-Hermite quadrature: `H(u) + E[log |da/du|]`, within 1e-3 for scales up to 2."""
         nodes, weights = _hermite(self.loc.dtype, self.loc.device)
         u = self.loc.unsqueeze(-1) + self.scale.unsqueeze(-1) * nodes
         stretch = (_log_slope(u) * weights).sum(-1) + math.log(self.half)
