@@ -15,7 +15,7 @@ class GraphwalkConfig(Config):
 
     num_nodes: WholeRange = (4, 12)
     """Nodes of a graph, or the range they are drawn from."""
-    extra_edges: int = Field(4, ge=0)
+    extra_edges: int = Field(2, ge=0)
     """Edges beside those that just connect the graph; fewer where they do not fit."""
     max_steps: int = Field(40, gt=0)
     """Steps after which a walk is cut off."""
