@@ -169,5 +169,7 @@ def test_replays_are_spread_over_the_training(tmp_path):
     text = (folder / "replays" / "000000200000-0.json").read_text()
     for frames in range(10_000, 200_000, 10_000):
         (folder / "replays" / f"{frames:012d}-0.json").write_text(text)
-    frames = [episode.frames for episode in read_run(folder).replays]
-    assert frames == [200_000, 160_000, 120_000, 80_000, 40_000, 0]
+    for number in range(1, 5):
+        (folder / "replays" / f"000000200000-{number}.json").write_text(text)
+    names = [episode.name.lstrip("0") for episode in read_run(folder).replays]
+    assert names == ["200000-0", "200000-1", "200000-2", "140000-0", "70000-0", "-0"]

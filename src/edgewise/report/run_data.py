@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,9 +22,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class RecordedEpisode:
-    """A replay, and the training frames after which it was recorded where its file name tells."""
+    """A replay under its file's name, which tells training frames and number when the trainer gave it."""
 
-    frames: int | None
+    name: str
     replay: dict[str, Any]
 
 
@@ -137,20 +136,28 @@ def _evaluations(folder: Path, notes: list[str]) -> list[Evaluation]:
 
 
 def _replays(folder: Path, notes: list[str]) -> list[RecordedEpisode]:
-    """Episodes spread evenly over the training, the first and the last among them."""
-    paths = sorted(folder.glob("*.json"), reverse=True)
-    small = [path for path in paths if path.stat().st_size <= MAX_REPLAY_BYTES]
-    notes += [f"{path.name} is too large to be played here" for path in paths if path not in small]
-    if len(small) > MAX_REPLAYS:
-        small = [small[round(part * (len(small) - 1) / (MAX_REPLAYS - 1))] for part in range(MAX_REPLAYS)]
-    read = [(path, _part(path, replay.load, None, notes)) for path in small]
-    return [RecordedEpisode(_frames_of(path), episode) for path, episode in read if episode is not None]
+    """The newest episodes, then one of each earlier time, spread evenly back to the first."""
+    small = []
+    for path in sorted(folder.glob("*.json")):
+        if path.stat().st_size <= MAX_REPLAY_BYTES:
+            small.append(path)
+        else:
+            notes.append(f"{path.name} is too large to be played here")
+    times: dict[str, list[Path]] = {}
+    for path in small:
+        times.setdefault(path.stem.partition("-")[0], []).append(path)
+    newest, *earlier = list(times.values())[::-1] or [[]]
+    shown = newest[: MAX_REPLAYS // 2]
+    shown += _spread([paths[0] for paths in earlier], MAX_REPLAYS - len(shown))
+    read = [(path, _part(path, replay.load, None, notes)) for path in shown]
+    return [RecordedEpisode(path.stem, episode) for path, episode in read if episode is not None]
 
 
-def _frames_of(path: Path) -> int | None:
-    """The number that a file's name begins with."""
-    found = re.match(r"\d+", path.name)
-    return int(found[0]) if found else None
+def _spread(items: list[T], count: int) -> list[T]:
+    """At most `count` of the items at equal distances, the last one among them."""
+    if len(items) <= count:
+        return items
+    return [items[(part + 1) * len(items) // count - 1] for part in range(count)]
 
 
 def _read_seconds(path: Path) -> float | None:

@@ -82,7 +82,8 @@ def _headline(
     for name in _measures(policy.evaluations, measure)[:4]:
         interval = policy.interval(name)
         if interval is not None:
-            tiles.append({"label": name, "interval": _interval(interval)})
+            label = name if len(groups) == 1 else f"{policy.label}: {name}"
+            tiles.append({"label": label, "interval": _interval(interval)})
     return tiles
 
 

@@ -154,22 +154,44 @@ function levelOf(level, frame) {
   return [drawn("line", { class: "level", x1: frame.left, x2: frame.right, y1: y, y2: y, stroke: "var(--muted)" })];
 }
 
-// Names beside their levels, moved apart where they would meet; on a narrow chart above them, where the line is far.
+// Names beside their levels, moved apart where they would meet; on a narrow chart inside it, where the line is far.
 function levelLabels({ levels, lines }, frame) {
   const short = ({ label }) => (label.length > 20 ? `${label.slice(0, 19)}…` : label);
   const named = (level, place) => drawn("text", { class: "level-label", ...place }, drawn("title", {}, level.label), short(level));
-  if (!frame.beside) {
-    return levels.map((level) => {
-      const gap = (at) => Math.abs((lines[0].y.at(at) ?? level.estimate) - level.estimate);
-      const place = gap(0) > gap(-1) ? { x: frame.left + 4 } : { x: frame.right, "text-anchor": "end" };
-      return named(level, { ...place, y: Math.max(frame.top + 9, frame.y(level.estimate) - 4) });
-    });
-  }
+  if (!frame.beside) return levels.map((level) => named(level, clearPlace(level, lines, { frame, width: 6.6 * short(level).length })));
   const placed = levels.map((level) => ({ level, y: frame.y(level.estimate) + 4 })).sort((a, b) => a.y - b.y);
   placed.forEach((label, index) => {
     if (index > 0) label.y = Math.max(label.y, placed[index - 1].y + 14);
   });
   return placed.map(({ level, y }) => named(level, { x: frame.right + 8, y }));
+}
+
+// Of the four places above and below either end of a level, the one farthest from all lines.
+function clearPlace(level, lines, { frame, width }) {
+  const y = frame.y(level.estimate);
+  const ends = [
+    { x: frame.left + 4, anchor: "start", from: frame.left },
+    { x: frame.right, anchor: "end", from: frame.right - width },
+  ];
+  const places = ends.flatMap((end) => [-5, 14].map((shift) => ({ ...end, y: y + shift })));
+  const inside = places.filter((place) => place.y > frame.top + 7 && place.y < frame.bottom - 2);
+  const room = (place) => {
+    const heights = [0, 0.25, 0.5, 0.75, 1].flatMap((part) => heightsAt(lines, frame, place.from + part * width));
+    return Math.min(...heights.map((height) => Math.abs(height - (place.y - 4))));
+  };
+  const best = inside.reduce((one, other) => (room(other) > room(one) ? other : one));
+  return { x: best.x, y: best.y, "text-anchor": best.anchor };
+}
+
+// How high each line is at a place across the page.
+function heightsAt(lines, frame, across) {
+  return lines.flatMap((line) => {
+    const after = line.x.findIndex((x) => frame.x(x) >= across);
+    const [from, to] = after > 0 ? [after - 1, after] : [0, 0];
+    if (after < 0 || line.y[from] === null || line.y[to] === null) return [];
+    const part = from === to ? 0 : (across - frame.x(line.x[from])) / (frame.x(line.x[to]) - frame.x(line.x[from]));
+    return [frame.y(line.y[from] + part * (line.y[to] - line.y[from]))];
+  });
 }
 
 function stageStrip(stages, frame) {

@@ -24,8 +24,10 @@ function replayPanel(replays, asked) {
   return { panel, start };
 }
 
-function episodeName({ run, frames, replay }, replays) {
-  const when = frames === null ? replay.title : `after ${formatNumber(frames)} frames`;
+function episodeName({ run, name }, replays) {
+  const [, frames, number] = /^(\d+)-(\d+)$/.exec(name) ?? [];
+  const which = Number(number) > 0 ? `, episode ${Number(number) + 1}` : "";
+  const when = frames === undefined ? name : `after ${formatNumber(Number(frames))} frames${which}`;
   return replays.some((other) => other.run !== run) ? `${run}: ${when}` : when;
 }
 
