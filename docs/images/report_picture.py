@@ -1,8 +1,9 @@
 """Takes the picture of a report that the README shows: its top in the light, its episode in the dark.
 
-    python docs/images/report_picture.py RUN [FRAME]
+    edgewise train docs/images/report.yaml
+    python docs/images/report_picture.py runs/graphwalk-ppo-1 3
 
-Needs Chromium. RUN is a run folder with a report.
+Needs Chromium. The number is the frame of the episode to show.
 """
 
 import html

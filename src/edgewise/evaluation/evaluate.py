@@ -195,12 +195,11 @@ def _numpy(tensor: Tensor) -> Any:
 @contextmanager
 def _own_randomness(env: EnvBase, seed: int, *, restore: bool) -> Iterator[None]:
     """Seeded global generators inside, the old ones outside; the environment's too, if it is the caller's."""
-    device = env.device
-    devices = [device] if device is not None and device.type == "cuda" else []
+    devices = list(range(torch.cuda.device_count())) if torch.cuda.is_initialized() else []
     python, old = random.getstate(), np.random.get_state()
     kept = env.state_dict() if restore else None
     with torch.random.fork_rng(devices=devices):
-        torch.manual_seed(seed)
+        (torch.manual_seed if devices else torch.default_generator.manual_seed)(seed)
         random.seed(seed)
         np.random.seed(seed % 2**32)
         try:

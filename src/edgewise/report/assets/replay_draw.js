@@ -28,17 +28,26 @@ function drawScene(context, replay, { index, part, view, palette }) {
   context.globalAlpha = 1;
 }
 
-function drawGrid(layer, { context, view, palette }) {
-  const { columns } = layer;
-  const rows = Math.ceil(layer.value.length / columns);
-  const image = new ImageData(columns, rows);
+// Images of grids, kept as long as layer and light stay the same.
+const gridImages = new WeakMap();
+
+function gridImage(layer, palette) {
+  const kept = gridImages.get(layer);
+  if (kept && kept.palette === palette) return kept.cells;
+  const rows = Math.ceil(layer.value.length / layer.columns);
+  const image = new ImageData(layer.columns, rows);
   layer.value.forEach((value, index) => image.data.set([...rampAt(value, palette), 255], 4 * index));
-  const cells = new OffscreenCanvas(columns, rows);
+  const cells = new OffscreenCanvas(layer.columns, rows);
   cells.getContext("2d").putImageData(image, 0, 0);
+  gridImages.set(layer, { palette, cells });
+  return cells;
+}
+
+function drawGrid(layer, { context, view, palette }) {
   const [left, bottom, right, top] = layer.bounds;
   context.globalAlpha = layer.opacity ?? 1;
   context.imageSmoothingEnabled = layer.smooth !== false;
-  context.drawImage(cells, view.x(left), view.y(top), view.scale * (right - left), view.scale * (top - bottom));
+  context.drawImage(gridImage(layer, palette), view.x(left), view.y(top), view.scale * (right - left), view.scale * (top - bottom));
 }
 
 function drawPolygons(layer, { context, view, palette }, labels) {
