@@ -22,7 +22,7 @@ class ToyConfig(Config):
 
 
 class MarkedNode(GraphEnv):
-    """One of up to five nodes is marked; choosing it earns 1. Some others are forbidden, or all."""
+    """One of up to five nodes is marked; choosing it earns 1. What is forbidden earns NaN."""
 
     def setup(self):
         self.graph = GraphSpec(num_nodes=5, node_features=1, edges=Explicit(num_edges=4))
@@ -40,9 +40,7 @@ class MarkedNode(GraphEnv):
     def advance(self, state, action):
         hit = (action == state["marked"]).float()
         legal = state["allowed"].gather(-1, action.unsqueeze(-1)).squeeze(-1)
-        assert legal.all(), "an illegal action"
-        fresh = self.spawn(len(action))
-        return Transition(fresh, reward=hit)
+        return Transition(self.spawn(len(action)), reward=hit.masked_fill(~legal, torch.nan))
 
     def observe(self, state):
         x = torch.nn.functional.one_hot(state["marked"], 5).unsqueeze(-1).float()

@@ -40,8 +40,8 @@ class PPOConfig(Config):
     """Whether the critic predicts in units of its returns' running deviation."""
     value_decay: float = Field(0.99, ge=0, lt=1)
     """How much of the running statistics of returns a batch keeps, where values are normalised."""
-    value_chunk_size: int = Field(512, ge=1)
-    """Most graphs that the critic values at once; bounds memory."""
+    value_chunk_size: int | None = Field(None, ge=1)
+    """Most graphs that the critic values at once; none for what suits the device."""
     boundary_budget: int | None = Field(None, ge=0)
     """Truncations within a row for which room is kept, for a GPU that must never wait; none to count them."""
     two_player: bool = False

@@ -24,6 +24,8 @@ from edgewise.objectives.boundaries import needed_next, next_positions
 from edgewise.objectives.masked import standardise
 from edgewise.objectives.returns import generalized_advantage, two_player_advantage
 
+CHUNK_ON_CPU, CHUNK_ELSEWHERE = 256, 8192
+
 
 class GraphGAE(ValueEstimatorBase):
     """Generalised advantage estimation that calls a graph critic once; a drop-in for TorchRL's `GAE`.
@@ -44,8 +46,9 @@ class GraphGAE(ValueEstimatorBase):
         differentiable: whether gradients flow through the values to the critic's inputs, as in TorchRL; its
             parameters and next values never receive any.
         time_dim: the batch dimension that is time; by default the one named "time", else the last.
-        value_chunk_size: most graphs in one call of the critic; None for all at once. Bounds memory, and
-            changes the result by rounding alone.
+        value_chunk_size: most graphs in one call of the critic, which bounds memory and changes results by
+            rounding alone. None for 256 on a CPU, where larger calls fall out of its caches and can take
+            three times as long, and 8,192 elsewhere.
         two_player: whether `player` says who is to move, and rewards and values are in the mover's view.
         value_transform: applied to the critic's output before it is used, such as `ValueNorm.denormalise`.
         boundary_budget: None finds the boundaries that need a next value by index, which costs one
@@ -254,7 +257,8 @@ class GraphGAE(ValueEstimatorBase):
 
     def _call(self, states: TensorDictBase, params: TensorDictBase | None) -> Tensor:
         """The critic's output on a flat batch of states, chunk by chunk."""
-        size = self.value_chunk_size or states.shape[0]
+        on_cpu = next(states.values(include_nested=True, leaves_only=True)).device.type == "cpu"
+        size = self.value_chunk_size or (CHUNK_ON_CPU if on_cpu else CHUNK_ELSEWHERE)
         with self._parameters_in_place(params):
             values = [self.value_network(part).get(self.tensor_keys.value) for part in states.split(size)]
         return values[0] if len(values) == 1 else torch.cat(values)
