@@ -5,6 +5,8 @@ import hashlib
 import html.parser
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -315,3 +317,11 @@ def test_the_player_plays_pauses_scrubs_and_steps(report):
     said = re.search(r'data-said="([^"]*)"', seen.dom)[1].split("; ")
     assert len(said) == 9
     assert [line for line in said if not line.endswith(": true")] == []
+
+
+def test_a_report_is_written_without_torch(run, tmp_path):
+    code = (
+        "import sys; from edgewise.report.page import write_report; write_report(sys.argv[1], target=sys.argv[2]); "
+        "assert 'torch' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code, str(run), str(tmp_path / "report.html")], check=True)
