@@ -321,7 +321,7 @@ def test_the_player_plays_pauses_scrubs_and_steps(report):
 
 def test_a_report_is_written_without_torch(run, tmp_path):
     code = (
-        "import sys; from edgewise.report.page import write_report; write_report(sys.argv[1], target=sys.argv[2]); "
-        "assert 'torch' not in sys.modules"
+        "import sys; from edgewise.report.page import write_report; "
+        "write_report(sys.argv[1], target=sys.argv[2]); assert 'torch' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code, str(run), str(tmp_path / "report.html")], check=True)
