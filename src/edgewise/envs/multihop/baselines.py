@@ -124,7 +124,7 @@ class ShortestPaths(Router):
         """One class for each link, drawn."""
         wiring = self.networks.wiring(network)
         distance = Networks.of(self.networks.delay, network)
-        length = 1.0 / Networks.of(self.networks.rate, network)
+        length = 1.0 / Networks.of(self.networks.rate, network).double()
         return routing.split_over(routing.shortest_ways(distance, length, wiring), capacity, self.generator)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -31,7 +32,7 @@ class Networks(nn.Module):
         destination: `[G, K]` int64.
         arrival_rate: `[G, N, K]`.
         hops: `[G, N, K]`, links on the shortest way to the destination, infinite where there is none.
-        delay: `[G, N, K]`, the same with every link as long as one over its rate.
+        delay: `[G, N, K]` float64, the same with every link as long as one over its rate.
         usable: `[G, M, K]` bool, whether a link exists and its end can bring a class to its destination.
         source, source_rate: `[G, S]`, where packets enter (as `node * K + class`) and how many per slot.
         poisson_links, poisson_arrivals: `[G]` bool.
@@ -118,28 +119,41 @@ def networks_of(instances: Sequence[Instance]) -> Networks:
         {
             **_links(instance, nodes=nodes, links=links),
             **_traffic(instance, nodes=nodes, classes=classes, sources=sources),
+            **_ways(instance, nodes=nodes, classes=classes),
         }
         for instance in instances
     ]
     table = {name: torch.stack([row[name] for row in rows]) for name in rows[0]}
-    table["hops"] = _to_destination(table, torch.ones_like(table["rate"]))
-    table["delay"] = _to_destination(table, 1.0 / table["rate"])
     at_end = table["hops"].gather(1, table["end"].unsqueeze(-1).expand(-1, -1, classes))
     table["usable"] = at_end.isfinite() & table["link_mask"].unsqueeze(-1) & table["class_mask"].unsqueeze(1)
     return Networks(
         {
             **table,
-            "capacity_line": _poisson_line(table["rate"], table["poisson_links"]),
-            "arrival_line": _poisson_line(table["source_rate"], table["poisson_arrivals"]),
+            "capacity_line": _poisson_line(table["rate"], [_link_rates(instance) for instance in instances]),
+            "arrival_line": _poisson_line(
+                table["source_rate"], [_flow_rates(instance) for instance in instances]
+            ),
         }
     )
 
 
-def _poisson_line(rate: Tensor, poisson: Tensor) -> Tensor | None:
-    """Cumulative probabilities for rates `[G, X]`, end to end; None where no network is Poisson."""
-    if not bool(poisson.any()):
+def _link_rates(instance: Instance) -> list[float]:
+    """The rates of Poisson links; none where links are fixed."""
+    return [link.rate for link in instance.links] if instance.link_law == "poisson" else []
+
+
+def _flow_rates(instance: Instance) -> list[float]:
+    """The rates of Poisson arrivals; none where arrivals are fixed."""
+    rates = [rate for traffic in instance.classes for rate in traffic.sources.values()]
+    return rates if instance.arrival_law == "poisson" else []
+
+
+def _poisson_line(rate: Tensor, poisson: list[list[float]]) -> Tensor | None:
+    """Cumulative probabilities for rates `[G, X]`, end to end; None where no network has Poisson rates."""
+    if not any(poisson):
         return None
-    return end_to_end(poisson_table(rate.double().flatten(), terms=poisson_terms(float(rate.max()))))
+    terms = poisson_terms(max(max(rates) for rates in poisson if rates))
+    return end_to_end(poisson_table(rate.double().flatten(), terms=terms))
 
 
 def _links(instance: Instance, *, nodes: int, links: int) -> dict[str, Tensor]:
@@ -183,21 +197,25 @@ def _traffic(instance: Instance, *, nodes: int, classes: int, sources: int) -> d
     }
 
 
-def _to_destination(table: dict[str, Tensor], length: Tensor) -> Tensor:
-    """The shortest ways to each class's destination, `[G, N, K]`."""
-    found = []
-    for row, ends in enumerate(table["destination"]):
-        present = table["link_mask"][row]
-        links = (table["start"][row, present], table["end"][row, present], length[row, present])
-        found.append(distances(*links, num_nodes=table["node_mask"].shape[-1])[:, ends])
-    return torch.stack(found)
+def _ways(instance: Instance, *, nodes: int, classes: int) -> dict[str, Tensor]:
+    """How far each node is from the destination of each class, padded."""
+    ends = [(link.start, link.end) for link in instance.links]
+    goals = [traffic.destination for traffic in instance.classes]
+    goals += [0] * (classes - len(goals))
+    hops = distances(ends, [1.0] * len(ends), num_nodes=nodes)
+    delay = distances(ends, [1.0 / link.rate for link in instance.links], num_nodes=nodes)
+    return {
+        "hops": torch.tensor(hops[:, goals].tolist()),
+        "delay": torch.tensor(delay[:, goals].tolist(), dtype=torch.float64),
+    }
 
 
-def distances(start: Tensor, end: Tensor, length: Tensor, *, num_nodes: int) -> Tensor:
-    """Shortest ways between all nodes over directed links, `[M]` each to `[N, N]` (Floyd and Warshall)."""
-    table = torch.full((num_nodes, num_nodes), torch.inf, dtype=torch.float64)
-    table.index_put_((start, end), length.double())
-    table.fill_diagonal_(0.0)
+def distances(ends: Sequence[tuple[int, int]], length: Sequence[float], *, num_nodes: int) -> np.ndarray:
+    """Shortest ways between all nodes over directed links, `[N, N]` (Floyd and Warshall)."""
+    table = np.full((num_nodes, num_nodes), np.inf)
+    for (start, end), distance in zip(ends, length, strict=True):
+        table[start, end] = distance
+    np.fill_diagonal(table, 0.0)
     for middle in range(num_nodes):
-        table = torch.minimum(table, table[:, middle, None] + table[None, middle])
-    return table.float()
+        table = np.minimum(table, table[:, middle, None] + table[None, middle])
+    return table

@@ -76,7 +76,8 @@ def _bank(networks: Networks) -> TopologyBank:
     start = (networks.start.unsqueeze(-1) * classes + kind).flatten(1)
     end = (networks.end.unsqueeze(-1) * classes + kind).flatten(1)
     onward = torch.stack((start, end), 1)
-    one, other = (kind.unsqueeze(-1) != kind).nonzero().T
+    rivals = [(one, other) for one in range(classes) for other in range(classes) if one != other]
+    one, other = torch.tensor(rivals, dtype=torch.int64).reshape(-1, 2).T
     node = torch.arange(networks.num_nodes).unsqueeze(-1) * classes
     between = torch.stack(((node + one).flatten(), (node + other).flatten())).expand(graphs, -1, -1)
     exists = present(networks)
@@ -93,7 +94,7 @@ def _bank_features(networks: Networks, num_between: int) -> Tensor:
     """What never changes about an edge, `[G, E, D]`."""
     classes = networks.num_classes
     gain = at_nodes(networks.delay, networks.start) - at_nodes(networks.delay, networks.end)
-    gain = torch.where(networks.usable, gain, 0.0).flatten(1)
+    gain = torch.where(networks.usable, gain, 0.0).float().flatten(1)
     rate = symlog(networks.rate).repeat_interleave(classes, -1)
     kinds = torch.eye(3).expand(len(networks), 3, 3)
     rows = [

@@ -12,19 +12,26 @@ from torch import Tensor
 
 from edgewise.envs.multihop.dynamics import Wiring, at_nodes, carry
 
+EQUALLY_LONG = 1e-9
+"""Ways whose lengths differ by less are equally long; sums of the same lengths in another order differ so."""
+
 
 def distance_bias(distance: Tensor, wiring: Wiring) -> Tensor:
-    """How much a link shortens the way, turned over: `1 / (D_start - D_end)`, zero where that is no number.
+    """How much a link shortens the way, turned over: `1 / (D_start - D_end)`, zero where it does not.
+
+    Equal biases must come out equal, since they decide ties: hence double precision, and a margin below which
+    two ways count as equally long.
 
     Args:
-        distance: `[*B, N, K]`, from each node to each destination; may be infinite.
+        distance: `[*B, N, K]` float64, from each node to each destination; may be infinite.
         wiring: the links.
 
     Returns:
-        `[*B, M, K]`: positive for links that lead closer, negative for those that lead away.
+        `[*B, M, K]` float32: positive for links that lead closer, negative for those that lead away.
     """
-    bias = 1.0 / (at_nodes(distance, wiring.start) - at_nodes(distance, wiring.end))
-    return torch.where(bias.isfinite(), bias, 0.0)
+    gain = at_nodes(distance, wiring.start) - at_nodes(distance, wiring.end)
+    differs = gain.isfinite() & (gain.abs() > EQUALLY_LONG)
+    return torch.where(differs, 1.0 / gain, 0.0).float()
 
 
 def pressure(queues: Tensor, wiring: Wiring, *, bias: Tensor | None = None) -> Tensor:
@@ -125,12 +132,12 @@ def shortest_ways(distance: Tensor, length: Tensor, wiring: Wiring) -> Tensor:
     """Whether a link lies on a shortest way of a class, `[*B, M, K]` bool.
 
     Args:
-        distance: `[*B, N, K]`, from each node to each destination.
-        length: `[*B, M]`, of each link.
+        distance: `[*B, N, K]` float64, from each node to each destination.
+        length: `[*B, M]` float64, of each link.
         wiring: the links.
     """
     gain = at_nodes(distance, wiring.start) - at_nodes(distance, wiring.end)
-    return wiring.usable & ((gain - length.unsqueeze(-1)).abs() < 1e-4)
+    return wiring.usable & ((gain - length.unsqueeze(-1)).abs() < EQUALLY_LONG)
 
 
 def split_over(allowed: Tensor, capacity: Tensor, generator: torch.Generator) -> Tensor:

@@ -1,9 +1,11 @@
-"""The conflict graphs of a run, padded to one size: the usual shapes, geometric graphs and given ones."""
+"""The conflict graphs of a run: the usual shapes, geometric graphs and given ones, and all of them padded."""
 
 from __future__ import annotations
 
 import math
+import random
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -11,35 +13,63 @@ from torch import Tensor
 from edgewise.envs.queueing.config import GraphName, parse_graph
 from edgewise.envs.queueing.dynamics import pack
 
-Pairs = list[tuple[int, int]]
+Pairs = tuple[tuple[int, int], ...]
 
 MEAN_NEIGHBOURS = 3.0
 """Neighbours that a node of a geometric graph has on average, borders aside."""
 
 
 @dataclass(frozen=True)
-class ConflictGraphs:
-    """G graphs of at most N nodes.
+class ConflictGraph:
+    """Nodes, and which of them cannot be active together.
 
-    Attributes:
-        names: G names; copies of a geometric graph are numbered.
-        adjacency: `[G, N, N]` bool, symmetric, no loops.
-        node_mask: `[G, N]` bool.
-        position: `[G, N, 2]`, for drawing.
+    Args:
+        num_nodes: N.
+        pairs: `(low, high)` for each conflict, `low < high`, each once.
     """
 
+    num_nodes: int
+    pairs: Pairs
+
+    @cached_property
+    def adjacency(self) -> Tensor:
+        """`[N, N]` bool, symmetric, no loops."""
+        return adjacency_of(self, self.num_nodes)
+
+
+def adjacency_of(graph: ConflictGraph, size: int) -> Tensor:
+    """The adjacency of a graph, padded, `[size, size]` bool."""
+    rows = [[False] * size for _ in range(size)]
+    for low, high in graph.pairs:
+        rows[low][high] = rows[high][low] = True
+    return torch.tensor(rows)
+
+
+@dataclass(frozen=True)
+class ConflictGraphs:
+    """G graphs and their names, padded to the N nodes of the largest where tensors are asked for."""
+
     names: tuple[str, ...]
-    adjacency: Tensor
-    node_mask: Tensor
-    position: Tensor
+    graphs: tuple[ConflictGraph, ...]
 
     def __len__(self) -> int:
-        return len(self.names)
+        return len(self.graphs)
 
     @property
     def num_nodes(self) -> int:
-        """N, the size of the largest."""
-        return self.node_mask.shape[-1]
+        """N."""
+        return max(graph.num_nodes for graph in self.graphs)
+
+    @cached_property
+    def adjacency(self) -> Tensor:
+        """`[G, N, N]` bool."""
+        return torch.stack([adjacency_of(graph, self.num_nodes) for graph in self.graphs])
+
+    @property
+    def node_mask(self) -> Tensor:
+        """`[G, N]` bool."""
+        sizes = torch.tensor([graph.num_nodes for graph in self.graphs])
+        return torch.arange(self.num_nodes) < sizes.unsqueeze(-1)
 
     @property
     def neighbours(self) -> Tensor:
@@ -50,83 +80,68 @@ class ConflictGraphs:
         """Which of the graphs belong to the given names, as `conflict_graphs` takes them."""
         return [number for number, label in enumerate(self.names) if label.split("#")[0] in names]
 
-    def edge_lists(self) -> list[Tensor]:
-        """Both directions of every edge, G tensors `[2, E_g]`."""
-        return [adjacency.nonzero().T for adjacency in self.adjacency]
+
+def conflict_graph(name: str, *, seed: int = 0) -> ConflictGraph:
+    """One graph by its name.
+
+    Example:
+        >>> conflict_graph("ring4").pairs
+        ((0, 1), (1, 2), (2, 3), (0, 3))
+    """
+    return _build(parse_graph(name), random.Random(seed))
 
 
 def conflict_graphs(names: tuple[str, ...], *, seed: int = 0) -> ConflictGraphs:
-    """Build the graphs that `names` call for.
+    """The graphs that `names` call for.
 
     Args:
         names: as the env card lists them, such as `line8` or `geometric12*20`.
         seed: fixes the geometric graphs; each copy is a graph of its own.
 
     Example:
-        >>> graphs = conflict_graphs(("line3", "ring5"))
-        >>> graphs.node_mask.sum(-1)
+        >>> conflict_graphs(("line3", "ring5")).node_mask.sum(-1)
         tensor([3, 5])
     """
     labels: list[str] = []
-    built: list[tuple[Tensor, Pairs]] = []
+    graphs: list[ConflictGraph] = []
     for name in names:
         parsed = parse_graph(name)
         for copy in range(parsed.copies):
             labels.append(f"{name}#{copy}" if parsed.copies > 1 else name)
-            generator = torch.Generator().manual_seed(seed * 1_000_003 + len(built))
-            built.append(_build(parsed, generator))
-    size = max(len(position) for position, _ in built)
-    adjacency = torch.zeros(len(built), size, size, dtype=torch.bool)
-    for graph, (_, pairs) in enumerate(built):
-        for low, high in pairs:
-            adjacency[graph, low, high] = adjacency[graph, high, low] = True
-    mask = torch.stack([torch.arange(size) < len(position) for position, _ in built])
-    padded = [torch.nn.functional.pad(position, (0, 0, 0, size - len(position))) for position, _ in built]
-    return ConflictGraphs(tuple(labels), adjacency, mask, torch.stack(padded))
+            graphs.append(_build(parsed, random.Random(seed * 1_000_003 + len(graphs))))
+    return ConflictGraphs(tuple(labels), tuple(graphs))
 
 
-def _build(name: GraphName, generator: torch.Generator) -> tuple[Tensor, Pairs]:
-    """Positions `[N, 2]` and edges of one graph."""
+def _build(name: GraphName, draw: random.Random) -> ConflictGraph:
     count = name.num_nodes
-    if name.kind == "line":
-        return _on_a_line(count), [(node, node + 1) for node in range(count - 1)]
-    if name.kind == "ring":
-        return _on_a_circle(count), [(node, (node + 1) % count) for node in range(count)]
-    if name.kind == "star":
-        around = torch.cat((torch.zeros(1, 2), _on_a_circle(count - 1)))
-        return around, [(0, leaf) for leaf in range(1, count)]
-    if name.kind == "clique":
-        return _on_a_circle(count), _pairs(count)
-    if name.kind == "grid":
-        return _grid(*name.shape)
-    if name.kind == "geometric":
-        return _geometric(count, generator)
-    return _on_a_circle(count), list(name.edges)
+    nodes = range(count)
+    match name.kind:
+        case "line":
+            pairs = [(node, node + 1) for node in nodes[:-1]]
+        case "ring":
+            pairs = [*((node, node + 1) for node in nodes[:-1]), (0, count - 1)]
+        case "star":
+            pairs = [(0, leaf) for leaf in nodes[1:]]
+        case "clique":
+            pairs = [(low, high) for low in nodes for high in nodes[low + 1 :]]
+        case "grid":
+            columns = name.shape[1]
+            across = [(node, node + 1) for node in nodes if (node + 1) % columns]
+            pairs = across + [(node, node + columns) for node in nodes[:-columns]]
+        case "geometric":
+            pairs = _near_pairs(count, draw)
+        case "edges":
+            pairs = list(name.edges)
+    return ConflictGraph(count, tuple(pairs))
 
 
-def _pairs(count: int) -> Pairs:
-    return [(low, high) for low in range(count) for high in range(low + 1, count)]
-
-
-def _on_a_line(count: int) -> Tensor:
-    return torch.stack((torch.arange(count, dtype=torch.float32), torch.zeros(count)), -1)
-
-
-def _on_a_circle(count: int) -> Tensor:
-    angle = torch.arange(count) * (2.0 * math.pi / max(count, 1))
-    return torch.stack((angle.sin(), angle.cos()), -1)
-
-
-def _grid(rows: int, columns: int) -> tuple[Tensor, Pairs]:
-    node = torch.arange(rows * columns)
-    position = torch.stack((node % columns, -(node // columns)), -1).float()
-    across = [(at, at + 1) for at in range(rows * columns) if (at + 1) % columns]
-    down = [(at, at + columns) for at in range((rows - 1) * columns)]
-    return position, across + down
-
-
-def _geometric(count: int, generator: torch.Generator) -> tuple[Tensor, Pairs]:
-    position = torch.rand(count, 2, generator=generator)
+def _near_pairs(count: int, draw: random.Random) -> list[tuple[int, int]]:
+    """Pairs of points in a unit square that are near each other."""
+    points = [(draw.random(), draw.random()) for _ in range(count)]
     radius = math.sqrt(MEAN_NEIGHBOURS / (math.pi * max(count - 1, 1)))
-    near = torch.cdist(position, position) <= radius
-    return position, [(low, high) for low, high in _pairs(count) if near[low, high]]
+    return [
+        (low, high)
+        for low in range(count)
+        for high in range(low + 1, count)
+        if math.dist(points[low], points[high]) <= radius
+    ]

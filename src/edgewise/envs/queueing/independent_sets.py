@@ -7,6 +7,8 @@ import torch
 from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 from torch import Tensor
 
+from edgewise.envs.queueing.graphs import ConflictGraph
+
 MAX_SETS = 20_000
 """Above so many maximal sets a graph is not enumerated but solved."""
 
@@ -14,39 +16,38 @@ KEY_BITS = 20
 """Nodes whose places in an order are weighed at once: floats and solvers keep numbers of 2^20 whole."""
 
 
-def independent_sets(adjacency: Tensor) -> Tensor:
-    """All independent sets of one graph of at most 16 nodes, the empty one included.
-
-    Args:
-        adjacency: `[N, N]` bool.
+def independent_sets(graph: ConflictGraph) -> Tensor:
+    """All independent sets of a graph of at most 16 nodes, the empty one included.
 
     Returns:
         `[S, N]` bool, ordered by the number whose bits they are (node 0 is the lowest bit).
     """
-    count = adjacency.shape[-1]
+    count = graph.num_nodes
     if count > 16:
         raise ValueError(f"all 2^{count} sets of a graph of {count} nodes are too many: use maximal_sets")
     members = (torch.arange(2**count).unsqueeze(-1) >> torch.arange(count) & 1).bool()
-    conflicts = (members.float() @ adjacency.float()).bool() & members
+    conflicts = (members.float() @ graph.adjacency.float()).bool() & members
     return members[~conflicts.any(-1)]
 
 
-def maximal_sets(adjacency: Tensor, *, limit: int = MAX_SETS) -> Tensor | None:
+def maximal_sets(graph: ConflictGraph, *, limit: int = MAX_SETS) -> Tensor | None:
     """The independent sets that no node can join, or None where there are more than `limit`.
 
     Bron and Kerbosch's search with pivots on the complement graph, on integers as bit sets.
 
     Args:
-        adjacency: `[N, N]` bool.
+        graph: of any size.
         limit: when to give up.
 
     Returns:
         `[S, N]` bool, ordered by the number whose bits they are.
     """
-    count = adjacency.shape[-1]
+    count = graph.num_nodes
     everyone = (1 << count) - 1
-    rows = [sum(1 << other for other in range(count) if adjacency[node, other]) for node in range(count)]
-    apart = [everyone & ~row & ~(1 << node) for node, row in enumerate(rows)]
+    apart = [everyone & ~(1 << node) for node in range(count)]
+    for low, high in graph.pairs:
+        apart[low] &= ~(1 << high)
+        apart[high] &= ~(1 << low)
     found: list[int] = []
     stack = [(0, everyone, 0)]
     while stack and len(found) <= limit:
@@ -69,14 +70,14 @@ def _bits(members: int) -> list[int]:
     return [node for node in range(members.bit_length()) if members >> node & 1]
 
 
-def heaviest_set(adjacency: Tensor, weight: Tensor, *, order: Tensor, counted: Tensor) -> Tensor:
+def heaviest_set(graph: ConflictGraph, weight: Tensor, *, order: Tensor, counted: Tensor) -> Tensor:
     """The heaviest independent set of one graph of any size, by mixed-integer programming.
 
     Of equally heavy sets the first in `order` is taken: the one that does without the last counted node of
     the order if any of them does, then without the last but one, and so on.
 
     Args:
-        adjacency: `[N, N]` bool.
+        graph: of any size.
         weight: `[N]`, whole numbers from zero.
         order: `[N]` int64, the rank of each node in the order.
         counted: `[N]` bool, the nodes the order looks at.
@@ -85,7 +86,7 @@ def heaviest_set(adjacency: Tensor, weight: Tensor, *, order: Tensor, counted: T
         `[N]` bool.
     """
     objective = weight.double().numpy()
-    clauses = _edge_clauses(adjacency)
+    clauses = _edge_clauses(graph)
     lower, upper = np.zeros(len(objective)), np.ones(len(objective))
     best = _solve(-objective, [clauses], lower, upper)
     reach = LinearConstraint(objective, float(np.round(objective @ best)) - 0.5, np.inf)
@@ -100,12 +101,11 @@ def heaviest_set(adjacency: Tensor, weight: Tensor, *, order: Tensor, counted: T
     return torch.from_numpy(best > 0.5)
 
 
-def _edge_clauses(adjacency: Tensor) -> LinearConstraint:
+def _edge_clauses(graph: ConflictGraph) -> LinearConstraint:
     """At most one end of every edge."""
-    pairs = adjacency.triu(1).nonzero().numpy()
-    matrix = np.zeros((len(pairs), adjacency.shape[-1]))
-    matrix[np.arange(len(pairs)), pairs[:, 0]] = 1.0
-    matrix[np.arange(len(pairs)), pairs[:, 1]] = 1.0
+    matrix = np.zeros((len(graph.pairs), graph.num_nodes))
+    for row, pair in enumerate(graph.pairs):
+        matrix[row, pair] = 1.0
     return LinearConstraint(matrix, -np.inf, 1.0)
 
 
@@ -126,22 +126,20 @@ def _solve(
     return np.round(result.x)
 
 
-def uniform_capacity(adjacency: Tensor) -> float:
+def uniform_capacity(graph: ConflictGraph) -> float:
     """The largest λ that unit servers can carry at every node: one over the fractional chromatic number.
 
     Time is shared between independent sets so that every node is active a share λ of it. The shares are a
     linear program whose sets are brought in one by one, the heaviest at the current prices first.
 
-    Args:
-        adjacency: `[N, N]` bool.
-
     Example:
-        >>> round(uniform_capacity(~torch.eye(4, dtype=torch.bool)), 6)
-        0.25
+        >>> from edgewise.envs.queueing.graphs import conflict_graph
+        >>> round(uniform_capacity(conflict_graph("ring5")), 6)
+        0.4
     """
-    count = adjacency.shape[-1]
-    columns = [row.numpy() for row in torch.eye(count).double()]
-    clauses = _edge_clauses(adjacency)
+    count = graph.num_nodes
+    columns = list(np.eye(count))
+    clauses = _edge_clauses(graph)
     while True:
         table = np.stack(columns, 1)
         plan = linprog(np.ones(len(columns)), A_ub=-table, b_ub=-np.ones(count))

@@ -16,7 +16,7 @@ NODE_FEATURES = 5
 
 def graph_spec(graphs: ConflictGraphs) -> GraphSpec:
     """The shape of the observed graphs; both directions of every conflict, looked up by id."""
-    bank = TopologyBank.from_edge_lists(graphs.edge_lists())
+    bank = TopologyBank.from_edge_lists([graph.pairs for graph in graphs.graphs], both_ways=True)
     return GraphSpec(graphs.num_nodes, NODE_FEATURES, edges=Topology(bank))
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from edgewise.envs.queueing.graphs import ConflictGraph
 from edgewise.envs.queueing.independent_sets import maximal_sets
 
 Schedule = Callable[[Tensor], Tensor]
@@ -48,7 +49,7 @@ class Optimum:
 
 
 def optimal_schedule(
-    adjacency: Tensor,
+    graph: ConflictGraph,
     arrival_rate: Sequence[float],
     *,
     cap: int,
@@ -58,21 +59,21 @@ def optimal_schedule(
     """Find the schedule of least long-run backlog.
 
     Args:
-        adjacency: `[N, N]` bool.
+        graph: which nodes conflict.
         arrival_rate: N Bernoulli rates.
         cap: packets a queue holds; memory and time grow as `(cap + 1)^N`.
         arrivals_servable: the slot order.
         tolerance: of the mean backlog, truncation aside.
 
     Example:
-        >>> clique = ~torch.eye(2, dtype=torch.bool)
-        >>> round(optimal_schedule(clique, [0.4, 0.4], cap=40).backlog, 3)
+        >>> from edgewise.envs.queueing.graphs import conflict_graph
+        >>> round(optimal_schedule(conflict_graph("clique2"), [0.4, 0.4], cap=40).backlog, 3)
         1.6
     """
-    if len(arrival_rate) != len(adjacency):
-        raise ValueError(f"{len(arrival_rate)} rates for a graph of {len(adjacency)} nodes")
+    if len(arrival_rate) != graph.num_nodes:
+        raise ValueError(f"{len(arrival_rate)} rates for a graph of {graph.num_nodes} nodes")
     chain = _Chain(arrival_rate, cap=cap, arrivals_servable=arrivals_servable)
-    sets = maximal_sets(adjacency)
+    sets = maximal_sets(graph)
     assert sets is not None
     value, mean, sweeps = _iterate(lambda h: chain.after(h, sets).amin(0), chain.cost, tolerance)
     choice = chain.after(chain.cost + value, sets).argmin(0).flatten()

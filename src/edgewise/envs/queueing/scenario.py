@@ -39,8 +39,7 @@ def capacities(config: QueueingConfig, graphs: ConflictGraphs) -> Tensor:
     """The largest uniform rate that each graph carries, `[G]`; ones where no load asks for it."""
     if config.load is None:
         return torch.ones(len(graphs))
-    sizes = graphs.node_mask.sum(-1).tolist()
-    found = [uniform_capacity(a[:n, :n]) for a, n in zip(graphs.adjacency, sizes, strict=True)]
+    found = [uniform_capacity(graph) for graph in graphs.graphs]
     for name, capacity in zip(graphs.names, found, strict=True):
         rate = capacity * highest(config.load)
         if config.arrival_law == "bernoulli" and rate > 1.0:

@@ -30,10 +30,9 @@ class SetScheduler:
     def __init__(self, graphs: ConflictGraphs, *, limit: int = 20_000) -> None:
         self.graphs = graphs
         self.sets: list[Tensor | None] = []
-        for adjacency, mask in zip(graphs.adjacency, graphs.node_mask, strict=True):
-            size = int(mask.sum())
-            found = maximal_sets(adjacency[:size, :size], limit=limit)
-            padding = (0, graphs.num_nodes - size)
+        for graph in graphs.graphs:
+            found = maximal_sets(graph, limit=limit)
+            padding = (0, graphs.num_nodes - graph.num_nodes)
             self.sets.append(None if found is None else torch.nn.functional.pad(found, padding).float())
 
     def best(self, graph: Tensor, scores: Sequence[Tensor], *, order: Tensor, counted: Tensor) -> Tensor:
@@ -81,10 +80,11 @@ class SetScheduler:
         for score in scores[1:]:
             finer = score.double().cpu()
             weight = weight * (finer.sum(-1, keepdim=True) + 1.0) + finer
-        mask, adjacency = self.graphs.node_mask[number], self.graphs.adjacency[number]
-        rows = zip(weight, order.cpu(), counted.cpu() & mask, strict=True)
-        found = [heaviest_set(adjacency, row, order=rank, counted=count) for row, rank, count in rows]
-        return (torch.stack(found) & mask).to(counted.device)
+        graph = self.graphs.graphs[number]
+        size, padding = graph.num_nodes, (0, self.graphs.num_nodes - graph.num_nodes)
+        rows = zip(weight[:, :size], order.cpu()[:, :size], counted.cpu()[:, :size], strict=True)
+        found = [heaviest_set(graph, row, order=rank, counted=count) for row, rank, count in rows]
+        return torch.nn.functional.pad(torch.stack(found), padding).to(counted.device)
 
 
 def best_listed(sets: Tensor, scores: Sequence[Tensor], *, order: Tensor, counted: Tensor) -> Tensor:
