@@ -17,17 +17,18 @@ SMALL = {"hidden": 8, "heads": 2, "layers": 2}
 TRANSFORMERS = {
     "transformer": {},
     "transformer, dense": {"dense": "always"},
-    "transformer, sparse": {"dense": "never"},
+    "transformer, sparse": {"dense": "never", "compact": False},
     "transformer, compact": {"dense": "never", "compact": True},
     "transformer, options": {"feed_forward": 2, "beta": True, "soft_cap": 5.0},
 }
 CONVS = {conv: {"kind": "gnn", "conv": conv} for conv in Conv.__args__}
+STATIC = {f"{conv}, static": {**options, "compact": False} for conv, options in CONVS.items()}
 GRAPH_NORM = {
-    "transformer, graph norm": {"norm": "graph"},
+    "transformer, graph norm": {"norm": "graph", "compact": False},
     "GATv2Conv, graph norm": {"kind": "gnn", "norm": "graph"},
 }
-EQUIVARIANT = {**TRANSFORMERS, **CONVS, **GRAPH_NORM}
-LOCAL = {**TRANSFORMERS, **CONVS}
+EQUIVARIANT = {**TRANSFORMERS, **CONVS, **STATIC, **GRAPH_NORM}
+LOCAL = {**TRANSFORMERS, **CONVS, **STATIC}
 ALL = {**EQUIVARIANT, "mlp": {"kind": "mlp"}}
 SPECS = {"explicit": explicit_spec, "radius": radius_spec}
 KEY_BIAS = "lin_key.bias"

@@ -19,7 +19,6 @@ def test_importing_the_settings_does_not_import_torch():
     [
         ({"hidden": 10, "heads": 4}, "hidden=10 is not a multiple of heads=4"),
         ({"kind": "gnn", "conv": "GATConv", "hidden": 10}, "hidden=10 is not a multiple of heads=4"),
-        ({"compact": True, "compile": True}, "choose one of the two"),
         ({"dropout": 1.0}, "less than 1"),
         ({"soft_cap": 0}, "greater than 0"),
         ({"layer": 3}, "layer"),

@@ -41,8 +41,8 @@ class EncoderConfig(Config):
         norm: `layer` normalises each node by itself; `graph` over the whole graph, which breaks locality.
         dropout: of attention weights. Above zero, PPO's ratio is not 1 at identical weights.
         dense: when attention runs on `[N, N]` matrices: `auto` by the measured rule, `always`, `never`.
-        compact: drop padding before the sparse path; pays where padding is heavy, but shapes then depend on
-            data: it neither compiles nor vmaps, and costs a wait on a GPU.
+        compact: whether the sparse path drops padding. By default it does on a CPU, where that is never
+            slower, and not where shapes must stay fixed: on a GPU, under vmap, in an export.
         compile: compile the encoder with `torch.compile(dynamic=True)`.
     """
 
@@ -57,7 +57,7 @@ class EncoderConfig(Config):
     norm: Literal["layer", "graph"] = "layer"
     dropout: float = Field(0.0, ge=0, lt=1)
     dense: Literal["auto", "always", "never"] = "auto"
-    compact: bool = False
+    compact: bool | None = None
     compile: bool = False
 
     @model_validator(mode="after")
@@ -67,10 +67,6 @@ class EncoderConfig(Config):
             raise ValueError(
                 f"hidden={self.hidden} is not a multiple of heads={self.heads}: "
                 "each head gets hidden / heads channels"
-            )
-        if self.compact and self.compile:
-            raise ValueError(
-                "compact=true gives shapes that depend on data, which do not compile: choose one of the two"
             )
         return self
 

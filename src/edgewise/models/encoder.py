@@ -131,7 +131,7 @@ class MessagePassingEncoder(GraphEncoder):
             view = dense_view(graph, edges)
             h = self.trunk(x, node_type, view).masked_fill(~view.real.unsqueeze(-1), 0.0)
             return h.view(*graph["node_mask"].shape, self.hidden)
-        compact = self.config.compact and may_compact(self, graph["x"])
+        compact = may_compact(self, graph["x"]) if self.config.compact else self.config.compact
         flat, sparse = sparse_view(graph, self.graph, edges, compact=compact)
         return flat.nodes(self.trunk(flat.x, flat.node_type, sparse))
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import torch
 from tensordict import TensorDict
 from torch import Tensor
+from torch.nn import functional
 
 from edgewise.graphs.bridge import Union, union
 from edgewise.graphs.dense import dense_edges
@@ -55,13 +56,13 @@ class Dense(NamedTuple):
 View = Sparse | Dense
 
 
-def sparse_view(graph: TensorDict, spec: GraphSpec, edges: Edges, *, compact: bool) -> tuple[Union, Sparse]:
-    """The union of all graphs in `graph`, and the trunk's view of it."""
+def sparse_view(
+    graph: TensorDict, spec: GraphSpec, edges: Edges, *, compact: bool | None
+) -> tuple[Union, Sparse]:
+    """The union of all graphs in `graph`, and the trunk's view of it; `compact` as `union` takes it."""
     flat = union(graph, spec, compact=compact, edges=edges)
-    real = None
-    if not compact:
-        real = torch.nn.functional.pad(graph["node_mask"].reshape(-1), (0, 1))
-    return flat, Sparse(flat.edge_index, flat.edge_attr, flat.batch, flat.num_graphs + 1, real)
+    real = functional.pad(graph["node_mask"].reshape(-1), (0, 1)) if flat.kept is None else None
+    return flat, Sparse(flat.edge_index, flat.edge_attr, flat.batch, flat.batch_size, real)
 
 
 def dense_view(graph: TensorDict, edges: Edges) -> Dense:
