@@ -119,3 +119,25 @@ def test_sigkill_at_random_moments(tmp_path):
             assert same(checkpoint.load(path), state(checkpoint.step_of(path)))
         step = checkpoint.step_of(checkpoint.latest(tmp_path))
     assert step >= 10
+
+
+def test_all_is_on_disk_before_the_name_is_given(tmp_path, monkeypatch):
+    calls = []
+    fsync, rename = os.fsync, os.rename
+
+    def syncing(descriptor):
+        calls.append(os.readlink(f"/proc/self/fd/{descriptor}"))
+        fsync(descriptor)
+
+    def renaming(source, target):
+        calls.append("rename")
+        rename(source, target)
+
+    monkeypatch.setattr(os, "fsync", syncing)
+    monkeypatch.setattr(os, "rename", renaming)
+    path = checkpoint.save(tmp_path, state(1), step=1)
+    stage = tmp_path / f".stage-{path.name}"
+    before, after = calls[: calls.index("rename")], calls[calls.index("rename") + 1 :]
+    assert set(before) == {str(stage / file.name) for file in path.iterdir()} | {str(stage)}
+    assert before[-1] == str(stage)
+    assert after == [str(tmp_path)]

@@ -82,3 +82,10 @@ def test_without_stages_nothing_happens():
     assert curriculum.stage is None
     curriculum.load_state_dict(curriculum.state_dict())
     assert worlds.applied == []
+
+
+def test_a_metric_of_the_stage_before_does_not_end_this_one():
+    reached = {"metric": "score", "at_least": 0.5}
+    stages = [Stage(name="a", until=reached), Stage(name="b", until=reached), Stage(name="c")]
+    rows = [(10, {"score": 0.6}), (20, {}), (30, {"score": 0.4}), (40, {"score": 0.5})]
+    assert journey(Curriculum(stages, Worlds()), rows) == ["b", "b", "b", "c"]

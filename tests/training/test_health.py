@@ -46,16 +46,20 @@ def last_observation(parts, bad):
 
 def seen_by_the_policy(parts, bad):
     """The environment itself breaks in the middle of a batch, and the policy cannot act on it."""
-    advance, steps = parts.env.observe, [0]
+    observe, forward = parts.env.observe, parts.algorithm.policy.forward
 
     def broken(state):
-        steps[0] += 1
-        seen = advance(state)
-        if steps[0] == 12:
+        seen = observe(state)
+        if parts.algorithm.batches == 2 and int(state["step"][0]) == 1:
             seen["graph"]["x"][0, 0] = bad
         return seen
 
-    parts.env.observe = broken
+    def strict(tensordict):
+        if not bool(tensordict["graph", "x"].isfinite().all()):
+            raise RuntimeError("probabilities must not be negative")
+        return forward(tensordict)
+
+    parts.env.observe, parts.algorithm.policy.forward = broken, strict
     return parts
 
 
