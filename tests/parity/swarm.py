@@ -48,6 +48,10 @@ def replay(case: dict) -> dict[str, float]:
     return worst
 
 
+def say(line: str) -> None:
+    sys.stdout.write(line + "\n")
+
+
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.parity.swarm", description=__doc__)
     parser.add_argument("file", type=Path, help="recorded trajectories, as in the golden format")
@@ -56,8 +60,8 @@ def main(arguments: list[str]) -> int:
     for number, case in enumerate(cases):
         found = replay(case)
         worst = max(worst, *found.values())
-        print(f"case {number}: " + ", ".join(f"{name} {value:.1e}" for name, value in found.items()))
-    print(f"largest difference {worst:.2e} over {len(cases)} cases; {'fails' if worst > LIMIT else 'agrees'}")
+        say(f"case {number}: " + ", ".join(f"{name} {value:.1e}" for name, value in found.items()))
+    say(f"largest difference {worst:.2e} over {len(cases)} cases; {'fails' if worst > LIMIT else 'agrees'}")
     return int(worst > LIMIT)
 
 

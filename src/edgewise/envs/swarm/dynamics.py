@@ -1,6 +1,6 @@
 """The physics and the score of the swarm: soft contacts, damped point masses, goal and collision reward.
 
-Symbols: `[*B, A]` agents, `[*B, O]` obstacles; masks say which of them exist. Absent ones neither push nor score.
+Symbols: `[*B, A]` agents, `[*B, O]` obstacles; masks say which exist. Absent ones neither push nor score.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ def control_force(action: Tensor, like: Tensor) -> Tensor:
 def repulsion(offset: Tensor, distance: Tensor, reach: float = DIAMETER) -> Tensor:
     """Soft contact force along `offset`, summed over the second-last dimension.
 
-    `F = 100 · (p_i − p_j)/d · k · log(1 + exp(−(d − d_min)/k))`, k = 1e-3; coincident bodies have no direction to be
-    pushed in, and get no force.
+    `F = 100 · (p_i − p_j)/d · k · log(1 + exp(−(d − d_min)/k))`, k = 1e-3; coincident bodies have no
+    direction to be pushed in, and get no force.
     """
     depth = torch.nn.functional.softplus((reach - distance) / CONTACT_MARGIN, threshold=30.0)
     strength = CONTACT_FORCE * CONTACT_MARGIN * depth / distance.clamp(min=1e-12)
@@ -90,7 +90,7 @@ def move(position: Tensor, velocity: Tensor, force: Tensor) -> tuple[Tensor, Ten
 
 @dataclass(frozen=True)
 class Touches:
-    """Who is too close: `agents` how many others each touches, `obstacle` whether it touches one; `[*B, A]`."""
+    """Who is too close, `[*B, A]`: how many `agents` each touches, and whether it touches an `obstacle`."""
 
     agents: Tensor
     obstacle: Tensor
@@ -105,6 +105,6 @@ def touched(pairs: Gaps) -> Touches:
 def score(
     goal_distance: Tensor, touches: Touches, *, threshold: float, goal_reward: float, collision_cost: float
 ) -> Tensor:
-    """Each agent's own reward `[*B, A]`: the goal's bonus or minus the way left, less a cost for every touch."""
+    """Each agent's own reward `[*B, A]`: the goal's bonus or minus the way left, less a cost per touch."""
     progress = torch.where(goal_distance < threshold, goal_reward, -goal_distance)
     return progress - collision_cost * (touches.agents + touches.obstacle)

@@ -37,9 +37,10 @@ class SwarmEnv(GraphEnv[SwarmConfig]):
         room = self.config.agent_capacity, self.config.obstacle_capacity
         if stage.agent_capacity > room[0] or stage.obstacle_capacity > room[1]:
             raise ConfigError(
-                f"num_agents {stage.num_agents} and num_obstacles {stage.num_obstacles} do not fit: there is room for "
-                f"{room[0]} and {room[1]}",
-                hint=f"build it with max_agents={stage.agent_capacity}, max_obstacles={stage.obstacle_capacity}",
+                f"num_agents {stage.num_agents} and num_obstacles {stage.num_obstacles} do not fit: "
+                f"there is room for {room[0]} and {room[1]}",
+                hint=f"build it with max_agents={stage.agent_capacity} and "
+                f"max_obstacles={stage.obstacle_capacity}",
             )
 
     def spawn(self, count: int) -> Entries:

@@ -1,4 +1,4 @@
-"""What the swarm sees of itself: one graph per world, relative features on its edges, and the score so far."""
+"""What the swarm sees of itself: one graph per world, relative features on edges, and the score so far."""
 
 from __future__ import annotations
 
@@ -54,8 +54,9 @@ def graph(state: TensorDict, *, goal_nodes: bool) -> dict[str, Tensor]:
 def metrics(state: TensorDict, *, max_steps: int) -> dict[str, Tensor]:
     """Of the episode so far, each `[B]`, means over agents but for `success`.
 
-    `time` is the share of the episode until an agent first arrives, 1 for one that does not; `success` is whether
-    every agent arrived at least once; `collisions` counts a touching pair once, `reward` sums agents' own rewards.
+    `time` is the share of the episode until an agent first arrives, 1 for one that does not; `success` is
+    whether every agent arrived at least once; `collisions` counts a touching pair once; `reward` sums agents'
+    own rewards.
     """
     active = state["active"]
     agents = active.sum(-1).clamp(min=1)
@@ -74,8 +75,9 @@ def ego_view(state: TensorDict) -> tuple[Tensor, Tensor]:
     """The reference's observation: one graph for each agent i, everything as seen from i.
 
     Returns:
-        Features `[B, A, E, 7]` of all entities j (agents, goals, obstacles): velocity, position and goal of j less those
-        of i (its goal less i's position), and the type; and the distances of all entities, `[B, E, E]`.
+        Features `[B, A, E, 7]` of all entities j (agents, goals, obstacles): velocity, position and goal of j
+        less those of i (its goal less i's position), and the type; and the distances of all entities,
+        `[B, E, E]`.
     """
     position, goal, obstacle = state["position"], state["goal"], state["obstacle"]
     place = torch.cat((position, goal, obstacle), -2)

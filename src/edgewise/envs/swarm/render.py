@@ -16,7 +16,7 @@ NEIGHBOURHOOD = 0.5
 
 
 def replay(states: TensorDict) -> dict[str, Any]:
-    """The episode in the format of docs/replay-format.md; `states` is one world's `state` over time, `[T + 1]`."""
+    """The episode in the format of docs/replay-format.md, from one world's `state` over time, `[T + 1]`."""
     first, last = states[0], states[-1]
     active, obstacles = first["active"], first["obstacle"][first["obstacle_mask"]]
     frames = [_frame(state, active) for state in states.unbind(0)]

@@ -24,9 +24,9 @@ def draw_swarms(
 ) -> dict[str, Tensor]:
     """One random world for each entry of `num_agents`.
 
-    Agents and goals are placed one after another, each at the first of `TRIES` uniform places that is at least
-    a diameter away from every obstacle and every one placed before it; goals ignore agents. Where no try fits,
-    the roomiest is taken, and `crowded` counts it.
+    Agents and goals are placed one after another, each at the first of `TRIES` uniform places that is at
+    least a diameter away from every obstacle and every one placed before it; goals ignore agents. Where no
+    try fits, the roomiest is taken, and `crowded` counts it.
 
     Args:
         num_agents: `[B]` int64, at most `agents`.
@@ -37,7 +37,8 @@ def draw_swarms(
         generator: draws everything.
 
     Returns:
-        `position`, `goal` `[B, A, 2]`, `obstacle` `[B, O, 2]`, `active` `[B, A]`, `obstacle_mask` `[B, O]` and `crowded` `[B]`.
+        `position`, `goal` `[B, A, 2]`, `obstacle` `[B, O, 2]`, `active` `[B, A]`, `obstacle_mask` `[B, O]`
+        and `crowded` `[B]`.
     """
     count, device = len(num_agents), num_agents.device
     active = torch.arange(agents, device=device) < num_agents.unsqueeze(-1)
@@ -81,7 +82,7 @@ def _place(
 
 
 def _clearance(places: Tensor, others: Tensor, exists: Tensor) -> Tensor:
-    """Distance from each place `[..., K, 2]` to the nearest of `others` `[..., M, 2]` that exists, `[..., K]`."""
+    """Distance from each place `[..., K, 2]` to the nearest existing one of `others` `[..., M, 2]`."""
     offset = places.unsqueeze(-2) - others.unsqueeze(-3)
     distance = dynamics.length(offset).masked_fill(~exists.unsqueeze(-2), torch.inf)
     return torch.nn.functional.pad(distance, (0, 1), value=torch.inf).amin(-1)

@@ -1,0 +1,39 @@
+"""Recorded trajectories of the reference swarm are replayed to the last digits that were recorded."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.parity.swarm import LIMIT, main, replay
+
+GOLDEN = Path(__file__).parents[3] / "shared" / "golden" / "swarm.json"
+pytestmark = pytest.mark.skipif(not GOLDEN.exists(), reason="the recorded trajectories are not here")
+
+
+@pytest.fixture(scope="module")
+def cases():
+    return json.loads(GOLDEN.read_text())["cases"]
+
+
+def test_every_recorded_episode_is_replayed(capsys):
+    assert main([str(GOLDEN)]) == 0
+    assert "agrees" in capsys.readouterr().out
+
+
+def test_what_is_compared_is_all_that_was_recorded(cases):
+    assert {len(case["agents"]) for case in cases} >= {3, 7, 10}
+    found = replay(cases[0])
+    assert {"obs", "reward"} <= set(found)
+    assert max(found.values()) < LIMIT
+
+
+@pytest.mark.parametrize("name", ["actions", "reward"])
+def test_a_fault_in_the_file_is_found(cases, name, tmp_path, capsys):
+    wrong = json.loads(json.dumps(cases[0]))
+    planted = wrong["steps"][5][name]
+    planted[0] = (planted[0] + 1) % 5 if name == "actions" else planted[0] + 1e-5
+    file = tmp_path / "wrong.json"
+    file.write_text(json.dumps({"cases": [wrong]}))
+    assert main([str(file)]) == 1
+    assert "fails" in capsys.readouterr().out
