@@ -16,7 +16,7 @@ from edgewise.config.layers import Layer
 from edgewise.config.loading import resolve
 from edgewise.config.model import Config
 from edgewise.config.settings import from_keywords
-from edgewise.envs.packing import Entries, choose_rows, pack, replace_rows
+from edgewise.envs.packing import Entries, choose_rows, pack, repack, replace_rows
 from edgewise.envs.ranges import RealNumbers, WholeNumbers, highest, lowest
 from edgewise.envs.specs import action_spec, check_names, done_spec, spec_like
 from edgewise.envs.transition import DONE, Transition, follow
@@ -253,7 +253,7 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
         root = dict(tensordict.items())
         root.update(root.pop("next").items())
         del root["reward"]
-        return pack(root, tensordict.batch_size, self.device)
+        return repack(root, tensordict.batch_size, self.device)
 
     def _born(self, count: int) -> dict[str, Any]:
         """Everything in the root of `count` new worlds."""
