@@ -78,6 +78,11 @@ ENVS: Mapping[str, EnvEntry] = {
         env="swarm.env:SwarmEnv",
         summary="steer a team of any size to its goals between obstacles",
     ),
+    "hex": EnvEntry(
+        config="hex.config:HexConfig",
+        env="hex.env:HexEnv",
+        summary="two players join their sides of a board of hexagons",
+    ),
 }
 
 

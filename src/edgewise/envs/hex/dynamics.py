@@ -1,8 +1,8 @@
 """The rules of Hex for many boards at once: stones, chains and who has joined their sides. Torch alone.
 
-A board with room for `capacity²` cells has N = capacity² + 4 nodes: the cells row by row, then the borders top, bottom
-(the first player's), left and right (the second player's). A smaller board of side n uses the first n² cells. Borders
-are stones that stand from the start, so a player has won when its two borders are in one chain.
+A board with room for `capacity²` cells has N = capacity² + 4 nodes: the cells row by row, then the borders
+top, bottom (the first player's), left and right (the second player's). A smaller board of side n uses the
+first n² cells. Borders are stones that stand from the start, so a player has won once its two are one chain.
 """
 
 from __future__ import annotations
@@ -14,23 +14,28 @@ EMPTY, FIRST, SECOND = 0, 1, 2
 NEIGHBOURS = ((-1, 0), (-1, 1), (0, -1), (0, 1), (1, -1), (1, 0))
 
 
+def touching(size: int, capacity: int) -> list[list[int]]:
+    """The nodes that each cell of a board of side `size` touches, cells and borders, at most six."""
+    places = [(row, column) for row in range(size) for column in range(size)]
+    near = [
+        [_node(row + down, column + right, size, capacity) for down, right in NEIGHBOURS]
+        for row, column in places
+    ]
+    return [sorted({node for node in nodes if node is not None}) for nodes in near]
+
+
 def neighbour_table(size: int, capacity: int) -> Tensor:
     """Who touches each node of a board of side `size`, `[N, 6]` int64; free places hold the node itself.
 
     Only rows of cells are filled: stones are never placed on borders.
     """
-    nodes = capacity * capacity + 4
-    table = torch.arange(nodes).unsqueeze(-1).repeat(1, 6)
-    for row in range(size):
-        for column in range(size):
-            near = [_node(row + down, column + right, size, capacity) for down, right in NEIGHBOURS]
-            touching = sorted({node for node in near if node is not None})
-            table[row * size + column, : len(touching)] = torch.tensor(touching)
-    return table
+    near = touching(size, capacity)
+    near += [[]] * (capacity * capacity + 4 - len(near))
+    return torch.tensor([nodes + [cell] * (6 - len(nodes)) for cell, nodes in enumerate(near)])
 
 
 def _node(row: int, column: int, size: int, capacity: int) -> int | None:
-    """The cell at a place, or the border that lies there; None beyond the corners, which touch two borders."""
+    """The cell at a place, or the border that lies there; None beyond the corners."""
     top, bottom, left, right = (capacity * capacity + border for border in range(4))
     if 0 <= column < size and not 0 <= row < size:
         return top if row < 0 else bottom

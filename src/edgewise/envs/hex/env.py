@@ -28,10 +28,9 @@ class HexEnv(GraphEnv[HexConfig]):
 
     def setup(self) -> None:
         """Boards of the config's capacity, of which one cell is chosen."""
-        tables = observe.neighbour_tables(self.config.capacity)
-        self.graph = observe.graph_spec(self.config, tables)
+        self.graph = observe.graph_spec(self.config)
         self.actions = ChooseNode()
-        self.register_buffer("tables", tables.to(self.device))
+        self.register_buffer("tables", observe.neighbour_tables(self.config.capacity).to(self.device))
 
     def check_stage(self, stage: HexConfig) -> None:
         """Boards may only grow as far as there is room."""
@@ -86,7 +85,7 @@ class HexEnv(GraphEnv[HexConfig]):
         }
 
     def mask(self, state: TensorDict) -> Tensor:
-        """Free cells and, where it is allowed, the stone to take over, `[B, N]`; after the end, as before it."""
+        """Free cells and, where it is allowed, the stone to take over, `[B, N]`."""
         free = scenario.free_cells(state["stones"], state["size"])
         if self.config.swap:
             stone = (state["stones"] != dynamics.EMPTY) & ~self._borders(state)

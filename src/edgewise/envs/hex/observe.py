@@ -21,29 +21,25 @@ def neighbour_tables(capacity: int) -> Tensor:
     return torch.stack([dynamics.neighbour_table(size, capacity) for size in range(SMALLEST, capacity + 1)])
 
 
-def graph_spec(config: HexConfig, tables: Tensor) -> GraphSpec:
+def graph_spec(config: HexConfig) -> GraphSpec:
     """Cells and four borders; edges where two of them touch, looked up by the board's side."""
-    bank = TopologyBank.from_edge_lists([_edges(table) for table in tables])
-    nodes = config.capacity**2 + 4
-    return GraphSpec(nodes, NODE_FEATURES, edges=Topology(bank), node_types=3)
+    boards = [_edges(size, config.capacity) for size in range(SMALLEST, config.capacity + 1)]
+    bank = TopologyBank.from_edge_lists(boards)
+    return GraphSpec(config.capacity**2 + 4, NODE_FEATURES, edges=Topology(bank), node_types=3)
 
 
-def _edges(table: Tensor) -> Tensor:
-    """All touching pairs of a board, both ways, `[2, E]`."""
-    nodes = len(table)
-    source = torch.arange(nodes).unsqueeze(-1).expand_as(table)
-    touching = torch.zeros(nodes, nodes, dtype=torch.bool)
-    touching[source, table] = True
-    touching |= touching.T.clone()
-    touching.fill_diagonal_(False)
-    return touching.nonzero().T
+def _edges(size: int, capacity: int) -> list[tuple[int, int]]:
+    """All touching pairs of a board, both ways."""
+    near = dynamics.touching(size, capacity)
+    pairs = {(cell, node) for cell, nodes in enumerate(near) for node in nodes}
+    return sorted(pairs | {(node, cell) for cell, node in pairs})
 
 
 def graph(state: TensorDict) -> dict[str, Tensor]:
     """The graph of the games in `state`, `[B]`.
 
-    Stones and borders are mine or theirs, not the first or the second player's: by the board's symmetry (colours
-    exchanged, rows and columns too) both players see the same game, and one policy plays both.
+    Stones and borders are mine or theirs, not the first or the second player's: by the board's symmetry
+    (colours exchanged, rows and columns too) both players see the same game, and one policy plays both.
     """
     stones, size, player = state["stones"], state["size"], state["player"]
     mine = stones == (player + 1).unsqueeze(-1)
