@@ -1,0 +1,114 @@
+"""Parts are built from a config alone: reproducibly, with separate random streams, or refused."""
+
+import pytest
+import torch
+
+from edgewise.config.errors import ConfigError
+from edgewise.recipes.check import check_recipe
+from edgewise.recipes.compose import build, check_device, stream
+from edgewise.recipes.launch import make_parts, next_folder
+from edgewise.recipes.load import load_config
+from edgewise.recipes.registry import RECIPES, recipe
+from edgewise.recipes.sizes import sizes
+
+
+@pytest.fixture
+def config(small):
+    return load_config("graphwalk-ppo", keywords=small)
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_every_recipe_builds_learns_and_evaluates(name):
+    check_recipe(recipe(name))
+
+
+def test_the_same_config_builds_the_same_run(config):
+    first, second = build(config), build(config)
+    torch.manual_seed(0)
+    one = first.rollout.collect()
+    torch.manual_seed(0)
+    assert (one == second.rollout.collect()).all()
+    other = build(config.model_copy(update={"seed": 1}))
+    weights = [next(parts.algorithm.policy.parameters()) for parts in (first, other)]
+    assert not torch.equal(*weights)
+
+
+def test_building_the_evaluation_leaves_training_alone(config):
+    more = config.model_copy(update={"evaluation": config.evaluation.model_copy(update={"episodes": 9})})
+    batches = [build(each).rollout.collect()["graph", "x"] for each in (config, more)]
+    assert torch.equal(*batches)
+
+
+def test_streams_differ_by_name_and_seed():
+    seeds = {stream(seed, name) for seed in range(50) for name in ("env", "model", "algorithm")}
+    assert len(seeds) == 150
+    assert all(0 <= seed < 2**63 for seed in seeds)
+
+
+def test_instances_are_fixed_whatever_the_stage(config):
+    parts = build(config)
+    before = parts.evaluate(parts.algorithm.policy).returns
+    parts.env.apply_stage(num_nodes=[4, 5])
+    parts.rollout.collect()
+    assert (parts.evaluate(parts.algorithm.policy).returns == before).all()
+
+
+def test_evaluation_settings_reach_the_instances(small):
+    changed = {**small, "evaluation": {"episodes": 3, "settings": {"num_nodes": 30, "max_steps": 2}}}
+    config = load_config("graphwalk-ppo", keywords=changed)
+    found = build(config).evaluate(lambda root: root.set("action", root["action_mask"].int().argmax(-1)))
+    assert found.episodes == 3
+    assert found.lengths.max() <= 2
+    assert found.settings == {"num_nodes": 30, "max_steps": 2}
+
+
+def test_a_stage_that_cannot_be_is_refused_before_training(small):
+    grown = {"name": "grown", "env": {"num_nodes": 99}}
+    changed = {**small, "training": {**small["training"], "curriculum": [grown]}}
+    with pytest.raises(ConfigError, match=r"training.curriculum.0.env \(stage grown\)"):
+        build(load_config("graphwalk-ppo", keywords=changed))
+
+
+def test_a_baseline_that_is_not_there(config):
+    changed = config.evaluation.model_copy(update={"baselines": ("oracle",)})
+    with pytest.raises(ConfigError, match="no baseline oracle"):
+        build(config.model_copy(update={"evaluation": changed}))
+
+
+def test_a_device_that_is_not_there():
+    check_device("cpu")
+    with pytest.raises(ConfigError, match="cuda:97"):
+        check_device("cuda:97")
+
+
+def test_sizes_count_what_is_there(config):
+    parts = build(config)
+    found = sizes(config)
+    batch = parts.rollout.collect()
+    counted = sum(value.numel() * value.element_size() for value in batch.values(True, True))
+    assert found["bytes_per_rollout"] == counted
+    modules = parts.algorithm.policy, parts.algorithm.actor_critic.critic
+    each = {parameter for module in modules for parameter in module.parameters()}
+    assert found["parameters"] == sum(parameter.numel() for parameter in each)
+    assert found["batches"] == 3
+
+
+def test_auto_chooses_worlds_and_the_config_keeps_them(config, monkeypatch):
+    tried = []
+
+    def choose(make, *, steps):
+        tried.append(make(5).collect().batch_size[0])
+        return 6
+
+    monkeypatch.setattr("edgewise.recipes.launch.choose_num_envs", choose)
+    auto = config.model_copy(update={"training": config.training.model_copy(update={"num_envs": "auto"})})
+    chosen, parts = make_parts(auto)
+    assert tried == [5]
+    assert chosen.training.num_envs == 6
+    assert parts.rollout.collect().batch_size[0] == 6
+
+
+def test_run_folders_are_numbered(tmp_path):
+    assert next_folder("walk", within=tmp_path).name == "walk-1"
+    (tmp_path / "walk-1").mkdir()
+    assert next_folder("walk", within=tmp_path).name == "walk-2"
