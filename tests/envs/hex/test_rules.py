@@ -1,0 +1,133 @@
+"""Hex against exact results, a search for winners, and symmetry."""
+
+from functools import cache
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from edgewise.envs.hex import dynamics
+from edgewise.envs.hex.baselines import missing_stones
+from edgewise.envs.registry import entry, make_env
+from edgewise.evaluation.evaluate import evaluate
+
+WINNING_OPENINGS = {
+    2: {(0, 1), (1, 0)},
+    3: {(0, 2), (1, 0), (1, 1), (1, 2), (2, 0)},
+}
+
+
+def neighbours(cell: int, size: int) -> list[int]:
+    row, column = divmod(cell, size)
+    near = [(row + down, column + right) for down, right in dynamics.NEIGHBOURS]
+    return [r * size + c for r, c in near if 0 <= r < size and 0 <= c < size]
+
+
+def joined(board: tuple[int, ...], size: int, player: int) -> bool:
+    """Whether `player` has joined its sides, by searching from one of them."""
+
+    def index(cell: int) -> int:
+        return divmod(cell, size)[player]
+
+    found = {cell for cell in range(size * size) if board[cell] == player + 1 and index(cell) == 0}
+    open_cells = list(found)
+    while open_cells:
+        for cell in neighbours(open_cells.pop(), size):
+            if board[cell] == player + 1 and cell not in found:
+                found.add(cell)
+                open_cells.append(cell)
+    return any(index(cell) == size - 1 for cell in found)
+
+
+def play(moves: list[int], size: int, capacity: int) -> list[tuple[tuple[int, ...], bool]]:
+    """The boards after each move, and whether the mover has won, by our rules."""
+    table = dynamics.neighbour_table(size, capacity)
+    stones, chains = dynamics.empty_boards(1, capacity)
+    seen = []
+    for ply, move in enumerate(moves):
+        cell, player = torch.tensor([move]), torch.tensor([ply % 2])
+        stones, chains = dynamics.place(stones, chains, cell=cell, player=player, neighbours=table[cell])
+        seen.append((tuple(stones[0, : size * size].tolist()), bool(dynamics.has_won(chains, player))))
+    return seen
+
+
+@given(st.integers(2, 7), st.integers(0, 2), st.randoms(use_true_random=False))
+def test_the_winner_is_who_has_a_chain_from_side_to_side(size, room, random):
+    moves = random.sample(range(size * size), size * size)
+    for ply, (board, won) in enumerate(play(moves, size, size + room)):
+        assert won == joined(board, size, ply % 2)
+        if won:
+            return
+    pytest.fail("a full board has a winner")
+
+
+@pytest.mark.parametrize("size", sorted(WINNING_OPENINGS))
+def test_winning_openings_are_the_known_ones(size):
+    @cache
+    def wins(board: tuple[int, ...], player: int) -> bool:
+        """Whether `player`, to move, wins."""
+        for cell in range(size * size):
+            if board[cell] == dynamics.EMPTY:
+                after = (*board[:cell], player + 1, *board[cell + 1 :])
+                if joined(after, size, player) or not wins(after, 1 - player):
+                    return True
+        return False
+
+    empty = (0,) * (size * size)
+    openings = [cell for cell in range(size * size) if not wins((*empty[:cell], 1, *empty[cell + 1 :]), 1)]
+    assert {divmod(cell, size) for cell in openings} == WINNING_OPENINGS[size]
+
+
+def test_boards_of_different_sizes_do_not_mix():
+    both = make_env("hex", size=(3, 6), num_envs=64, seed=3)
+    root = both.rollout(60, break_when_any_done=False)
+    for game in range(64):
+        size = int(root["state", "size"][game, 0])
+        stones = root["next", "state", "stones"][game, 0]
+        assert (stones[size * size : -4] == dynamics.EMPTY).all()
+
+
+@pytest.mark.parametrize(("size", "rate"), [(3, 0.673), (5, 0.584), (7, 0.544)])
+def test_the_first_player_wins_random_games_as_often_as_known(size, rate):
+    games = 4000
+    env = make_env("hex", size=size, num_envs=games, seed=size)
+    torch.manual_seed(size)
+    result = evaluate(env, entry("hex").baselines()["random"](env), episodes=games, seed=size)
+    won = sum(result.metrics["first_player_won"]) / games
+    error = (rate * (1 - rate) * (1 / games + 1 / 1500)) ** 0.5
+    assert abs(won - rate) < 4 * error
+
+
+def test_swapping_takes_the_stone_over_mirrored():
+    env = make_env("hex", size=3, swap=True, num_envs=1, seed=0)
+    root = env.reset().set("action", torch.tensor([1]))
+    root = env.step_and_maybe_reset(root)[1]
+    assert root["action_mask"][0, :9].all()
+    root = env.step_and_maybe_reset(root.set("action", torch.tensor([1])))[1]
+    assert root["state", "stones"][0, :9].tolist() == [0, 0, 0, dynamics.SECOND, 0, 0, 0, 0, 0]
+    assert int(root["player"]) == 0
+    assert not root["action_mask"][0, 3]
+
+
+def test_missing_stones_count_the_shortest_way():
+    stones, _ = dynamics.empty_boards(1, 4)
+    near = dynamics.neighbour_table(4, 4).unsqueeze(0)
+    assert int(missing_stones(stones, near, player=0)[0, :16].min()) == 4
+    stones[0, [0, 4, 8]] = dynamics.FIRST
+    assert int(missing_stones(stones, near, player=0)[0, :16].min()) == 1
+    assert int(missing_stones(stones, near, player=1)[0, :16].min()) == 4
+
+
+def test_the_shortest_way_beats_random_play():
+    env = make_env("hex", size=5, num_envs=128, seed=1)
+    clever, random = (entry("hex").baselines()[name](env) for name in ("shortest_way", "random"))
+
+    def mixed(root):
+        first = root["player"] == 0
+        return root.set(
+            "action", torch.where(first, clever(root.clone())["action"], random(root.clone())["action"])
+        )
+
+    won = evaluate(env, mixed, episodes=128, seed=1).metrics["first_player_won"]
+    assert sum(won) / len(won) > 0.95
