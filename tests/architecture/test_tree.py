@@ -24,7 +24,9 @@ def test_a_file_says_why_it_exists(file):
 
 
 def test_nothing_is_pickled():
-    pattern = re.compile(r"^\s*(import|from) (pickle|cloudpickle|dill|joblib)\b|torch\.(load|save)\(", re.MULTILINE)
+    pattern = re.compile(
+        r"^\s*(import|from) (pickle|cloudpickle|dill|joblib)\b|torch\.(load|save)\(", re.MULTILINE
+    )
     assert [file for file in FILES if pattern.search(file.read_text())] == []
 
 
@@ -39,7 +41,9 @@ def test_an_environment_is_known_only_to_its_folder_the_registry_and_the_recipes
     for layer in ("graphs", "models", "data", "objectives", "algorithms", "evaluation", "training", "report"):
         for file in (SOURCE / layer).rglob("*.py"):
             tree = ast.parse(file.read_text())
-            strings = {n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)}
+            strings = {
+                n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)
+            }
             assert not strings & set(names), f"{file} knows {strings & set(names)}"
 
 
@@ -60,5 +64,11 @@ def test_environment_folders_are_alike(name):
 
 def test_no_private_path_or_host_is_shipped():
     pattern = re.compile(r"/root/|/work/|/opt/|\.\./shared|shared/(data|spec|golden|seeds)")
-    tracked = [*FILES, *ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *ROOT.glob("*.toml"), ROOT / "Makefile"]
+    tracked = [
+        *FILES,
+        *ROOT.glob("*.md"),
+        *(ROOT / "docs").rglob("*.md"),
+        *ROOT.glob("*.toml"),
+        ROOT / "Makefile",
+    ]
     assert [file for file in tracked if pattern.search(file.read_text())] == []
