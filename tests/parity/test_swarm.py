@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 
 import pytest
-
 from tests.parity.swarm import LIMIT, main, replay
 
 GOLDEN = Path(__file__).parents[3] / "shared" / "golden" / "swarm.json"
@@ -22,10 +21,19 @@ def test_every_recorded_episode_is_replayed(capsys):
 
 
 def test_what_is_compared_is_all_that_was_recorded(cases):
-    assert {len(case["agents"]) for case in cases} >= {3, 7, 10}
+    assert {len(case["agents"]) for case in cases} == {3, 7}
     found = replay(cases[0])
-    assert {"obs", "reward"} <= set(found)
+    assert set(found) == {"obs", "reward", "nodes", "distances"}
     assert max(found.values()) < LIMIT
+
+
+def test_what_differs_is_the_rounding_of_the_start(cases):
+    """The crowded episode alone differs by more than rounding, as one begun 5e-10 elsewhere would."""
+    ours = [max(replay(case).values()) for case in cases]
+    assert sorted(ours)[:2] == pytest.approx([5e-10, 5e-10], abs=1e-10)
+    moved = json.loads(json.dumps(cases[ours.index(max(ours))]))
+    moved["agents"] = [[x + 5e-10, y - 5e-10] for x, y in moved["agents"]]
+    assert max(replay(moved).values()) > max(ours) / 4
 
 
 @pytest.mark.parametrize("name", ["actions", "reward"])
