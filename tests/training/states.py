@@ -1,6 +1,9 @@
 """States that a checkpoint must bring back bit for bit, and the comparison that says so."""
 
+import resource
 import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import torch
 from hypothesis import strategies as st
@@ -43,6 +46,19 @@ def same(left, right) -> bool:
 
 def raw(tensor: Tensor) -> bytes:
     return tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()
+
+
+@contextmanager
+def little_memory(extra: int) -> Iterator[None]:
+    """At most `extra` bytes of private memory beyond what the process has; mapped files do not count."""
+    with open("/proc/self/status") as status:
+        line = next(line for line in status if line.startswith("VmData"))
+    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    resource.setrlimit(resource.RLIMIT_DATA, (int(line.split()[1]) * 1024 + extra, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
 
 
 @st.composite

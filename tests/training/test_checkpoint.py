@@ -11,7 +11,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.training.states import same, states
+from tests.training.states import little_memory, same, states
 
 from edgewise.config.errors import CheckpointError
 from edgewise.training import checkpoint, segments
@@ -242,3 +242,16 @@ class TestLargeTensors:
     def test_views_and_odd_sizes_are_kept_too(self, tmp_path):
         state = {"replay": {"view": torch.randn(40, 30).t(), "odd": torch.randn(301, dtype=torch.float64)}}
         assert same(checkpoint.load(checkpoint.save(tmp_path, state, step=1)), state)
+
+
+def test_a_mapped_replay_is_saved_and_loaded_without_a_copy_in_memory(tmp_path):
+    size = segments.LARGE + 1000
+    replay = torch.from_file(str(tmp_path / "replay"), shared=True, size=size, dtype=torch.uint8)
+    replay[-1] = 7
+    with little_memory(segments.LARGE // 2):
+        with pytest.raises(RuntimeError):
+            replay.clone()
+        path = checkpoint.save(tmp_path / "checkpoints", {"replay": replay}, step=1)
+        loaded = checkpoint.load(path)["replay"]
+    assert torch.equal(loaded, replay)
+    assert len(list(path.glob("segment-*"))) == 2

@@ -1,7 +1,6 @@
 """Streamed safetensors files, read back by the reference reader."""
 
 import hashlib
-import resource
 
 import pytest
 import torch
@@ -9,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors import safe_open
 from safetensors.torch import load_file
-from tests.training.states import DTYPES, raw, same, tensors
+from tests.training.states import DTYPES, little_memory, raw, same, tensors
 
 from edgewise.training import tensor_file
 
@@ -62,21 +61,10 @@ def test_sparse_and_complex_are_refused_by_name(tmp_path):
 
 
 def test_a_mapped_tensor_is_streamed_without_a_copy_in_memory(tmp_path):
-    size = 1 << 27
+    size = 1 << 26
     mapped = torch.from_file(str(tmp_path / "replay"), shared=True, size=size, dtype=torch.uint8)
-    limit = _memory_in_use() + (1 << 26)
-    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
-    resource.setrlimit(resource.RLIMIT_DATA, (limit, hard))
-    try:
+    with little_memory(1 << 25):
         with pytest.raises(RuntimeError):
             mapped.clone()
         tensor_file.write(tmp_path / "x.safetensors", {"replay": mapped})
-    finally:
-        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
     assert (tmp_path / "x.safetensors").stat().st_size > size
-
-
-def _memory_in_use() -> int:
-    with open("/proc/self/status") as status:
-        line = next(line for line in status if line.startswith("VmData"))
-    return int(line.split()[1]) * 1024

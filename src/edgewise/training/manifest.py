@@ -111,7 +111,7 @@ def check_tensors(folder: Path, manifest: Manifest, name: str) -> None:
 def read_header(path: Path) -> dict[str, tuple[str, list[int]]]:
     """Format dtype and shape of each tensor in a safetensors file; raises `Unusable`."""
     try:
-        with safe_open(path, framework="pt") as file:
+        with safe_open(path, framework="np") as file:
             slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118 - not a dict
             return {name: (part.get_dtype(), list(part.get_shape())) for name, part in slices.items()}
     except (SafetensorError, OSError) as error:
@@ -125,10 +125,10 @@ def read_small(path: Path) -> bytes:
     except OSError as error:
         raise Unusable(f"{path.name} cannot be read: {error.strerror or error}") from error
     with os.fdopen(descriptor, "rb") as file:
-        content = file.read(LARGEST_JSON + 1)
-    if len(content) > LARGEST_JSON:
-        raise Unusable(f"{path.name} is larger than {LARGEST_JSON} bytes")
-    return content
+        size = os.fstat(descriptor).st_size
+        if size > LARGEST_JSON:
+            raise Unusable(f"{path.name} has {size} bytes, more than the {LARGEST_JSON} that are believed")
+        return file.read(size)
 
 
 def first_line(error: Exception) -> str:

@@ -128,6 +128,7 @@ class Trainer:
             raise CheckpointError(f"checkpoint {path} does not fit this run: {error!r}") from error
         for other in checkpoint.set_aside(folder, newer_than=self.frames):
             log.warning("a checkpoint ahead of %s is kept as %s", path.name, other)
+        self._log.load_state_dict(state["trainer"]["log"])
         for name, (then, now) in self.folder.changed_versions().items():
             log.warning("this run began with %s %s and goes on with %s: numbers may differ", name, then, now)
         self._restored, self._iteration.good = True, path
@@ -253,7 +254,6 @@ class Trainer:
         self._iteration.load_state_dict(own["iteration"])
         self._iteration.clock = Clock(**state["clock"])
         self._measuring.load_state_dict(own["measuring"])
-        self._log.load_state_dict(own["log"])
         self.frames, self.batches = int(own["frames"]), int(own["batches"])
         random_state.restore(state["random"])
 
