@@ -18,14 +18,14 @@ STATE = "state"
 class Rollout:
     """Plays a policy in an environment, portion after portion, each going on where the one before ended.
 
-    A batch has what the policy saw and wrote at its root and what followed under `next`: the reward, the flags
-    and the observation, which for a world that ended is its last, not the first of the one born in its place.
+    A batch has what the policy saw and wrote at its root and what followed under `next`: the reward, the
+    flags and the observation, which for a world that ended is its last, not the first of its successor.
     The policy runs without gradients, exploring, with its modules in evaluation mode (no dropout).
 
     Storage is taken once and used again: a batch holds until the next `collect`. Clone what should live on.
 
     Args:
-        env: an environment of batch size `[B]`, plain or with transforms.
+        env: an environment of batch size `[B]`. What it saves of itself decides whether a rollout resumes.
         policy: takes the root TensorDict and sets `action` and whatever else should be kept.
         steps: T, steps of every world in a batch.
         keep_state: whether batches hold the simulator's `state`, which no model reads.

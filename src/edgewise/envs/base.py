@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
@@ -29,6 +30,8 @@ from edgewise.graphs.actions import (
 )
 from edgewise.graphs.random_actions import random_action
 from edgewise.graphs.spec import GRAPH, GraphSpec
+
+__all__ = ["GraphEnv", "Transition"]
 
 ConfigT = TypeVar("ConfigT", bound=Config)
 
@@ -83,24 +86,24 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
         self._build_specs()
         self.set_seed(seed)
 
+    @abstractmethod
     def setup(self) -> None:
         """Set `self.graph` and `self.actions` from `self.config`; register constant tensors as buffers."""
-        raise NotImplementedError
 
+    @abstractmethod
     def spawn(self, count: int) -> Entries:
         """The state of `count` new worlds, drawn from `self.generator` by the settings of `self.stage`.
 
         Where agents act, an entry `active` `[count, A]` bool says which agents exist; without, all do.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def advance(self, state: TensorDict, action: Tensor) -> Transition:
         """One step of the worlds in `state`, which is left as it is."""
-        raise NotImplementedError
 
+    @abstractmethod
     def observe(self, state: TensorDict) -> Entries:
         """What is seen of the worlds in `state`: `graph` and, if there are such, `player` and `metrics`."""
-        raise NotImplementedError
 
     def mask(self, state: TensorDict) -> Tensor | None:  # noqa: ARG002
         """Which actions are legal, shaped as the action layout says; None where all are."""

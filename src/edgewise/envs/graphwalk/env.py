@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch
 from tensordict import TensorDict
 from torch import Tensor
 
@@ -50,8 +51,8 @@ class GraphwalkEnv(GraphEnv[GraphwalkConfig]):
         """Go to the chosen neighbour; each step costs one, and the goal ends the walk."""
         edges = {"edge_index": state["edge_index"], "edge_mask": state["edge_mask"]}
         current = dynamics.move(state["current"], action, **edges)
-        arrived = current == state["goal"]
-        return Transition({"current": current}, reward=-(current >= 0).float(), terminated=arrived)
+        cost = torch.ones_like(current, dtype=torch.float32)
+        return Transition({"current": current}, reward=-cost, terminated=current == state["goal"])
 
     def observe(self, state: TensorDict) -> Entries:
         """The marked graph, and how the walk goes."""
