@@ -10,6 +10,8 @@ from edgewise.recipes.recipe import Recipe
 
 RECIPES = {
     "graphwalk-ppo": "edgewise.recipes.graphwalk_ppo",
+    "swarm-mappo": "edgewise.recipes.swarm_mappo",
+    "swarm-mappo-mixed": "edgewise.recipes.swarm_mappo_mixed",
 }
 """Name → the module that holds its `RECIPE`."""
 
