@@ -69,6 +69,16 @@ def test_a_stage_that_cannot_be_is_refused_before_training(small):
         build(load_config("graphwalk-ppo", keywords=changed))
 
 
+def test_checking_the_stages_begins_none_of_them(small):
+    stages = [
+        {"name": "a", "env": {"num_nodes": 4}, "until": {"frames": 9}},
+        {"name": "b", "env": {"num_nodes": 5}},
+    ]
+    changed = {**small, "training": {**small["training"], "curriculum": stages}}
+    env = build(load_config("graphwalk-ppo", keywords=changed)).env
+    assert env.stage == env.config
+
+
 def test_a_baseline_that_is_not_there(config):
     changed = config.evaluation.model_copy(update={"baselines": ("oracle",)})
     with pytest.raises(ConfigError, match="no baseline oracle"):
