@@ -47,12 +47,27 @@ class Law:
         uniform = torch.rand(rate.shape, generator=generator, device=rate.device, dtype=rate.dtype)
         if self.name == "bernoulli":
             return (uniform < rate).to(rate.dtype)
-        return invert(uniform, poisson_table(rate, terms=poisson_terms(self.highest_rate)))
+        return poisson_count(uniform, rate, terms=poisson_terms(self.highest_rate))
 
 
 def poisson_terms(highest_rate: float) -> int:
     """How many values a Poisson table needs so that what lies beyond is too rare for single precision."""
     return math.ceil(highest_rate + 7.0 * math.sqrt(highest_rate) + 9.0)
+
+
+def poisson_count(uniform: Tensor, rate: Tensor, *, terms: int) -> Tensor:
+    """The first Poisson count whose cumulative probability exceeds `uniform`, all `[*B]`; term by term.
+
+    For rates that change from call to call; `poisson_table` is for rates that stay.
+    """
+    term = torch.exp(-rate.double())
+    total = term.clone()
+    count = torch.zeros_like(uniform)
+    for following in range(1, terms + 1):
+        count += uniform >= total
+        term *= rate / following
+        total += term
+    return count
 
 
 def poisson_table(rate: Tensor, *, terms: int) -> Tensor:
@@ -61,11 +76,6 @@ def poisson_table(rate: Tensor, *, terms: int) -> Tensor:
     mean = rate.to(torch.float64).unsqueeze(-1)
     log_probability = torch.xlogy(counts, mean) - mean - torch.lgamma(counts + 1.0)
     return log_probability.exp().cumsum(-1).to(rate.dtype)
-
-
-def invert(uniform: Tensor, table: Tensor) -> Tensor:
-    """The first value whose cumulative probability exceeds `uniform`; `[*B]` and `[*B, T]` to `[*B]`."""
-    return torch.searchsorted(table, uniform.unsqueeze(-1), right=True).squeeze(-1).to(uniform.dtype)
 
 
 def end_to_end(table: Tensor) -> Tensor:
@@ -79,7 +89,7 @@ def end_to_end(table: Tensor) -> Tensor:
 
 
 def invert_row(uniform: Tensor, row: Tensor, *, line: Tensor, terms: int) -> Tensor:
-    """The same as `invert` with row `row` of the table that `line` was made of; all `[*B]`.
+    """The first count whose cumulative probability exceeds `uniform` in row `row` of a table; all `[*B]`.
 
     Args:
         uniform: in [0, 1).

@@ -62,9 +62,7 @@ def test_both_slot_orders_by_hand():
 def test_packets_are_neither_made_nor_lost(seed, arrivals_servable):
     generator = torch.Generator().manual_seed(seed)
     shape = (4, 6)
-    queues, service, arrivals = (
-        torch.randint(0, 5, shape, generator=generator).float() for _ in range(3)
-    )
+    queues, service, arrivals = (torch.randint(0, 5, shape, generator=generator).float() for _ in range(3))
     active = torch.rand(shape, generator=generator) < 0.5
     after = dynamics.slot(
         queues, service, active=active, arrivals=arrivals, arrivals_servable=arrivals_servable

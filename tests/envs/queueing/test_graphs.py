@@ -73,7 +73,14 @@ def test_all_sets_of_a_large_graph_are_refused():
 
 @pytest.mark.parametrize(
     ("name", "capacity"),
-    [("line3", 1 / 2), ("ring5", 2 / 5), ("ring7", 3 / 7), ("grid3x3", 1 / 2), ("clique5", 1 / 5), ("2:", 1.0)],
+    [
+        ("line3", 1 / 2),
+        ("ring5", 2 / 5),
+        ("ring7", 3 / 7),
+        ("grid3x3", 1 / 2),
+        ("clique5", 1 / 5),
+        ("2:", 1.0),
+    ],
 )
 def test_capacities_that_are_known(name, capacity):
     assert uniform_capacity(conflict_graph(name)) == pytest.approx(capacity)

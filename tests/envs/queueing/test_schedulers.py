@@ -27,13 +27,15 @@ def weighted_graphs(draw, largest=7):
     both = ConflictGraphs(tuple(f"g{number}" for number in range(len(graphs))), tuple(graphs))
     generator = torch.Generator().manual_seed(draw(st.integers(0, 10_000)))
     number = torch.randint(len(graphs), (WORLDS,), generator=generator)
-    weight = torch.randint(0, 4, (WORLDS, both.num_nodes), generator=generator).float() * both.node_mask[number]
+    weight = (
+        torch.randint(0, 4, (WORLDS, both.num_nodes), generator=generator).float() * both.node_mask[number]
+    )
     order = torch.rand(weight.shape, generator=generator).argsort(-1)
     return both, number, weight, order
 
 
 def best_by_hand(graph, scores, order, counted):
-    """Scores in turn, then without the last counted node of the order, and so on; over all independent sets."""
+    """Over all sets: scores in turn, then without the last counted node of the order, and so on."""
 
     def rank(members):
         values = [sum(score[node] for node in members) for score in scores]
@@ -77,7 +79,9 @@ def test_an_order_of_more_nodes_than_a_float_holds_bits():
     weight = torch.zeros(1, 30)
     weight[0, [0, 1, 28, 29]] = 1.0
     order = torch.arange(30).expand(1, 30)
-    chosen = SetScheduler(graphs).best(torch.zeros(1, dtype=torch.long), [weight], order=order, counted=weight > 0)
+    chosen = SetScheduler(graphs).best(
+        torch.zeros(1, dtype=torch.long), [weight], order=order, counted=weight > 0
+    )
     assert (chosen & (weight > 0))[0].nonzero().flatten().tolist() == [0, 1]
 
 
@@ -103,7 +107,7 @@ def test_local_greedy_is_the_loop_over_rounds(case):
 
 @given(weighted_graphs())
 def test_renumbering_the_nodes_renumbers_the_schedule(case):
-    graphs, number, weight, order = case
+    graphs, _, weight, order = case
     graph = graphs.graphs[0]
     size = graph.num_nodes
     shuffle = torch.randperm(size, generator=torch.Generator().manual_seed(size))
