@@ -2,9 +2,9 @@
 
     python -m benchmarks.kill_resume --kills 100
 
-A clean parent imports everything once and forks a child for every attempt, so that a kill costs no import.
-The child tells by a shared byte what it is doing; the parent waits for a chosen phase, a random while longer,
-and sends SIGKILL.
+A parent that never computes imports everything once and forks a child for every attempt, so that a kill
+costs no import. The child tells by a shared byte what it is doing; the parent waits for a chosen phase, a
+random while longer, and sends SIGKILL.
 Processes that share no memory with another, started by the command line, are part of the tests.
 """
 
@@ -31,7 +31,8 @@ import torch
 
 from edgewise.recipes.compose import build
 from edgewise.recipes.load import load_config
-from edgewise.training import checkpoint, trainer
+from edgewise.training import checkpoint
+from edgewise.training.measuring import Measuring
 from edgewise.training.run_folder import RunFolder
 from edgewise.training.trainer import Trainer
 
@@ -73,15 +74,16 @@ def small_run(folder: Path, settings: dict[str, Any] | None = None) -> RunFolder
     return RunFolder.create(folder, config.to_plain())
 
 
-def train(folder: RunFolder, *, enter: Callable[[str], Any] = lambda _: None) -> None:
+def train(folder: RunFolder, *, enter: Callable[[str], Any] | None = None) -> None:
     """Begin or continue the run in `folder`, calling `enter` with the phase whenever it changes."""
     config = load_config(str(folder.config_file))
     with folder.locked():
         parts = build(config)
-        _announce(parts.rollout, "collect", "collecting", enter)
-        _announce(parts.algorithm, "learn", "updating", enter)
-        _announce(checkpoint, "save", "saving", enter)
-        _announce(trainer.Measuring, "measure", "evaluating", enter)
+        if enter is not None:
+            _announce(parts.rollout, "collect", "collecting", enter)
+            _announce(parts.algorithm, "learn", "updating", enter)
+            _announce(checkpoint, "save", "saving", enter)
+            _announce(Measuring, "measure", "evaluating", enter)
         run = Trainer(config, parts, folder)
         run.restore()
         run.run()
@@ -99,10 +101,8 @@ def survive(folder: RunFolder, *, kills: int, seed: int) -> Outcome:
         else:
             outcome.kills[phase] += 1
             outcome.aims[PHASES[aim]] += 1
-    child = _fork(folder, None)
+    _finish(folder)
     outcome.attempts += 1
-    if os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) != 0:
-        raise RuntimeError(f"the last attempt in {folder.path} failed")
     return outcome
 
 
@@ -155,6 +155,12 @@ def _killed(folder: RunFolder, aim: int, dice: random.Random) -> str | None:
         time.sleep(0.0005)
 
 
+def _finish(folder: RunFolder) -> None:
+    """Run to the end in a child that is left alone."""
+    if os.waitstatus_to_exitcode(os.waitpid(_fork(folder, None), 0)[1]) != 0:
+        raise RuntimeError(f"the run in {folder.path} failed")
+
+
 def _ended(status: int) -> None:
     if status != 0:
         raise RuntimeError(f"an attempt ended with {status} before it was killed")
@@ -204,22 +210,24 @@ def main() -> int:
     options = parser.parse_args()
     torch.set_num_threads(1)
     kills: Counter[str] = Counter()
+    aims: Counter[str] = Counter()
     attempts, wrong = 0, []
     with tempfile.TemporaryDirectory() as place:
         for index in range(options.runs):
             alone, killed = (
                 small_run(Path(place) / f"{name}-{index}", {"seed": index}) for name in ("alone", "killed")
             )
-            child = _fork(alone, None)
-            os.waitpid(child, 0)
+            _finish(alone)
             share = options.kills // options.runs + (index < options.kills % options.runs)
             outcome = survive(killed, kills=share, seed=options.seed + index)
             kills += outcome.kills
+            aims += outcome.aims
             attempts += outcome.attempts
             wrong += [f"run {index}: {name}" for name in differences(alone.path, killed.path)]
     result = {
         "kills": sum(kills.values()),
         "by_phase": dict(kills),
+        "aimed_at": dict(aims),
         "processes": attempts,
         "differences": wrong,
     }
