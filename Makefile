@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo test lint types layers learn bench clean help
+.PHONY: demo test lint types layers learn bench kill clean help
 
 help:  ## list the verbs
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | sort
@@ -37,6 +37,9 @@ learn: $(STAMP)  ## the runs that must learn; long
 
 bench: $(STAMP)  ## every benchmark of the core, as tables and JSON
 	$(BIN)/edgewise bench core
+
+kill: $(STAMP)  ## kill a run a hundred times and compare it with one that was left alone
+	$(BIN)/python benchmarks/kill_resume.py --kills 100
 
 clean:  ## remove the environment and everything generated
 	rm -rf $(VENV) dist build runs .mypy_cache .ruff_cache .hypothesis .pytest_cache .import_linter_cache
