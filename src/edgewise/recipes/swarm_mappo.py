@@ -26,7 +26,7 @@ RECIPE = Recipe(
             epochs=4, minibatch_size=1600, max_grad_norm=10.0, normalise_value=True, huber_delta=10.0
         ),
         training=TrainingConfig(
-            total_frames=512_000,
+            total_frames=384_000,
             num_envs=256,
             steps=25,
             schedules={"learning_rate": Linear(start=1.5e-3, end=3e-4)},

@@ -1,0 +1,199 @@
+"""What grows with the team: embeddings, logits and gradients of InforMARL's network, each remedy, and ours.
+
+    python -m benchmarks.stability [--set aggregation=mean,beta=true] [--run FOLDER] [--json FILE] [--quick]
+
+Random worlds as the swarm begins them; 3 initialisations, means. *Logit* is the largest of the first
+attention, *saturated* the share of its (node, head) with one weight above 0.99, *gradient* the norm over the
+trunk's parameters of a random linear read-out of the agents' rows, averaged over agents.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from edgewise.envs.swarm import observe
+from edgewise.envs.swarm.config import SwarmConfig
+from edgewise.envs.swarm.env import SwarmEnv
+from edgewise.models.config import EncoderConfig
+from edgewise.models.diagnostics import activation_rms, logit_max
+from edgewise.models.encoder import MessagePassingEncoder
+from edgewise.models.informarl import InforMARLTrunk, Remedies
+from edgewise.models.transformer import GraphTransformer
+
+TEAMS = (3, 7, 10, 20, 50)
+SAMPLES = 48
+"""Agents looked at for each size of the team."""
+MEASURES = ("embedding", "logit", "saturated", "gradient")
+REMEDIES = {
+    "as published": Remedies(),
+    "dropout 0.1": Remedies(dropout=0.1),
+    "beta": Remedies(beta=True),
+    "residual 0.1": Remedies(residual=0.1),
+    "graph norm": Remedies(graph_norm=True),
+    "depth-scaled init": Remedies(depth_init=True),
+    "logits clipped at 10": Remedies(logit_clip=10.0),
+    "logits soft-capped at 10": Remedies(soft_cap=10.0),
+    "activations clamped at 10": Remedies(clamp=10.0),
+    "layer norm after attention": Remedies(layer_norm=True),
+    "sum / root of degree": Remedies(aggregation="root"),
+    "mean * log of degree": Remedies(aggregation="log"),
+    "mean": Remedies(aggregation="mean"),
+    "layer norm after embedding": Remedies(embed_norm=True),
+    "each node by itself": Remedies(embed="node"),
+}
+Row = dict[str, float]
+
+
+def worlds(team: int, seed: int) -> SwarmEnv:
+    """Enough worlds for `SAMPLES` agents."""
+    return SwarmEnv(SwarmConfig(num_agents=team), num_envs=-(-SAMPLES // team), seed=seed)
+
+
+def views(team: int, seed: int) -> tuple[Tensor, Tensor, Tensor]:
+    """What `SAMPLES` agents see: features `[G, E, 7]`, distances `[G, E, E]`, and their own rows `[G]`."""
+    seen, distance = observe.ego_view(worlds(team, seed).reset()["state"])
+    own = torch.arange(team).expand(len(seen), team).reshape(-1)[:SAMPLES]
+    distance = distance.unsqueeze(1).expand(-1, team, -1, -1).flatten(0, 1)[:SAMPLES]
+    return seen.flatten(0, 1)[:SAMPLES], distance, own
+
+
+def measure_published(remedies: Remedies, team: int, seed: int) -> Row:
+    """One initialisation of InforMARL's trunk in worlds of `team` agents."""
+    features, distance, own = views(team, seed)
+    torch.manual_seed(seed)
+    trunk = InforMARLTrunk(remedies)
+    h, traces = trunk.traced(features, distance)
+    return {
+        "embedding": float(traces.embedding.detach().square().mean().sqrt()),
+        "logit": float(traces.logits[0].detach().abs().max()),
+        "saturated": saturated(traces.alpha[0].detach(), traces.linked),
+        "gradient": gradient(trunk, h[torch.arange(len(own)), own]),
+    }
+
+
+def measure_ours(team: int, seed: int, encoder: MessagePassingEncoder | None = None) -> Row:
+    """One initialisation of `GraphTransformer`, or a trained encoder, in worlds of `team` agents."""
+    env = worlds(team, seed)
+    torch.manual_seed(seed)
+    encoder = encoder or GraphTransformer(env.graph, EncoderConfig(hidden=32, layers=3))
+    encoder.graph = env.graph
+    graph = env.reset()["graph"]
+    seen: dict[str, Any] = {}
+    block = encoder.trunk.blocks[0]
+    hook = block.register_forward_hook(
+        lambda _, given, out: seen.update(h=given[0], view=given[1], made=out[1])
+    )
+    agents = encoder(graph)[:, :team].flatten(0, 1)[:SAMPLES]
+    hook.remove()
+    return {
+        "embedding": float(activation_rms(seen["h"].detach(), seen["view"])),
+        "logit": float(logit_max(seen["made"], seen["view"]).detach()),
+        "saturated": saturated(seen["made"].alpha.detach(), seen["view"].linked),
+        "gradient": gradient(encoder, agents),
+    }
+
+
+def saturated(alpha: Tensor, linked: Tensor) -> float:
+    """Share of nodes of two or more neighbours, times heads, with one weight above 0.99."""
+    shared = (linked.sum(-1) > 1).unsqueeze(1).expand(alpha.shape[:3])
+    return float((alpha.amax(-1) > 0.99)[shared].float().mean())
+
+
+def gradient(trunk: nn.Module, rows: Tensor) -> float:
+    """Norm of the gradient of a random linear read-out of `rows [G, C]`, averaged over them."""
+    weights = torch.randn(rows.shape[-1], generator=torch.Generator().manual_seed(0))
+    found = torch.autograd.grad((rows @ weights).mean(), list(trunk.parameters()), allow_unused=True)
+    return float(torch.stack([part.square().sum() for part in found if part is not None]).sum().sqrt())
+
+
+def table(
+    quick: bool, *, chosen: Remedies | None = None, run: Path | None = None
+) -> dict[str, dict[str, Row]]:
+    """Every row of the table: name → size of the team → measures."""
+    teams, seeds = (TEAMS[:2], 1) if quick else (TEAMS, 3)
+    rows = {"chosen": chosen} if chosen else REMEDIES
+    found = {
+        name: {str(team): mean(measure_published(row, team, seed) for seed in range(seeds)) for team in teams}
+        for name, row in rows.items()
+    }
+    found["GraphTransformer"] = {
+        str(team): mean(measure_ours(team, seed) for seed in range(seeds)) for team in teams
+    }
+    if run is not None:
+        encoder = trained_encoder(run)
+        found["GraphTransformer, trained"] = {
+            str(team): mean(measure_ours(team, seed, encoder) for seed in range(seeds)) for team in teams
+        }
+    return found
+
+
+def trained_encoder(run: Path) -> MessagePassingEncoder:
+    """The actor's encoder of a run."""
+    from edgewise.recipes.measure import load_trained
+
+    encoder: MessagePassingEncoder = load_trained(run).policy.encoder  # type: ignore[attr-defined]
+    return encoder
+
+
+def mean(rows: Iterator[Row]) -> Row:
+    """The mean of each measure."""
+    every = list(rows)
+    return {name: sum(row[name] for row in every) / len(every) for name in MEASURES}
+
+
+def parse(text: str) -> Remedies:
+    """Switches from `name=value` with commas between."""
+    given = dict(part.split("=", 1) for part in text.split(","))
+    known = [field.name for field in fields(Remedies)]
+    unknown = sorted(set(given) - set(known))
+    if unknown:
+        raise argparse.ArgumentTypeError(f"no switch {', '.join(unknown)}; there are {', '.join(known)}")
+    return Remedies(
+        **{
+            name: value if value.isalpha() and value not in ("true", "false") else json.loads(value)
+            for name, value in given.items()
+        }
+    )
+
+
+def run(quick: bool) -> dict[str, dict[str, Row]]:
+    """The table with all remedies."""
+    return table(quick)
+
+
+def show(found: dict[str, dict[str, Row]]) -> str:
+    """The table as text: one line per row and measure, one column per size of the team."""
+    teams = list(next(iter(found.values())))
+    lines = [f"{'':28}{'':11}" + "".join(f"{team:>10}" for team in teams)]
+    for name, row in found.items():
+        for measure in MEASURES:
+            numbers = "".join(f"{row[team][measure]:>10.3g}" for team in teams)
+            lines.append(f"{name if measure == MEASURES[0] else '':28}{measure:11}{numbers}")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--set", type=parse, metavar="SWITCHES", help="one row for these switches alone")
+    parser.add_argument("--run", type=Path, help="a run of swarm-mappo, for a row after training")
+    parser.add_argument("--json", type=Path, help="write the table here too")
+    parser.add_argument("--quick", action="store_true", help="two sizes, one initialisation")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    found = table(options.quick, chosen=options.set, run=options.run)
+    sys.stdout.write(show(found) + "\n")
+    if options.json:
+        options.json.write_text(json.dumps(found, indent=2))
+
+
+if __name__ == "__main__":
+    main()
