@@ -48,3 +48,22 @@ class PPOConfig(Config):
     """Whether two players move in turn or not in turn, and rewards are in the view of the one who moved."""
     adam_epsilon: float = Field(1e-5, gt=0)
     """Added to the root of Adam's second moment."""
+
+
+class CloneConfig(Config):
+    """Imitation of an expert; every number may be scheduled over a run by its name."""
+
+    expert: str | None = None
+    """The environment's baseline to imitate; a recipe names one."""
+    expert_share: float = Field(1.0, ge=0, le=1)
+    """Share of steps in which the expert leads: 1 is behaviour cloning, a schedule towards 0 is DAgger."""
+    learning_rate: float = Field(1e-3, ge=0)
+    """Step size of Adam, for the actor."""
+    updates: int = Field(32, ge=1)
+    """Steps of the optimiser after each batch."""
+    minibatch_size: int = Field(512, ge=1)
+    """Graphs in one update, drawn from the buffer."""
+    buffer_size: int | None = Field(None, ge=1)
+    """Labelled graphs that are kept, the newest; none to keep all, as DAgger does."""
+    max_grad_norm: float = Field(1.0, gt=0)
+    """Gradients longer than this are shortened to it."""

@@ -7,6 +7,7 @@ from typing import Any
 
 ALGORITHMS = {
     "ppo": ("edgewise.algorithms.ppo:PPO", "edgewise.algorithms.config:PPOConfig"),
+    "clone": ("edgewise.algorithms.clone:Clone", "edgewise.algorithms.config:CloneConfig"),
 }
 """Name → the class and its config, both as `module:Class`."""
 

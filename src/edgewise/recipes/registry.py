@@ -10,6 +10,7 @@ from edgewise.recipes.recipe import Recipe
 
 RECIPES = {
     "graphwalk-ppo": "edgewise.recipes.graphwalk_ppo",
+    "queueing-line3-clone": "edgewise.recipes.queueing_line3_clone",
     "swarm-mappo": "edgewise.recipes.swarm_mappo",
     "swarm-mappo-mixed": "edgewise.recipes.swarm_mappo_mixed",
 }
