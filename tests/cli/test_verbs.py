@@ -140,6 +140,15 @@ def test_eval_refuses_a_baseline_that_is_not_there(edgewise, trained):
     assert "shortest_path" in outcome.err
 
 
+def test_report_puts_runs_on_one_page(edgewise, tmp_path, trained):
+    page = tmp_path / "two.html"
+    assert edgewise("report", trained, trained, "--out", page, "--json").data == {"report": str(page)}
+    assert page.read_text().startswith("<!doctype html>")
+    nothing = edgewise("report", tmp_path / "none")
+    assert (nothing.code, nothing.out) == (2, "")
+    assert "none" in nothing.err
+
+
 def test_baseline_measures_hand_written_policies(edgewise):
     data = edgewise("baseline", "graphwalk", "--policy", "shortest_path", "--episodes", 5, "--json").data
     assert [row["policy"] for row in data] == ["shortest_path"]

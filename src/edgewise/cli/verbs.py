@@ -41,6 +41,7 @@ VERBS = {
         Verb("resume", "continue a run where its last checkpoint left it", "edgewise.cli.resume"),
         Verb("eval", "measure runs on fixed instances, beside baselines, over sizes", "edgewise.cli.eval"),
         Verb("baseline", "measure hand-written policies of an environment", "edgewise.cli.baseline"),
+        Verb("report", "write the page of a run, or of several side by side", "edgewise.cli.report"),
         Verb("envs", "list, show or check environments", "edgewise.cli.envs"),
         Verb("recipes", "list, show or check recipes", "edgewise.cli.recipes"),
         Verb("bench", "run benchmarks of this source tree", "edgewise.cli.bench"),
