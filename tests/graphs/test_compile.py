@@ -2,19 +2,20 @@
 
 import copy
 import logging
+from shutil import which
 
 import pytest
 import torch
+from torch._dynamo.utils import counters
 
-from edgewise.graphs import compile as compilation
-from edgewise.graphs.compile import compile_module
+from edgewise.graphs.compile import _say_eager, compile_module, cpp_compiler
 
 
 @pytest.fixture
 def _no_compiler(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("CXX", raising=False)
-    compilation._say_eager.cache_clear()
+    _say_eager.cache_clear()
 
 
 def test_off_means_untouched():
@@ -54,9 +55,10 @@ def test_a_compiled_module_keeps_its_names_and_its_copies_are_plain():
     assert copy.deepcopy(module)._compiled_call_impl is None
 
 
-def test_a_compiled_function_gives_the_same_for_all_sizes():
-    if compilation.shutil.which(compilation.cpp_compiler()) is None:
-        pytest.skip("no C++ compiler on this machine")
+@pytest.mark.skipif(which(cpp_compiler()) is None, reason="no C++ compiler on this machine")
+def test_compiled_once_and_equal_for_all_sizes():
+    torch.compiler.reset()
+    counters["stats"].clear()
 
     def gaussian(x):
         return (-x.square().sum(-1)).exp()
@@ -65,3 +67,4 @@ def test_a_compiled_function_gives_the_same_for_all_sizes():
     for size in (5, 8, 13):
         x = torch.randn(size, 3)
         torch.testing.assert_close(compiled(x), gaussian(x))
+    assert counters["stats"]["unique_graphs"] == 1

@@ -84,7 +84,7 @@ class TopologyBank:
             attributes = attributes and [torch.cat((attr, attr)) for attr in attributes]
         capacity = max(edges.shape[1] for edges in lists)
         index = torch.stack([pad(edges, (0, capacity - edges.shape[1])) for edges in lists])
-        mask = torch.stack([torch.arange(capacity) < edges.shape[1] for edges in lists])
+        mask = torch.stack([torch.arange(capacity, device=edges.device) < edges.shape[1] for edges in lists])
         if attributes is None:
             return cls(index, mask)
         return cls(
@@ -114,9 +114,10 @@ class TopologyBank:
         found = self._elsewhere.get(device)
         if found is None:
             found = copy(self)
-            found.index, found.mask = self.index.to(device), self.mask.to(device)
-            found.attr = None if self.attr is None else self.attr.to(device)
             found._elsewhere = {}
+            with torch.inference_mode(False):  # what is kept must serve a backward later
+                found.index, found.mask = self.index.to(device), self.mask.to(device)
+                found.attr = None if self.attr is None else self.attr.to(device)
             if type(found.index) is Tensor:  # a fake tensor of a dry run must not outlive it
                 self._elsewhere[device] = found
         return found
