@@ -3,13 +3,14 @@
 import pytest
 import torch
 from safetensors.torch import load, save
+from tests.algorithms.experts import imitator
 from tests.algorithms.worlds import TOYS, batches, learner, mean_reward, toy
 
 from edgewise.algorithms.registry import ALGORITHMS
 from edgewise.data.rollout import Rollout
 from edgewise.training.serialise import flatten, unflatten
 
-BUILDERS = {"ppo": learner}
+BUILDERS = {"ppo": learner, "clone": imitator}
 """Name of an algorithm → how to build it for a toy: `build(env, seed=…)`."""
 
 ENOUGH = {"marked": 0.95, "signals": 0.95, "dials": 0.7}
