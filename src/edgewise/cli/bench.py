@@ -31,6 +31,7 @@ def configure(parser: Parser) -> None:
     parser.add_argument(
         "--quick", action="store_true", help="fewer sizes and repeats, where a program knows how"
     )
+    parser.add_argument("--train", action="store_true", help="time training too, where a program knows how")
     parser.add_machine()
     parser.examples("edgewise bench", "edgewise bench core", "edgewise bench bridge --quick --json")
 
@@ -82,6 +83,7 @@ def _run_one(program: Path, options: Namespace, console: Console) -> Any:
         command = [sys.executable, "-m", f"{program.parent.name}.{program.stem}"]
         command += ["--json", str(target)] if '"--json", type=Path' in text else []
         command += ["--quick"] if options.quick and '"--quick"' in text else []
+        command += ["--train"] if options.train and '"--train"' in text else []
         command += ["--seed", str(options.seed)] if options.seed is not None and '"--seed"' in text else []
         threads = str(options.threads)
         done = subprocess.run(
