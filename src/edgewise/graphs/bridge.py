@@ -112,8 +112,8 @@ def prefers_compact(edges: Edges) -> bool:
     """Compact where dropping slots is possible and costs no synchronisation: on a CPU, run eagerly.
 
     There it is much faster with padding and a few per cent slower without (benchmarks/bridge.py). Elsewhere
-    shapes stay static: on an accelerator the host would have to wait for the count of what is left, and `torch.compile`,
-    `torch.export`, `torch.func` transforms and fake tensors have no count to give.
+    shapes stay static: on an accelerator the host would have to wait for the count of what is left, and
+    `torch.compile`, `torch.export`, `torch.func` transforms and fake tensors have no count to give.
     """
     return edges.mask.device.type == "cpu" and not _traced(edges.mask)
 
