@@ -21,6 +21,8 @@ class HexConfig(Config):
     """Whether the second player may take over the first stone, mirrored, in place of a first move."""
     opening_plies: int = Field(0, ge=0)
     """Random stones on the board before the game begins, as long as nobody has won by them."""
+    distances: bool = False
+    """Whether nodes also show how near each player is to joining its sides, and which ways are shortest."""
     max_size: int | None = None
     """Room for larger boards, for stages that grow; as much as `size` needs if not given."""
 

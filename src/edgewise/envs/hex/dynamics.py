@@ -11,6 +11,8 @@ import torch
 from torch import Tensor
 
 EMPTY, FIRST, SECOND = 0, 1, 2
+FAR = 1000
+"""More stones than any way needs: what a way through the other player's stones costs."""
 NEIGHBOURS = ((-1, 0), (-1, 1), (0, -1), (0, 1), (1, -1), (1, 0))
 
 
@@ -88,3 +90,33 @@ def has_won(chains: Tensor, player: Tensor) -> Tensor:
 def mirrored(cell: Tensor, size: Tensor) -> Tensor:
     """The cell on the other side of the long diagonal, where the other player stands as this one did."""
     return (cell % size) * size + cell // size
+
+
+def missing_stones(stones: Tensor, neighbours: Tensor, *, player: int) -> Tensor:
+    """How many stones `player` lacks to join its sides by a way through each node, `[B, N]` int64.
+
+    Args:
+        stones: `[B, N]` int8.
+        neighbours: `[B, N, 6]` int64.
+        player: 0 or 1.
+    """
+    own = stones == player + 1
+    price = torch.where(own, 0, torch.where(stones == EMPTY, 1, FAR)).long()
+    start, goal = (-4, -3) if player == 0 else (-2, -1)
+    return _ways(price, neighbours, start) + _ways(price, neighbours, goal) - price
+
+
+def _ways(price: Tensor, neighbours: Tensor, border: int) -> Tensor:
+    """The cheapest way from a border to each node, its own price included, `[B, N]`."""
+    count, nodes = price.shape
+    far = torch.full_like(price, FAR)
+    far[:, border] = 0
+    flat = neighbours.reshape(count, -1)
+    for _ in range(nodes):
+        nearest = far.gather(1, flat).view(count, nodes, -1).amin(-1)
+        nearer = torch.minimum(far, (nearest + price).clamp(max=FAR))
+        # Elsewhere than on a CPU it costs more to ask than to go on.
+        if price.device.type == "cpu" and torch.equal(nearer, far):
+            break
+        far = nearer
+    return far

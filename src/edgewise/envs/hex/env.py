@@ -78,8 +78,12 @@ class HexEnv(GraphEnv[HexConfig]):
         """The board in the mover's colours, who is to move, and how the game goes."""
         chains, nobody = state["chains"], torch.zeros_like(state["player"])
         first = dynamics.has_won(chains, nobody)
+        graph = observe.graph(state)
+        if self.config.distances:
+            near = observe.distances(state, self.tables[state["size"] - SMALLEST])
+            graph["x"] = torch.cat((graph["x"], near), -1)
         return {
-            "graph": observe.graph(state),
+            "graph": graph,
             "player": state["player"],
             "metrics": {"first_player_won": first.float(), "plies": state["plies"].float()},
         }

@@ -14,6 +14,10 @@ from edgewise.graphs.topology import Topology, TopologyBank
 CELL, MY_BORDER, THEIR_BORDER = range(3)
 NODE_FEATURES = 3
 """Whether a node is mine, theirs or free, borders included."""
+DISTANCE_FEATURES = 4
+"""Mine and theirs: how short a way through the node is, beside the shortest, and how short that is."""
+SLACK = 4
+"""Stones beyond the shortest way at which all ways are alike."""
 
 
 def neighbour_tables(capacity: int) -> Tensor:
@@ -25,7 +29,8 @@ def graph_spec(config: HexConfig) -> GraphSpec:
     """Cells and four borders; edges where two of them touch, looked up by the board's side."""
     boards = [_edges(size, config.capacity) for size in range(SMALLEST, config.capacity + 1)]
     bank = TopologyBank.from_edge_lists(boards)
-    return GraphSpec(config.capacity**2 + 4, NODE_FEATURES, edges=Topology(bank), node_types=3)
+    features = NODE_FEATURES + config.distances * DISTANCE_FEATURES
+    return GraphSpec(config.capacity**2 + 4, features, edges=Topology(bank), node_types=3)
 
 
 def _edges(size: int, capacity: int) -> list[tuple[int, int]]:
@@ -53,3 +58,23 @@ def graph(state: TensorDict) -> dict[str, Tensor]:
         "node_type": border * torch.where(mine, MY_BORDER, THEIR_BORDER),
         "topology": size - SMALLEST,
     }
+
+
+def distances(state: TensorDict, neighbours: Tensor) -> Tensor:
+    """How near both players are to joining their sides, the mover first, `[B, N, 4]` float in [0, 1].
+
+    For each player 1 on its shortest ways, falling to 0 where a way lacks `SLACK` stones more, and
+    `1 / (1 + m)` at every node, where m is how many stones its shortest way lacks.
+
+    Args:
+        state: of the games, `[B]`.
+        neighbours: `[B, N, 6]` int64.
+    """
+    ways = [dynamics.missing_stones(state["stones"], neighbours, player=player) for player in (0, 1)]
+    missing = torch.stack(ways, -1)
+    swapped = (state["player"] == 1).view(-1, 1, 1)
+    missing = torch.where(swapped, missing.flip(-1), missing)
+    least = missing.amin(1, keepdim=True)
+    short = (1 - (missing - least) / SLACK).clamp(min=0)
+    near = (1 / (1 + least)).expand_as(short)
+    return torch.cat((short, near), -1).float()
