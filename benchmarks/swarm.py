@@ -3,8 +3,9 @@
     python -m benchmarks.swarm [--train] [--json FILE] [--quick]
 
 One thread; CPU time of this process and its workers. Stepping includes resets, observation and metrics;
-random actions are drawn beforehand. `--train` times whole iterations, collecting and learning, at the reference's hyper-parameters
-and at those of the recipe. The reference's figures were measured on one core with the published code.
+random actions are drawn beforehand. `--train` times whole iterations, collecting and learning, at the
+reference's hyper-parameters and at those of the recipe. The reference's figures were measured on one core
+with the published code.
 """
 
 from __future__ import annotations
