@@ -1,10 +1,13 @@
 """What grows with the team: embeddings, logits and gradients of InforMARL's network, each remedy, and ours.
 
-    python -m benchmarks.stability [--set aggregation=mean,beta=true] [--run FOLDER] [--json FILE] [--quick]
+    python -m benchmarks.stability [--set aggregation=mean,beta=true] [--run FOLDER]
+                                   [--train [--iterations N]] [--json FILE] [--quick]
 
 Random worlds as the swarm begins them; 3 initialisations, means. *Logit* is the largest of the first
 attention, *saturated* the share of its (node, head) with one weight above 0.99, *gradient* the norm over the
-trunk's parameters of a random linear read-out of the agents' rows, averaged over agents.
+trunk's parameters of a random linear read-out of the agents' rows, averaged over agents. `--train` trains
+the recipe's network at each size with gradients left as they are, and shows their norms and PPO's ratio at
+identical weights.
 """
 
 from __future__ import annotations
@@ -20,14 +23,18 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from edgewise.algorithms.ppo import PPO
+from edgewise.data.rollout import Rollout
 from edgewise.envs.swarm import observe
 from edgewise.envs.swarm.config import SwarmConfig
 from edgewise.envs.swarm.env import SwarmEnv
+from edgewise.models.actor_critic import make_actor_critic
 from edgewise.models.config import EncoderConfig
 from edgewise.models.diagnostics import activation_rms, logit_max
 from edgewise.models.encoder import MessagePassingEncoder
 from edgewise.models.informarl import InforMARLTrunk, Remedies
 from edgewise.models.transformer import GraphTransformer
+from edgewise.recipes.swarm_mappo import RECIPE
 
 TEAMS = (3, 7, 10, 20, 50)
 SAMPLES = 48
@@ -144,6 +151,23 @@ def trained_encoder(run: Path) -> MessagePassingEncoder:
     return encoder
 
 
+def training(team: int, *, iterations: int) -> Row:
+    """The recipe trained on `team` agents for a while, its gradients never shortened."""
+    torch.manual_seed(0)
+    env = SwarmEnv(SwarmConfig(num_agents=team, reward="individual"), num_envs=16, seed=0)
+    config = RECIPE.config.algorithm.model_copy(update={"max_grad_norm": 1e9, "minibatch_size": 100})
+    algorithm = PPO(make_actor_critic(env.graph, env.actions, RECIPE.config.model), config)
+    rollout = Rollout(env, algorithm.policy, steps=25)
+    history = [algorithm.learn(rollout.collect()) for _ in range(iterations)]
+    norms = torch.stack([metrics["gradient_norm"] for metrics in history])
+    return {
+        "gradient, mean": float(norms.mean()),
+        "gradient, largest": float(norms.max()),
+        "ratio at start": float(torch.stack([metrics["ratio_start"] for metrics in history]).max()),
+        "finite": float(all(bool(value.isfinite()) for metrics in history for value in metrics.values())),
+    }
+
+
 def mean(rows: Iterator[Row]) -> Row:
     """The mean of each measure."""
     every = list(rows)
@@ -173,11 +197,11 @@ def run(quick: bool) -> dict[str, dict[str, Row]]:
 def show(found: dict[str, dict[str, Row]]) -> str:
     """The table as text: one line per row and measure, one column per size of the team."""
     teams = list(next(iter(found.values())))
-    lines = [f"{'':28}{'':11}" + "".join(f"{team:>10}" for team in teams)]
+    lines = [" " * 46 + "".join(f"{team:>10}" for team in teams)]
     for name, row in found.items():
-        for measure in MEASURES:
-            numbers = "".join(f"{row[team][measure]:>10.3g}" for team in teams)
-            lines.append(f"{name if measure == MEASURES[0] else '':28}{measure:11}{numbers}")
+        for number, measure in enumerate(row[teams[0]]):
+            numbers = "".join(f"{row[team][measure]:>10.4g}" for team in teams)
+            lines.append(f"{'' if number else name:28}{measure:18}{numbers}")
     return "\n".join(lines)
 
 
@@ -187,10 +211,18 @@ def main() -> None:
     parser.add_argument("--run", type=Path, help="a run of swarm-mappo, for a row after training")
     parser.add_argument("--json", type=Path, help="write the table here too")
     parser.add_argument("--quick", action="store_true", help="two sizes, one initialisation")
+    parser.add_argument("--train", action="store_true", help="train at each size too")
+    parser.add_argument("--iterations", type=int, default=200, help="of training at each size (200)")
     options = parser.parse_args()
     torch.set_num_threads(1)
     found = table(options.quick, chosen=options.set, run=options.run)
     sys.stdout.write(show(found) + "\n")
+    if options.train:
+        count = 2 if options.quick else options.iterations
+        name, teams = f"{count} iterations", next(iter(found.values()))
+        rows = {name: {team: training(int(team), iterations=count) for team in teams}}
+        sys.stdout.write("\n" + show(rows) + "\n")
+        found |= rows
     if options.json:
         options.json.write_text(json.dumps(found, indent=2))
 
