@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 
 from edgewise.algorithms.clone import Clone, Expert
@@ -46,7 +48,7 @@ def build(config: AnyRun) -> Parts:
     )
 
 
-def make_expert(config: AnyRun, env: GraphEnv) -> Expert:
+def make_expert(config: AnyRun, env: GraphEnv[Any]) -> Expert:
     """The baseline that `algorithm.expert` names."""
     known, name = entry(recipe(config.recipe).env).baselines(), config.algorithm.expert
     if name not in known:

@@ -10,7 +10,11 @@ from edgewise.recipes.recipe import Recipe
 
 RECIPES = {
     "graphwalk-ppo": "edgewise.recipes.graphwalk_ppo",
+    "queueing-family-dagger": "edgewise.recipes.queueing_family_dagger",
     "queueing-line3-clone": "edgewise.recipes.queueing_line3_clone",
+    "queueing-line3-ppo": "edgewise.recipes.queueing_line3_ppo",
+    "hex-quick": "edgewise.recipes.hex_quick",
+    "hex-selfplay": "edgewise.recipes.hex_selfplay",
     "swarm-mappo": "edgewise.recipes.swarm_mappo",
     "swarm-mappo-mixed": "edgewise.recipes.swarm_mappo_mixed",
 }

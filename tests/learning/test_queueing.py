@@ -1,0 +1,62 @@
+"""Recipes of the queueing system keep their word: MaxWeight imitated, carried to larger graphs, beaten."""
+
+import numpy as np
+import pytest
+
+from edgewise.data.demonstrations import demonstrate
+from edgewise.envs.queueing.baselines import MaxWeight
+from edgewise.envs.registry import make_env
+from edgewise.recipes.imitate import build
+from edgewise.recipes.launch import start
+from edgewise.recipes.load import load_config
+from edgewise.recipes.measure import measure_run
+from edgewise.training import checkpoint
+
+pytestmark = pytest.mark.learning
+
+WORLDS, SLOTS = 64, 5000
+"""320,000 slots in all; worlds begin empty, which such long episodes forget."""
+
+
+def backlogs(folder, *, baselines=(), **settings):
+    """Mean backlog of the run's policy and of baselines on the same instances."""
+    found = measure_run(
+        folder, settings={"max_steps": SLOTS, **settings}, episodes=WORLDS, seed=7, baselines=baselines
+    )
+    return [float(np.mean(one.metrics["backlog"])) for one in found]
+
+
+def train(name, folder, **settings):
+    """A run of the recipe, some fields changed by their dotted names."""
+    return start(load_config(name, keywords=settings), folder=folder)
+
+
+def test_a_clone_schedules_as_its_expert_does(tmp_path, record_property):
+    """Also on states of the expert's that were never collected."""
+    folder = train("queueing-line3-clone", tmp_path / "run")
+    algorithm = build(load_config("queueing-line3-clone")).algorithm
+    algorithm.load_state_dict(checkpoint.load(checkpoint.best(folder / "checkpoints"))["algorithm"])
+    env = make_env("queueing", num_envs=64, seed=99)
+    match = float(algorithm.match(algorithm.label(demonstrate(env, MaxWeight(env), steps=500))))
+    cloned, expert = backlogs(folder, baselines=("maxweight",))
+    record_property("match", match)
+    record_property("backlog", [cloned, expert])
+    assert match >= 0.99
+    assert abs(cloned / expert - 1) <= 0.02
+
+
+def test_dagger_on_small_graphs_carries_over_to_a_longer_line(tmp_path, record_property):
+    folder = train("queueing-family-dagger", tmp_path / "run")
+    learnt, expert = backlogs(folder, baselines=("maxweight",))
+    record_property("backlog", [learnt, expert])
+    assert learnt <= 1.1 * expert
+
+
+@pytest.mark.parametrize(("rate", "enough"), [(0.4, 2.45), (0.45, 4.5)])
+@pytest.mark.parametrize("seed", range(3))
+def test_ppo_beats_maxweight(seed, rate, enough, tmp_path, record_property):
+    """The exact optima are 2.4135 and 4.2817, MaxWeight's backlogs 2.79 and 5.43."""
+    folder = train("queueing-line3-ppo", tmp_path / "run", **{"seed": seed, "env.arrival_rate": rate})
+    (learnt,) = backlogs(folder)
+    record_property("backlog", learnt)
+    assert learnt <= enough
