@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import Field
 
 from edgewise.config.model import Config
@@ -67,3 +69,20 @@ class CloneConfig(Config):
     """Labelled graphs that are kept, the newest; none to keep all, as DAgger does."""
     max_grad_norm: float = Field(1.0, gt=0)
     """Gradients longer than this are shortened to it."""
+
+
+class SelfPlayConfig(PPOConfig):
+    """PPO on games of two players, against itself and against snapshots of itself."""
+
+    two_player: bool = True
+    """Whether rewards are in the view of the one who moved; in self-play they are."""
+    pool_share: float = Field(0.25, ge=0, le=1)
+    """Share of the games that are played against snapshots; the others against itself."""
+    pool_size: int = Field(8, ge=1)
+    """Snapshots that are kept; the oldest gives way."""
+    snapshot_every: int = Field(10, ge=1)
+    """Batches between snapshots."""
+    opponents: int = Field(2, ge=1)
+    """Different snapshots that are met in one batch."""
+    matchmaking: Literal["latest", "uniform", "hard", "variance"] = "variance"
+    """Whom to meet: the newest, any, or by score x those for which (1 - x)² or x (1 - x) is large."""

@@ -1,0 +1,43 @@
+"""PPO learns perfect play on the smallest Hex board worth playing, in a minute, against itself alone."""
+
+from __future__ import annotations
+
+from edgewise.algorithms.config import SelfPlayConfig
+from edgewise.config.run import CheckpointConfig, EvaluationConfig, RunConfig, TrainingConfig
+from edgewise.config.schedules import Linear
+from edgewise.envs.hex.config import HexConfig
+from edgewise.models.config import EncoderConfig, ModelConfig
+from edgewise.recipes.recipe import Recipe
+
+RECIPE = Recipe(
+    name="hex-quick",
+    summary="PPO plays Hex on 3 x 3 against itself until no opponent can exploit it",
+    env="hex",
+    algorithm="ppo",
+    builder="edgewise.recipes.self_play:build",
+    config=RunConfig[HexConfig, ModelConfig, SelfPlayConfig](
+        recipe="hex-quick",
+        name="hex-quick",
+        # One random stone first, so that every opening is met, the bad ones too.
+        env=HexConfig(size=3, opening_plies=1),
+        model=ModelConfig(
+            shared_trunk=True,
+            pool="max",
+            encoder=EncoderConfig(kind="gnn", conv="SAGEConv", hidden=32, layers=4),
+        ),
+        algorithm=SelfPlayConfig(
+            gamma=1.0, epochs=3, minibatch_size=256, max_grad_norm=1.0, pool_share=0.0, pool_size=1
+        ),
+        training=TrainingConfig(
+            total_frames=64_000,
+            num_envs=128,
+            steps=16,
+            schedules={
+                "learning_rate": Linear(start=2e-3, end=2e-4),
+                "entropy_coefficient": Linear(start=0.02, end=0.002),
+            },
+        ),
+        evaluation=EvaluationConfig(every=16_000, episodes=64, baselines=("random", "shortest_way")),
+        checkpoint=CheckpointConfig(every=32_000),
+    ),
+)

@@ -1,0 +1,143 @@
+"""Self-play: replies belong to the learner's step, seats and opponents are what they should be, resumes."""
+
+import copy
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from edgewise.envs.registry import make_env
+from edgewise.models.actor_critic import make_actor_critic
+from edgewise.models.config import EncoderConfig, ModelConfig
+from edgewise.training.self_play import SelfPlayRollout
+from edgewise.training.self_play_pool import OpponentPool
+
+SMALL = ModelConfig(shared_trunk=True, encoder=EncoderConfig(kind="gnn", conv="SAGEConv", hidden=8, layers=1))
+
+
+def make_rollout(*, share=0.5, seed=0, steps=6, **settings):
+    env = make_env("hex", size=(3, 4), opening_plies=1, num_envs=16, seed=seed)
+    torch.manual_seed(seed)
+    actor = make_actor_critic(env.graph, env.actions, SMALL).actor
+    return SelfPlayRollout(env, actor, steps=steps, share=share, snapshot_every=2, pool_size=3, **settings)
+
+
+def stones(graph):
+    """How many stones are mine and how many theirs, of the cells alone."""
+    return graph["x"][..., :-4, :2].sum(-2)
+
+
+def test_against_snapshots_the_learner_moves_every_time_from_its_own_seat():
+    rollout = make_rollout(share=1.0)
+    batch = rollout.collect()
+    seat = torch.arange(16) % 2
+    assert (batch["player"] == seat.unsqueeze(-1)).all()
+    going_on = ~batch["next", "done"].squeeze(-1)
+    gained = stones(batch["next", "graph"]) - stones(batch["graph"])
+    assert (gained[going_on] == 1).all()
+    assert (batch["next", "player"][going_on] == batch["player"][going_on]).all()
+
+
+def test_a_game_ends_with_the_learners_win_or_with_the_reply_that_beats_it():
+    batch = make_rollout(share=1.0, steps=24).collect()
+    done = batch["next", "done"].squeeze(-1)
+    reward = batch["next", "reward"].squeeze(-1)
+    assert set(reward[done].tolist()) == {1.0, -1.0}
+    assert (reward[~done] == 0).all()
+    first_won = batch["next", "metrics", "first_player_won"][done] == 1
+    learner_won = reward[done] == 1
+    assert torch.equal(first_won == (batch["player"][done] == 0), learner_won)
+
+
+def test_against_itself_players_take_turns():
+    batch = make_rollout(share=0.0).collect()
+    going_on = ~batch["next", "done"].squeeze(-1)
+    assert (batch["next", "player"][going_on] == 1 - batch["player"][going_on]).all()
+    assert (batch["next", "reward"] >= 0).all()
+
+
+def test_steps_follow_each_other():
+    batch = make_rollout(share=0.5, steps=12).collect()
+    going_on = ~batch["next", "done"].squeeze(-1)[:, :-1]
+    after, before = batch["next", "graph", "x"][:, :-1], batch["graph", "x"][:, 1:]
+    assert torch.equal(after[going_on], before[going_on])
+
+
+def test_results_are_counted_where_they_belong():
+    rollout = make_rollout(share=1.0, steps=24, opponents=1)
+    batch = rollout.collect()
+    done = batch["next", "done"].squeeze(-1)
+    points = ((batch["next", "reward"].squeeze(-1)[done] + 1) / 2).sum()
+    place = int(rollout.pool.taken.argmax())
+    rows = int(done.sum())
+    assert rollout.pool.games[place] == rows
+    assert rollout.pool.points[place] == points
+
+
+def test_snapshots_stay_as_they_were_taken():
+    rollout = make_rollout()
+    rollout.collect()
+    with torch.no_grad():
+        before = copy.deepcopy(rollout.policy.state_dict())
+        for parameter in rollout.policy.parameters():
+            parameter.add_(1.0)
+    frozen = rollout.pool.player(int(rollout.pool.taken.argmax()), like=rollout.policy).state_dict()
+    assert all(torch.equal(frozen[name], before[name]) for name in before)
+
+
+def test_a_killed_run_goes_on_bit_for_bit_with_its_pool():
+    one = make_rollout(matchmaking="hard")
+    for _ in range(4):
+        one.collect()
+    state = copy.deepcopy(one.state_dict())
+    other = make_rollout(matchmaking="hard", seed=5)
+    other.policy.load_state_dict(one.policy.state_dict())
+    other.load_state_dict(state)
+    for _ in range(3):
+        torch.manual_seed(3)
+        expected = one.collect().clone()
+        torch.manual_seed(3)
+        found = other.collect()
+        assert (found == expected).all()
+    assert torch.equal(one.pool.points, other.pool.points)
+    assert torch.equal(one.pool.taken, other.pool.taken)
+
+
+def filled(points, games):
+    pool = OpponentPool(torch.nn.Linear(1, 1), size=len(points) + 1)
+    for batch, (won, played) in enumerate(zip(points, games, strict=True)):
+        place = pool.add(torch.nn.Linear(1, 1), batch=batch)
+        pool.points[place], pool.games[place] = won, played
+    return pool
+
+
+def test_odds_are_those_of_prioritised_self_play():
+    pool = filled([9.5, 4.5, 0.5], [9, 9, 9])
+    x = torch.tensor([1.0, 0.5, 0.1])
+    assert torch.allclose(pool.scores[:3], x)
+    expected = {
+        "latest": torch.tensor([0.0, 0.0, 1.0]),
+        "uniform": torch.ones(3),
+        "hard": (1 - x) ** 2,
+        "variance": x * (1 - x),
+    }
+    for name, weights in expected.items():
+        assert torch.allclose(pool.odds(name)[:3], weights / weights.sum()), name
+        assert pool.odds(name)[3] == 0
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=6))
+def test_places_without_a_snapshot_are_never_drawn(shares):
+    pool = filled([20 * share for share in shares], [20] * len(shares))
+    for name in ("latest", "uniform", "hard", "variance"):
+        odds = pool.odds(name)
+        assert odds[-1] == 0
+        assert float(odds.sum()) == pytest.approx(1, abs=1e-5)
+
+
+def test_the_oldest_snapshot_gives_way():
+    pool = OpponentPool(torch.nn.Linear(1, 1), size=2)
+    places = [pool.add(torch.nn.Linear(1, 1), batch=batch) for batch in range(3)]
+    assert places[2] == places[0]
+    assert sorted(pool.taken.tolist()) == [1, 2]
