@@ -40,6 +40,7 @@ VERBS = {
         Verb("train", "train a recipe or a config file, to a folder with a report", "edgewise.cli.train"),
         Verb("resume", "continue a run where its last checkpoint left it", "edgewise.cli.resume"),
         Verb("eval", "measure runs on fixed instances, beside baselines, over sizes", "edgewise.cli.eval"),
+        Verb("arena", "let players of a game meet, and rate them", "edgewise.cli.arena"),
         Verb("baseline", "measure hand-written policies of an environment", "edgewise.cli.baseline"),
         Verb("report", "write the page of a run, or of several side by side", "edgewise.cli.report"),
         Verb("envs", "list, show or check environments", "edgewise.cli.envs"),

@@ -29,15 +29,15 @@ RECIPE = Recipe(
             gamma=1.0, epochs=3, minibatch_size=256, max_grad_norm=1.0, pool_share=0.0, pool_size=1
         ),
         training=TrainingConfig(
-            total_frames=64_000,
+            total_frames=120_000,
             num_envs=128,
             steps=16,
             schedules={
                 "learning_rate": Linear(start=2e-3, end=2e-4),
-                "entropy_coefficient": Linear(start=0.02, end=0.002),
+                "entropy_coefficient": Linear(start=0.03, end=0.01),
             },
         ),
-        evaluation=EvaluationConfig(every=16_000, episodes=64, baselines=("random", "shortest_way")),
-        checkpoint=CheckpointConfig(every=32_000),
+        evaluation=EvaluationConfig(every=30_000, episodes=64, baselines=("random", "shortest_way")),
+        checkpoint=CheckpointConfig(every=60_000),
     ),
 )

@@ -33,7 +33,7 @@ RECIPE = Recipe(
         ),
         algorithm=SelfPlayConfig(gamma=1.0, epochs=2, minibatch_size=256, max_grad_norm=1.0),
         training=TrainingConfig(
-            total_frames=200_000,
+            total_frames=100_000,
             num_envs=64,
             steps=32,
             schedules={
@@ -46,11 +46,11 @@ RECIPE = Recipe(
             ),
         ),
         evaluation=EvaluationConfig(
-            every=20_000,
+            every=25_000,
             episodes=100,
             settings={"size": 7, "opening_plies": 2},
             baselines=("random", "shortest_way"),
         ),
-        checkpoint=CheckpointConfig(every=20_000, keep_last=20),
+        checkpoint=CheckpointConfig(every=25_000, keep_last=20),
     ),
 )

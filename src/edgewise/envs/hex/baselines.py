@@ -1,4 +1,4 @@
-"""Players that need no learning: any cell, or the cell through which both players' shortest ways lead."""
+"""Players that need no learning: any cell, both players' shortest ways, or random continuations."""
 
 from __future__ import annotations
 
@@ -6,12 +6,16 @@ from collections.abc import Callable, Mapping
 
 import torch
 from tensordict import TensorDict
+from torch import Tensor
 
 from edgewise.envs.hex.config import SMALLEST
-from edgewise.envs.hex.dynamics import FAR, missing_stones
+from edgewise.envs.hex.dynamics import EMPTY, FAR, missing_stones, reaches
 from edgewise.envs.hex.env import HexEnv
 
 Policy = Callable[[TensorDict], TensorDict]
+
+FILLINGS = 64
+"""Random fillings of the board that a Monte-Carlo player looks at before a move."""
 
 
 def random_player(env: HexEnv) -> Policy:
@@ -32,7 +36,46 @@ def shortest_way(env: HexEnv) -> Policy:
     return policy
 
 
+def monte_carlo(env: HexEnv) -> Policy:
+    """The cell that the mover owns most often where it wins, among random fillings of the board.
+
+    How a filled board was filled does not matter in Hex, so a filling is a random game to its end, and counts
+    for every cell that it gives the mover, as if that had been the move.
+    """
+
+    def policy(tensordict: TensorDict) -> TensorDict:
+        state, mask = tensordict["state"], tensordict["action_mask"]
+        near = env.tables[state["size"] - SMALLEST]
+        worth = fillings(state["stones"], near, player=state["player"], count=FILLINGS)
+        return tensordict.set("action", worth.masked_fill(~mask, -1.0).argmax(-1))
+
+    return policy
+
+
+def fillings(stones: Tensor, neighbours: Tensor, *, player: Tensor, count: int) -> Tensor:
+    """How often the mover wins the random fillings in which it owns each node, `[B, N]` in [0, 1].
+
+    Args:
+        stones: `[B, N]` int8; cells beyond a smaller board may be filled too, they touch nothing.
+        neighbours: `[B, N, 6]` int64.
+        player: `[B]` int64, who is to move.
+        count: how many fillings of each board.
+    """
+    games, nodes = stones.shape
+    stones, neighbours = stones.repeat_interleave(count, 0), neighbours.repeat_interleave(count, 0)
+    player = player.repeat_interleave(count)
+    connected = (neighbours != torch.arange(nodes, device=stones.device).view(-1, 1)).any(-1)
+    free = (stones == EMPTY) & connected
+    order = torch.rand(stones.shape, device=stones.device).masked_fill(~free, 2.0).argsort(-1).argsort(-1)
+    gets = free & (order < (free.sum(-1, keepdim=True) + 1) // 2)
+    own = (stones == (player + 1).unsqueeze(-1)) | gets
+    won = reaches(own, neighbours, player=player).float().unsqueeze(-1)
+    owned = own.float().view(games, count, nodes)
+    return (owned * won.view(games, count, 1)).sum(1) / owned.sum(1).clamp(min=1)
+
+
 BASELINES: Mapping[str, Callable[[HexEnv], Policy]] = {
     "random": random_player,
     "shortest_way": shortest_way,
+    "monte_carlo": monte_carlo,
 }

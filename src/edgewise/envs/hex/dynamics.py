@@ -120,3 +120,24 @@ def _ways(price: Tensor, neighbours: Tensor, border: int) -> Tensor:
             break
         far = nearer
     return far
+
+
+def reaches(own: Tensor, neighbours: Tensor, *, player: Tensor) -> Tensor:
+    """Whether `player` joins its two sides through the nodes `own`, found by flooding, `[B]` bool.
+
+    Args:
+        own: `[B, N]` bool, the player's stones, borders included.
+        neighbours: `[B, N, 6]` int64.
+        player: `[B]` int64.
+    """
+    count, nodes = own.shape
+    start = (nodes - 4 + 2 * player).unsqueeze(-1)
+    at_goal = (neighbours == start.unsqueeze(-1) + 1).any(-1)
+    flooded = torch.zeros_like(own).scatter(1, start, True)
+    flat = neighbours.reshape(count, -1)
+    for _ in range(nodes):
+        wider = flooded | (own & flooded.gather(1, flat).view(count, nodes, -1).any(-1))
+        if own.device.type == "cpu" and torch.equal(wider, flooded):
+            break
+        flooded = wider
+    return (flooded & at_goal).any(-1)

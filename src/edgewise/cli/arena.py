@@ -1,0 +1,124 @@
+"""`edgewise arena`: players against players, from the same openings and both seats, with ratings."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from edgewise.cli.console import Console, table
+from edgewise.cli.machine import prepare
+from edgewise.cli.parser import Parser
+from edgewise.cli.sweep import combinations, given_settings
+from edgewise.config.errors import ConfigError
+from edgewise.recipes.load import load_config
+
+if TYPE_CHECKING:
+    from edgewise.evaluation.arena import CrossTable
+    from edgewise.evaluation.arena_ratings import Rating
+
+ANCHOR = "random"
+
+
+def configure(parser: Parser) -> None:
+    """Says what the verb takes."""
+    parser.takes_settings = True
+    parser.usage = "edgewise arena RUN [RUN ...] [--games N] [--opponents NAMES] [--SETTING VALUE ...]"
+    parser.add_argument("runs", nargs="+", metavar="RUN", type=Path, help="run folders or checkpoints")
+    parser.add_argument("--games", type=int, default=400, metavar="N", help="games in each match (400)")
+    parser.add_argument(
+        "--opponents",
+        metavar="NAMES",
+        default="shortest_way",
+        help="players beside random, with commas",
+    )
+    parser.add_argument("--snapshots", action="store_true", help="let every checkpoint of a run play")
+    parser.add_argument(
+        "--checkpoint", choices=["best", "latest"], default="best", help="which weights (best)"
+    )
+    parser.add_argument("--stochastic", action="store_true", help="let policies draw their moves")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="FIELD=A", help="another value of a field of the game"
+    )
+    parser.add_machine()
+    parser.examples(
+        "edgewise arena runs/hex-selfplay-1 --games 400 --size 7 --opening-plies 2",
+        "edgewise arena runs/hex-selfplay-1 --snapshots --opponents shortest_way,monte_carlo",
+        "edgewise arena runs/hex-selfplay-1 runs/hex-selfplay-2 --size 11 --json",
+    )
+
+
+def run(options: Namespace, console: Console) -> int:
+    """Plays every match, and shows the cross table and the ratings."""
+    from edgewise.training.run_folder import RunFolder
+
+    settings = _settings(options, RunFolder(_folder(options.runs[0])).config_file)
+    prepare(threads=options.threads)
+    from edgewise.evaluation.arena import play_arena
+    from edgewise.recipes.arena import make_contest
+
+    others = [name for name in options.opponents.split(",") if name and name != ANCHOR]
+    contest = make_contest(
+        options.runs,
+        games=options.games,
+        opponents=[ANCHOR, *others],
+        settings=settings,
+        snapshots=options.snapshots,
+        which=options.checkpoint,
+    )
+    found = play_arena(
+        contest.env,
+        contest.players,
+        seed=options.seed or 0,
+        deterministic=not options.stochastic,
+        progress=lambda one, other: console.note(f"{one} against {other}"),
+    )
+    ratings = found.ratings(anchor=ANCHOR)
+    console.show(_data(found, ratings, settings), _text(found, ratings))
+    return 0
+
+
+def _folder(run: Path) -> Path:
+    """The run folder that a path means, be it one or a checkpoint within one."""
+    return run.resolve().parents[1] if run.parent.name == "checkpoints" else run
+
+
+def _settings(options: Namespace, config_file: Path) -> dict[str, Any]:
+    """The one combination of settings that was asked for, over those of the run's evaluation."""
+    config = load_config(config_file)
+    given = combinations(config.env, given_settings(options.set, options.settings))
+    if len(given) != 1:
+        raise ConfigError(f"an arena is played on one board, got {len(given)} combinations of settings")
+    return {**config.evaluation.settings, **given[0]}
+
+
+def _data(found: CrossTable, ratings: list[Rating], settings: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "settings": settings,
+        "games": next(iter(found.matches.values())).games,
+        "players": list(found.names),
+        "scores": found.scores(),
+        "ratings": [
+            {"name": one.name, "rating": one.rating.estimate, "low": one.rating.low, "high": one.rating.high}
+            for one in ratings
+        ],
+        "cycles": [list(cycle) for cycle in found.cycles()],
+    }
+
+
+def _text(found: CrossTable, ratings: list[Rating]) -> str:
+    """The ratings, best first, and what every player scored against every other, in percent."""
+    ordered = sorted(ratings, key=lambda one: -one.rating.estimate)
+    listed = [[one.name, f"{one.rating.estimate:.0f}", _span(one)] for one in ordered]
+    scores = [
+        [name, *("" if score is None else f"{100 * score:.1f}" for score in row)]
+        for name, row in zip(found.names, found.scores(), strict=True)
+    ]
+    parts = [table(["player", "rating", "95 %"], listed), table(["score in %", *found.names], scores)]
+    cycles = found.cycles()
+    circles = [f"{a} beats {b}, which beats {c}, which beats {a}" for a, b, c in cycles]
+    return "\n\n".join([*parts, "\n".join(circles) or "nobody beats somebody who beats their better"])
+
+
+def _span(one: Rating) -> str:
+    return f"[{one.rating.low:.0f}, {one.rating.high:.0f}]"

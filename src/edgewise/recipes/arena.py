@@ -1,0 +1,114 @@
+"""Brings trained runs and hand-written players to one board: each sees it as its own training did."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tensordict import TensorDictBase
+
+from edgewise.config.errors import ConfigError
+from edgewise.config.model import Config
+from edgewise.envs.base import GraphEnv
+from edgewise.envs.registry import EnvEntry, entry
+from edgewise.evaluation.evaluate import Policy
+from edgewise.recipes.compose import changed
+from edgewise.recipes.measure import Trained, load_trained
+from edgewise.recipes.registry import recipe
+from edgewise.training import checkpoint
+from edgewise.training.run_folder import RunFolder
+
+
+@dataclass(frozen=True)
+class Contest:
+    """A board and who plays on it.
+
+    Args:
+        env: as many worlds as games in a match.
+        players: by name.
+    """
+
+    env: GraphEnv[Any]
+    players: Mapping[str, Policy]
+
+
+def make_contest(
+    runs: Sequence[Path],
+    *,
+    games: int,
+    opponents: Sequence[str],
+    settings: Mapping[str, Any],
+    snapshots: bool = False,
+    which: str = "best",
+) -> Contest:
+    """The board of the first run's environment, changed by `settings`, and all players.
+
+    Args:
+        runs: run folders of one environment of two players.
+        games: in a match, an even number.
+        opponents: names of the environment's hand-written players.
+        settings: fields of the environment's config, such as its size.
+        snapshots: whether every checkpoint of a run plays, not one alone.
+        which: `best` or `latest` checkpoint.
+    """
+    if games < 2 or games % 2:
+        raise ConfigError(f"--games: got {games}, expected an even number, 2 or more")
+    places = [place for run in runs for place in (_checkpoints(run) if snapshots else [run])]
+    trained = [load_trained(place, settings=settings, which=which) for place in places]
+    line = _one_environment(trained)
+    env = _worlds(line, trained[0].config.env, games)
+    known = line.baselines()
+    unknown = sorted(set(opponents) - set(known))
+    if unknown:
+        hint = f"it has {', '.join(sorted(known))}"
+        raise ConfigError(f"{env.name} has no player {', '.join(unknown)}", hint=hint)
+    if env.observation_spec.get("player", None) is None:
+        raise ConfigError(f"{env.name} is no game of two players", hint="`edgewise eval` measures its runs")
+    players: dict[str, Policy] = {name: known[name](env) for name in opponents}
+    for place, one in zip(places, trained, strict=True):
+        players[_name(place, players)] = Seen(_worlds(line, one.config.env, 1), one.policy)
+    return Contest(env, players)
+
+
+class Seen:
+    """A policy that sees worlds as its own environment shows them, whatever the board's shows.
+
+    Args:
+        env: the policy's own environment, of the same rules and room as the board's.
+        policy: what acts.
+    """
+
+    def __init__(self, env: GraphEnv[Any], policy: Policy) -> None:
+        self.env, self.policy = env, policy
+
+    def __call__(self, tensordict: TensorDictBase) -> TensorDictBase:
+        """Set `action`."""
+        own = tensordict.copy().update(dict(self.env.observe(tensordict["state"]).items()))
+        return tensordict.set("action", self.policy(own)["action"])
+
+
+def _checkpoints(run: Path) -> list[Path]:
+    return checkpoint.saved(RunFolder(run).checkpoints)
+
+
+def _name(place: Path, taken: Mapping[str, Policy]) -> str:
+    """What to call a run or checkpoint in a table."""
+    whole = place.resolve()
+    is_checkpoint = checkpoint.NAME.fullmatch(place.name)
+    name = f"{whole.parents[1].name}@{checkpoint.step_of(place)}" if is_checkpoint else whole.name
+    while name in taken:
+        name += "'"
+    return name
+
+
+def _one_environment(trained: Sequence[Trained]) -> EnvEntry:
+    names = {recipe(one.config.recipe).env for one in trained}
+    if len(names) != 1:
+        raise ConfigError(f"all runs must be of one environment, got {', '.join(sorted(names))}")
+    return entry(names.pop())
+
+
+def _worlds(line: EnvEntry, config: Config, count: int) -> GraphEnv[Any]:
+    return line.env_class()(changed(config, {}), num_envs=count, seed=0)
