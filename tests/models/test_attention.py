@@ -31,7 +31,7 @@ def as_transformer_conv(attention, features):
     for linear, (weight, bias) in zip(linears, parts, strict=True):
         linear.weight.data, linear.bias.data = weight.clone(), bias.clone()
     if features:
-        conv.lin_edge.weight.data = attention.edge.weight.clone()
+        conv.lin_edge.weight.data = attention.edge.data.T.clone()
     if beta:
         conv.lin_beta.weight.data = attention.gate.weight.clone()
     return conv

@@ -58,8 +58,9 @@ class Actor(TensorDictModuleBase):
 
 
 class Critic(TensorDictModuleBase):
-    """Values states: writes `state_value`, `[*B, 1]` for critic `graph`, `[*B, A, 1]` for `node` and
-    `central`.
+    """Values states: writes `state_value`.
+
+    It is `[*B, 1]` for critic `graph` and `[*B, A, 1]` for `node` and `central`.
 
     Args:
         encoder: graph to node embeddings.

@@ -33,8 +33,7 @@ class Weights(NamedTuple):
 
 
 class EdgeAttention(nn.Module):
-    """The layer of `TransformerConv` (https://arxiv.org/abs/2009.03509), heads concatenated, with a root
-    weight.
+    """The layer of `TransformerConv`, heads concatenated, with a root weight (arXiv:2009.03509).
 
     Args:
         channels: width of input and output, a multiple of `heads`.
@@ -61,8 +60,17 @@ class EdgeAttention(nn.Module):
         self.channels, self.heads, self.edge_features = channels, heads, edge_features
         self.soft_cap, self.dropout = soft_cap, dropout
         self.project = nn.Linear(channels, 4 * channels)
-        self.edge = nn.Linear(edge_features, channels, bias=False) if edge_features else None
+        self.edge = nn.Parameter(torch.empty(edge_features, channels)) if edge_features else None
         self.gate = nn.Linear(3 * channels, 1, bias=False) if beta else None
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Weights as PyG draws them, uniform within one over the square root of the inputs."""
+        self.project.reset_parameters()
+        if self.edge is not None:
+            nn.init.uniform_(self.edge, -(self.edge_features**-0.5), self.edge_features**-0.5)
+        if self.gate is not None:
+            self.gate.reset_parameters()
 
     def sparse(self, h: Tensor, edge_index: Tensor, edge_attr: Tensor | None) -> tuple[Tensor, Weights]:
         """Attention over the edges of one union.
@@ -78,8 +86,8 @@ class EdgeAttention(nn.Module):
         query, key, value, root = (part.flatten(-2) for part in self._project(h))
         source, target = edge_index.unbind(0)
         key, value = key.index_select(0, source), value.index_select(0, source)
-        if self.edge is not None:
-            carried = self.edge(edge_attr)
+        if self.edge is not None and edge_attr is not None:
+            carried = edge_attr @ self.edge
             key, value = key + carried, value + carried
         logits = self._cap(self._by_head(query.index_select(0, target) * key).sum(-1))
         alpha = segment_softmax(logits, target, h.shape[0])
@@ -102,7 +110,7 @@ class EdgeAttention(nn.Module):
         query, key, value, root = self._project(h)
         logits = query.transpose(1, 2) @ key.permute(0, 2, 3, 1)
         if self.edge is not None and planes is not None:
-            asked = torch.einsum("gihc,hcd->ghid", query, self._edge_weight())
+            asked = torch.einsum("gihc,dhc->ghid", query, self._edge_weight())
             logits = add_pair_terms(logits, asked, planes)
         logits = self._cap(logits)
         alpha = (logits + bias.unsqueeze(1)).softmax(-1)
@@ -110,7 +118,7 @@ class EdgeAttention(nn.Module):
         message = kept @ value.transpose(1, 2)
         if self.edge is not None and planes is not None:
             heard = pair_sums(kept, planes)
-            message = message + torch.einsum("ghid,hcd->ghic", heard, self._edge_weight())
+            message = message + torch.einsum("ghid,dhc->ghic", heard, self._edge_weight())
         lonely = (bias.amax(-1) < 0).unsqueeze(-1)
         message = message.transpose(1, 2).flatten(-2).masked_fill(lonely, 0.0)
         return self._join(message, root.flatten(-2)), Weights(logits, alpha)
@@ -121,9 +129,9 @@ class EdgeAttention(nn.Module):
         return query / math.sqrt(self.channels // self.heads), key, value, root
 
     def _edge_weight(self) -> Tensor:
-        """`[H, C, D]`."""
+        """`[D, H, C]`."""
         assert self.edge is not None
-        return self.edge.weight.unflatten(0, (self.heads, -1))
+        return self.edge.unflatten(1, (self.heads, -1))
 
     def _by_head(self, rows: Tensor) -> Tensor:
         """`[..., channels]` as `[..., H, C]`."""
@@ -146,8 +154,9 @@ def no_edge(dtype: torch.dtype) -> float:
 
 
 def add_pair_terms(logits: Tensor, asked: Tensor, planes: Tensor) -> Tensor:
-    """`logits [G, H, N, N]` plus, for every pair, `asked [G, H, N, D]` times its features `planes [D, G, N,
-    N]`.
+    """Logits plus what each query asks of the features of each pair.
+
+    `logits [G, H, N, N]`, `asked [G, H, N, D]`, `planes [D, G, N, N]`.
 
     Few features are added plane by plane, many by one product of matrices; each is the faster where it is
     used.

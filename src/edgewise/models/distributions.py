@@ -118,8 +118,7 @@ class MaskedCategorical(Distribution):
 
 
 class JointCategorical(MaskedCategorical):
-    """A choice in each of R rows as one action: `[*B, R]`, whose log-probability is the sum over counted
-    rows.
+    """A choice in each of R rows as one action `[*B, R]`; its log-probability sums those of counted rows.
 
     Args:
         logits: `[*B, R, K]`.

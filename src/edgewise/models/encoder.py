@@ -74,7 +74,7 @@ class NodeEmbedding(nn.Module):
         else:
             kind = x.new_zeros(x.shape[:-1], dtype=torch.int64) if node_type is None else node_type
             h = self.types(kind) if self.features is None else self.types(kind) + self.features(x)
-        return self.norm(self.mix(functional.relu(h)))
+        return self.norm(self.mix(functional.silu(h)))
 
 
 class Block(nn.Module):

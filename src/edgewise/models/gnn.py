@@ -40,7 +40,7 @@ class ConvBlock(Block):
             message = self.conv(z, view.edge_index, edge_attr=attr)
         else:
             message = self.conv(z, view.edge_index)
-        return h + functional.relu(message), None
+        return h + functional.silu(message), None
 
 
 class GNN(MessagePassingEncoder):

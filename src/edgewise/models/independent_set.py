@@ -14,14 +14,14 @@ from edgewise.models.distributions import Shape
 
 
 class IndependentSet(Distribution):
-    """Nodes are asked in the order of their slots; each allowed one with no chosen neighbour joins with its
-    own odds.
+    """Nodes are asked in the order of their slots whether to join; those beside a chosen one are not asked.
 
-    Every draw is an independent set and every independent set of allowed nodes can be drawn. Because the
-    order is fixed, a set says which nodes were asked (those without an earlier chosen neighbour), so its
-    probability is one product: `p(S) = prod over asked i of sigmoid(logit_i) if i in S else 1 -
-    sigmoid(logit_i)`. Nothing is summed over orders, and nothing but the set need be stored. Sets need not be
-    maximal: a node may decline. An empty mask is no error here, since the empty set is always legal.
+    Each node that is asked joins with its own odds. Every draw is an independent set and every independent
+    set of allowed nodes can be drawn. Because the order is fixed, a set says which nodes were asked (those
+    without an earlier chosen neighbour), so its probability is one product: `p(S) = prod over asked i of
+    sigmoid(logit_i) if i in S else 1 - sigmoid(logit_i)`. Nothing is summed over orders, and nothing but the
+    set need be stored. Sets need not be maximal: a node may decline. An empty mask is no error here, since
+    the empty set is always legal.
 
     The order is part of the model: slots that come first are asked first. Drawing takes N small steps, each
     on the whole batch; log-probabilities take none.
@@ -39,6 +39,8 @@ class IndependentSet(Distribution):
     def __init__(
         self, logits: Tensor, allowed: Tensor, *, adjacent: Tensor, entropy_samples: int = 2
     ) -> None:
+        if entropy_samples < 2:
+            raise ValueError(f"an entropy needs two draws or more, got entropy_samples={entropy_samples}")
         self.logits, self.allowed, self.entropy_samples = logits, allowed, entropy_samples
         self.blocks = (adjacent | adjacent.transpose(-1, -2)).triu(1)
         super().__init__(logits.shape[:-1], logits.shape[-1:], validate_args=False)

@@ -12,8 +12,7 @@ from edgewise.models.encoder import GraphEncoder
 
 
 class MLP(GraphEncoder):
-    """Node features, mask and types of all slots concatenated, through a plain network, and back to one row
-    per slot.
+    """All slots concatenated, through a plain network, and back to one row per slot.
 
     It sees no edges, is not equivariant to the order of nodes, and its size is that of the padded graph: it
     is what a graph network must beat. Absent nodes enter as zeros with their mask.

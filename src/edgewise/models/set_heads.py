@@ -54,8 +54,9 @@ def _at(rows: Tensor, index: Tensor) -> Tensor:
 
 
 class EdgesDiscreteHead(Head):
-    """K logits per edge slot; slots without an edge give action 0. One log-probability for all edges
-    together.
+    """K logits per edge slot; slots without an edge give action 0.
+
+    There is one log-probability for all edges together.
 
     Args:
         graph: the graph's edge source.
