@@ -50,13 +50,7 @@ RECIPE = Recipe(
         evaluation=EvaluationConfig(
             every=64_000,
             episodes=64,
-            settings={
-                "graphs": ["line8"],
-                "arrival_rate": 0.4,
-                "load": None,
-                "initial_queue": 0,
-                "max_steps": 500,
-            },
+            settings={"load": 0.8, "initial_queue": 0, "max_steps": 500},
             baselines=("maxweight",),
             metric="backlog",
             maximise=False,

@@ -27,16 +27,16 @@ RECIPE = Recipe(
             lmbda=0.9,
             epochs=3,
             minibatch_size=1024,
-            entropy_coefficient=0.003,
+            entropy_coefficient=0.05,
             normalise_value=True,
         ),
         training=TrainingConfig(
-            total_frames=600_000,
+            total_frames=450_000,
             num_envs=256,
             steps=32,
             schedules={
                 "learning_rate": Linear(start=2e-3, end=1e-4),
-                "entropy_coefficient": Linear(start=0.003, end=0.0),
+                "entropy_coefficient": Linear(start=0.05, end=0.0),
             },
         ),
         evaluation=EvaluationConfig(
