@@ -19,25 +19,25 @@ RECIPE = Recipe(
         recipe="hex-quick",
         name="hex-quick",
         # One random stone first, so that every opening is met, the bad ones too.
-        env=HexConfig(size=3, opening_plies=1),
+        env=HexConfig(size=3, opening_plies=1, distances=True),
         model=ModelConfig(
             shared_trunk=True,
             pool="max",
-            encoder=EncoderConfig(kind="gnn", conv="SAGEConv", hidden=32, layers=4),
+            encoder=EncoderConfig(kind="gnn", conv="GraphConv", hidden=32, layers=4),
         ),
         algorithm=SelfPlayConfig(
             gamma=1.0, epochs=3, minibatch_size=256, max_grad_norm=1.0, pool_share=0.0, pool_size=1
         ),
         training=TrainingConfig(
-            total_frames=120_000,
+            total_frames=80_000,
             num_envs=128,
             steps=16,
             schedules={
                 "learning_rate": Linear(start=2e-3, end=2e-4),
-                "entropy_coefficient": Linear(start=0.03, end=0.01),
+                "entropy_coefficient": Linear(start=0.02, end=0.002),
             },
         ),
-        evaluation=EvaluationConfig(every=30_000, episodes=64, baselines=("random", "shortest_way")),
-        checkpoint=CheckpointConfig(every=60_000),
+        evaluation=EvaluationConfig(every=20_000, episodes=64, baselines=("random", "shortest_way")),
+        checkpoint=CheckpointConfig(every=40_000),
     ),
 )

@@ -33,7 +33,7 @@ RECIPE = Recipe(
         ),
         algorithm=SelfPlayConfig(gamma=1.0, epochs=2, minibatch_size=256, max_grad_norm=1.0),
         training=TrainingConfig(
-            total_frames=100_000,
+            total_frames=60_000,
             num_envs=64,
             steps=32,
             schedules={
@@ -41,16 +41,16 @@ RECIPE = Recipe(
                 "entropy_coefficient": Linear(start=0.02, end=0.003),
             },
             curriculum=(
-                Stage(name="small boards", env={"size": [3, 5]}, until=Until(frames=40_000)),
+                Stage(name="small boards", env={"size": [3, 5]}, until=Until(frames=30_000)),
                 Stage(name="all boards"),
             ),
         ),
         evaluation=EvaluationConfig(
-            every=25_000,
+            every=15_000,
             episodes=100,
             settings={"size": 7, "opening_plies": 2},
             baselines=("random", "shortest_way"),
         ),
-        checkpoint=CheckpointConfig(every=25_000, keep_last=20),
+        checkpoint=CheckpointConfig(every=15_000, keep_last=20),
     ),
 )

@@ -2,6 +2,7 @@
 
 from functools import cache
 
+import networkx
 import pytest
 import torch
 from hypothesis import given
@@ -113,10 +114,37 @@ def test_swapping_takes_the_stone_over_mirrored():
 def test_missing_stones_count_the_shortest_way():
     stones, _ = dynamics.empty_boards(1, 4)
     near = dynamics.neighbour_table(4, 4).unsqueeze(0)
-    assert int(missing_stones(stones, near, player=0)[0, :16].min()) == 4
+    assert missing_stones(stones, near)[0, :16].amin(0).tolist() == [4, 4]
     stones[0, [0, 4, 8]] = dynamics.FIRST
-    assert int(missing_stones(stones, near, player=0)[0, :16].min()) == 1
-    assert int(missing_stones(stones, near, player=1)[0, :16].min()) == 4
+    assert missing_stones(stones, near)[0, :16].amin(0).tolist() == [1, 4]
+
+
+@given(st.integers(3, 5), st.integers(0, 2**31))
+def test_missing_stones_are_those_of_dijkstra(size, seed):
+    """Beside networkx: the cheapest way from border to border through every free or own cell."""
+    generator = torch.Generator().manual_seed(seed)
+    stones, _ = dynamics.empty_boards(1, size + 1)
+    stones[0, : size * size] = torch.randint(0, 3, (size * size,), generator=generator).to(torch.int8)
+    near = dynamics.neighbour_table(size, size + 1)
+    found = missing_stones(stones, near.unsqueeze(0))[0]
+    for player in (0, 1):
+        start, goal = len(near) - 4 + 2 * player, len(near) - 3 + 2 * player
+        ways = networkx.DiGraph()
+        for cell in range(size * size):
+            if int(stones[0, cell]) in (0, player + 1):
+                for other in near[cell].tolist():
+                    cost = int(stones[0, cell] == 0)
+                    ways.add_edge(other, cell, cost=cost)
+        lengths = [
+            networkx.single_source_dijkstra_path_length(ways, border, weight="cost") if border in ways else {}
+            for border in (start, goal)
+        ]
+        for cell in range(size * size):
+            if all(cell in length for length in lengths):
+                both = lengths[0][cell] + lengths[1][cell] - int(stones[0, cell] == 0)
+                assert found[cell, player] == both
+            else:
+                assert found[cell, player] > 100
 
 
 def test_the_shortest_way_beats_random_play():

@@ -29,8 +29,8 @@ def shortest_way(env: HexEnv) -> Policy:
     def policy(tensordict: TensorDict) -> TensorDict:
         state = tensordict["state"]
         near = env.tables[state["size"] - SMALLEST]
-        both = sum(missing_stones(state["stones"], near, player=player) for player in (0, 1))
-        worth = torch.as_tensor(both).masked_fill(~tensordict["action_mask"], 4 * FAR)
+        both = missing_stones(state["stones"], near).sum(-1)
+        worth = both.masked_fill(~tensordict["action_mask"], 4 * FAR)
         return tensordict.set("action", worth.argmin(-1))
 
     return policy

@@ -92,29 +92,33 @@ def mirrored(cell: Tensor, size: Tensor) -> Tensor:
     return (cell % size) * size + cell // size
 
 
-def missing_stones(stones: Tensor, neighbours: Tensor, *, player: int) -> Tensor:
-    """How many stones `player` lacks to join its sides by a way through each node, `[B, N]` int64.
+def missing_stones(stones: Tensor, neighbours: Tensor) -> Tensor:
+    """How many stones each player lacks to join its sides by a way through each node, `[B, N, 2]` int64.
 
     Args:
         stones: `[B, N]` int8.
         neighbours: `[B, N, 6]` int64.
-        player: 0 or 1.
     """
-    own = stones == player + 1
-    price = torch.where(own, 0, torch.where(stones == EMPTY, 1, FAR)).long()
-    start, goal = (-4, -3) if player == 0 else (-2, -1)
-    return _ways(price, neighbours, start) + _ways(price, neighbours, goal) - price
+    count, nodes = stones.shape
+    colour = torch.tensor([FIRST, SECOND], dtype=stones.dtype, device=stones.device)
+    at = stones.unsqueeze(-1)
+    price = torch.where(at == colour, 0.0, torch.where(at == EMPTY, 1.0, float(FAR)))
+    # Four floods at once, from top, bottom, left and right, a row of four numbers for every node.
+    prices = price.repeat_interleave(2, -1).view(count * nodes, 4)
+    far = torch.full((count, nodes, 4), float(FAR), device=stones.device)
+    border = torch.arange(4, device=stones.device)
+    far[:, nodes - 4 + border, border] = 0.0
+    first = torch.arange(0, count * nodes, nodes, device=stones.device).view(-1, 1, 1)
+    near = (neighbours + first).view(-1)
+    far = _flooded(far.view(count * nodes, 4), prices, near, rounds=nodes).view(count, nodes, 2, 2)
+    return (far.sum(-1) - price).long()
 
 
-def _ways(price: Tensor, neighbours: Tensor, border: int) -> Tensor:
-    """The cheapest way from a border to each node, its own price included, `[B, N]`."""
-    count, nodes = price.shape
-    far = torch.full_like(price, FAR)
-    far[:, border] = 0
-    flat = neighbours.reshape(count, -1)
-    for _ in range(nodes):
-        nearest = far.gather(1, flat).view(count, nodes, -1).amin(-1)
-        nearer = torch.minimum(far, (nearest + price).clamp(max=FAR))
+def _flooded(far: Tensor, price: Tensor, near: Tensor, *, rounds: int) -> Tensor:
+    """The cheapest ways to each node, its own price included, `[M, 4]`; `near` `[M * 6]` holds neighbours."""
+    for _ in range(rounds):
+        nearest = far.index_select(0, near).view(len(far), -1, 4).amin(1)
+        nearer = torch.minimum(far, (nearest + price).clamp_(max=float(FAR)))
         # Elsewhere than on a CPU it costs more to ask than to go on.
         if price.device.type == "cpu" and torch.equal(nearer, far):
             break

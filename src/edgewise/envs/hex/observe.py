@@ -70,8 +70,7 @@ def distances(state: TensorDict, neighbours: Tensor) -> Tensor:
         state: of the games, `[B]`.
         neighbours: `[B, N, 6]` int64.
     """
-    ways = [dynamics.missing_stones(state["stones"], neighbours, player=player) for player in (0, 1)]
-    missing = torch.stack(ways, -1)
+    missing = dynamics.missing_stones(state["stones"], neighbours)
     swapped = (state["player"] == 1).view(-1, 1, 1)
     missing = torch.where(swapped, missing.flip(-1), missing)
     least = missing.amin(1, keepdim=True)
