@@ -1,4 +1,4 @@
-"""swarm-mappo must steer three agents as well as the published system, and larger teams with the same weights."""
+"""swarm-mappo must steer three agents as well as published, and larger teams with the same weights."""
 
 import pytest
 from tests.envs.swarm.worlds import swarm
