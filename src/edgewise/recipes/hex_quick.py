@@ -18,8 +18,8 @@ RECIPE = Recipe(
     config=RunConfig[HexConfig, ModelConfig, SelfPlayConfig](
         recipe="hex-quick",
         name="hex-quick",
-        # One random stone first, so that every opening is met, the bad ones too.
-        env=HexConfig(size=3, opening_plies=1, distances=True),
+        # Up to four random stones first, so that bad openings and bad replies are met too.
+        env=HexConfig(size=3, opening_plies=(0, 4), distances=True),
         model=ModelConfig(
             shared_trunk=True,
             pool="max",
@@ -37,7 +37,9 @@ RECIPE = Recipe(
                 "entropy_coefficient": Linear(start=0.02, end=0.002),
             },
         ),
-        evaluation=EvaluationConfig(every=20_000, episodes=64, baselines=("random", "shortest_way")),
+        evaluation=EvaluationConfig(
+            every=20_000, episodes=64, settings={"opening_plies": 1}, baselines=("random", "shortest_way")
+        ),
         checkpoint=CheckpointConfig(every=40_000),
     ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Self
 
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
 from edgewise.config.model import Config
 from edgewise.envs.ranges import WholeRange, highest, lowest
@@ -19,8 +19,8 @@ class HexConfig(Config):
     """Cells along a side of the board, or the range they are drawn from."""
     swap: bool = False
     """Whether the second player may take over the first stone, mirrored, in place of a first move."""
-    opening_plies: int = Field(0, ge=0)
-    """Random stones on the board before the game begins, as long as nobody has won by them."""
+    opening_plies: WholeRange = 0
+    """Random stones on the board before a game begins, or their range; none that would win is placed."""
     distances: bool = False
     """Whether nodes also show how near each player is to joining its sides, and which ways are shortest."""
     max_size: int | None = None
@@ -39,4 +39,6 @@ class HexConfig(Config):
             )
         if highest(self.size) > self.capacity:
             raise ValueError(f"size {self.size} needs more room than max_size {self.max_size}")
+        if lowest(self.opening_plies) < 0:
+            raise ValueError(f"opening_plies cannot be negative, got {self.opening_plies}")
         return self

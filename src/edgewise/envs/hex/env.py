@@ -11,6 +11,7 @@ from edgewise.envs.base import GraphEnv
 from edgewise.envs.hex import dynamics, observe, scenario
 from edgewise.envs.hex.config import SMALLEST, HexConfig
 from edgewise.envs.packing import Entries
+from edgewise.envs.ranges import highest
 from edgewise.envs.transition import Transition
 from edgewise.graphs.actions import ChooseNode
 
@@ -46,7 +47,8 @@ class HexEnv(GraphEnv[HexConfig]):
             self.draw_whole(self.stage.size, count),
             capacity=self.config.capacity,
             tables=self.tables,
-            opening_plies=self.stage.opening_plies,
+            opening_plies=self.draw_whole(self.stage.opening_plies, count),
+            most_plies=int(highest(self.stage.opening_plies)),
             generator=self.generator,
         )
 

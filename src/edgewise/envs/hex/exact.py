@@ -124,7 +124,12 @@ def _positions(env: HexEnv, *, size: int, openings: Tensor | None) -> TensorDict
     count = 1 if openings is None else len(openings)
     sizes = torch.full((count,), size, device=env.device)
     game = scenario.draw_games(
-        sizes, capacity=env.config.capacity, tables=env.tables, opening_plies=0, generator=env.generator
+        sizes,
+        capacity=env.config.capacity,
+        tables=env.tables,
+        opening_plies=torch.zeros_like(sizes),
+        most_plies=0,
+        generator=env.generator,
     )
     if openings is not None:
         near = env.tables[sizes - SMALLEST, openings]

@@ -9,9 +9,15 @@ from edgewise.envs.hex import dynamics
 
 
 def draw_games(
-    size: Tensor, *, capacity: int, tables: Tensor, opening_plies: int, generator: torch.Generator
+    size: Tensor,
+    *,
+    capacity: int,
+    tables: Tensor,
+    opening_plies: Tensor,
+    most_plies: int,
+    generator: torch.Generator,
 ) -> dict[str, Tensor]:
-    """One game for each entry of `size`, `[B]` int64, with `opening_plies` random stones.
+    """One game for each entry of `size`, `[B]` int64, with random stones.
 
     A stone that would win, or for which there is no room, is not placed, and its player moves first.
 
@@ -19,7 +25,8 @@ def draw_games(
         size: sides of the boards.
         capacity: the largest side.
         tables: `[K, N, 6]`, neighbours of every board, by side less the smallest side.
-        opening_plies: random stones.
+        opening_plies: `[B]` int64, how many random stones.
+        most_plies: the most of these.
         generator: draws them.
     """
     count, device = len(size), size.device
@@ -27,14 +34,14 @@ def draw_games(
     game = {"size": size, "stones": stones, "chains": chains}
     game["player"] = torch.zeros(count, dtype=torch.int64, device=device)
     game["swapped"] = torch.zeros(count, dtype=torch.bool, device=device)
-    for _ in range(opening_plies):
+    for ply in range(most_plies):
         free = free_cells(game["stones"], size)
         cell = torch.rand(free.shape, generator=generator, device=device).masked_fill(~free, -1.0).argmax(-1)
         near = tables[size - 2, cell]
         stones, chains = dynamics.place(
             game["stones"], game["chains"], cell=cell, player=game["player"], neighbours=near
         )
-        kept = free.any(-1) & ~dynamics.has_won(chains, game["player"])
+        kept = (ply < opening_plies) & free.any(-1) & ~dynamics.has_won(chains, game["player"])
         row = kept.unsqueeze(-1)
         game["stones"] = torch.where(row, stones, game["stones"])
         game["chains"] = torch.where(row, chains, game["chains"])

@@ -1,0 +1,93 @@
+"""A self-play run that was stopped goes on bit for bit, pool and all, and its arena rates it."""
+
+import json
+import shutil
+
+import pytest
+
+from edgewise.cli.main import main
+from edgewise.recipes.launch import resume, start
+from edgewise.recipes.load import load_config
+from edgewise.training import checkpoint
+
+SMALL = {
+    "training.total_frames": 32 * 6,
+    "training.num_envs": 8,
+    "training.steps": 4,
+    "training.curriculum": [],
+    "env.size": [3, 4],
+    "model.encoder.hidden": 8,
+    "model.encoder.layers": 1,
+    "algorithm.epochs": 1,
+    "algorithm.pool_share": 0.5,
+    "algorithm.pool_size": 3,
+    "algorithm.snapshot_every": 1,
+    "algorithm.matchmaking": "hard",
+    "evaluation.every": None,
+    "evaluation.episodes": 4,
+    "evaluation.settings": {"size": 4},
+    "evaluation.baselines": ["random"],
+    "checkpoint.every": 32,
+    "logging.tensorboard": False,
+}
+
+
+def pool_of(run):
+    state = checkpoint.load(checkpoint.latest(run / "checkpoints"))
+    return state["rollout"]["pool"], state["algorithm"]["actor_critic"]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A run of six batches."""
+    config = load_config("hex-selfplay", keywords=SMALL)
+    return start(config, folder=tmp_path_factory.mktemp("runs") / "whole")
+
+
+def test_a_resumed_run_ends_like_one_left_alone(whole, tmp_path):
+    part = tmp_path / "part"
+    shutil.copytree(whole, part)
+    for path in checkpoint.saved(part / "checkpoints"):
+        if checkpoint.step_of(path) > 32 * 3:
+            shutil.rmtree(path)
+    resume(part)
+    pool, weights = pool_of(whole)
+    again, resumed = pool_of(part)
+    assert all(weights[name].equal(resumed[name]) for name in weights)
+    assert sorted(pool["taken"].tolist()) == [3, 4, 5]
+    assert all(pool[name].equal(again[name]) for name in ("taken", "points", "games"))
+    assert all(pool["weights"][name].equal(again["weights"][name]) for name in pool["weights"])
+
+
+def test_the_arena_shows_tables_and_data(whole, capsys):
+    options = [
+        str(whole),
+        "--games",
+        "8",
+        "--opponents",
+        "shortest_way",
+        "--size",
+        "3",
+        "--opening-plies",
+        "1",
+    ]
+    assert main(["arena", *options]) == 0
+    assert "score in %" in capsys.readouterr().out
+    assert main(["arena", *options, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["players"] == ["random", "shortest_way", "whole"]
+    assert found["games"] == 8
+    assert found["ratings"][0] == {"name": "random", "rating": 0.0, "low": 0.0, "high": 0.0}
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (["--games", "7"], "even"),
+        (["--opponents", "wizard"], "monte_carlo"),
+        (["--size", "3,4"], "one board"),
+    ],
+)
+def test_what_cannot_be_played_is_said(whole, capsys, options, complaint):
+    assert main(["arena", str(whole), *options]) == 2
+    assert complaint in capsys.readouterr().err
