@@ -7,7 +7,7 @@ from edgewise.algorithms.clone import Clone
 from edgewise.algorithms.config import CloneConfig
 from edgewise.models.actor_critic import make_actor_critic
 
-SETTINGS = CloneConfig(learning_rate=5e-3, minibatch_size=128)
+SETTINGS = CloneConfig(learning_rate=5e-3, minibatch_size=128, updates=16)
 
 
 def marked(root):
