@@ -3,9 +3,11 @@
 import json
 import os
 import signal
+import statistics
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 import yaml
@@ -13,6 +15,7 @@ import yaml
 from edgewise.cli import bench, doctor
 from edgewise.cli.sweep import combinations, given_settings
 from edgewise.config.errors import ConfigError
+from edgewise.envs import multihop
 from edgewise.envs.registry import ENVS, entry
 from edgewise.recipes.registry import RECIPES
 
@@ -154,6 +157,19 @@ def test_baseline_measures_hand_written_policies(edgewise):
     assert [row["policy"] for row in data] == ["shortest_path"]
     assert data[0]["measures"]["efficiency"]["mean"] == 1.0
     assert edgewise("baseline", "graphwlk").code == 2
+
+
+def test_rules_are_simulated_on_a_network_file(edgewise):
+    shipped = Path(multihop.__file__).parent / "instances" / "two-path.json"
+    asked = ("baseline", "multihop", "--policy", "spbp", "--network", shipped, "--slots", 50, "--seeds", 3)
+    (found,) = edgewise(*asked, "--json").data
+    assert (found["slots"], found["seeds"], len(found["backlogs"])) == (50, 3, 3)
+    assert found["backlog"] == pytest.approx(sum(found["backlogs"]) / 3)
+    spread = statistics.stdev(found["backlogs"]) / 3**0.5
+    assert found["standard_error"] == pytest.approx(spread, rel=1e-5)
+    assert 0.5 < found["throughput"] <= 1.0
+    assert edgewise("baseline", "multihop", "--network", "nowhere.json").code == 2
+    assert edgewise("baseline", "graphwalk", "--network", shipped).code == 2
 
 
 def test_envs(edgewise):

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
 
-from edgewise.cli.console import Console
+from edgewise.cli.console import Console, table
 from edgewise.cli.machine import prepare
 from edgewise.cli.parser import Parser
 from edgewise.cli.sweep import combinations, given_settings
-from edgewise.envs.registry import entry
+from edgewise.config.errors import ConfigError
+from edgewise.envs.registry import EnvEntry, entry
 
 
 def configure(parser: Parser) -> None:
@@ -21,16 +25,24 @@ def configure(parser: Parser) -> None:
     parser.add_argument(
         "--set", action="append", default=[], metavar="FIELD=A,B", help="values of a field of the environment"
     )
+    parser.add_argument(
+        "--network", type=Path, metavar="FILE", help="simulate the rules on this network, where there are any"
+    )
+    parser.add_argument("--slots", type=int, default=1000, metavar="N", help="of such a simulation (1000)")
+    parser.add_argument("--seeds", type=int, default=8, metavar="N", help="worlds in it (8)")
     parser.add_machine()
     parser.examples(
         "edgewise baseline graphwalk",
+        "edgewise baseline multihop --policy spbp --network FILE --slots 1000 --seeds 8",
         "edgewise baseline graphwalk --policy shortest_path --num-nodes 8,16,32 --episodes 500",
     )
 
 
 def run(options: Namespace, console: Console) -> int:
-    """Measures the policies at every combination of settings."""
+    """Measures the policies at every combination of settings, or simulates them on a network."""
     line = entry(options.env)
+    if options.network is not None:
+        return _simulate(line, options, console)
     config = line.config_class()()
     chosen = combinations(config, given_settings(options.set, options.settings))
     prepare(threads=options.threads)
@@ -51,4 +63,22 @@ def run(options: Namespace, console: Console) -> int:
         )
         found += measure_baselines(instances, [name for name in options.policy.split(",") if name])
     console.show([summary(evaluation) for evaluation in found], summary_table(found))
+    return 0
+
+
+def _simulate(line: EnvEntry, options: Namespace, console: Console) -> int:
+    """Runs rules on a network file: mean backlog, its standard error over worlds, and throughput."""
+    if line.simulation is None:
+        raise ConfigError(f"{options.env} has no networks to simulate", hint="leave --network out")
+    prepare(threads=options.threads)
+    names = list(line.baselines()) if options.policy == "all" else options.policy.split(",")
+    simulate = line.simulate()
+    assert simulate is not None
+    settings = {"slots": options.slots, "seeds": options.seeds, "seed": options.seed or 0}
+    found: list[dict[str, Any]] = [
+        asdict(simulate(name, options.network, **settings)) for name in names if name
+    ]
+    header = ["policy", "network", "slots", "seeds", "backlog", "standard_error", "throughput"]
+    rows = [[row[name] for name in header] for row in found]
+    console.show(found, table([name.replace("_", " ") for name in header], rows))
     return 0

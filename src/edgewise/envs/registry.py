@@ -30,11 +30,14 @@ class EnvEntry:
         config: its settings; importing them does not import torch.
         env: the environment.
         summary: one sentence for lists.
+        simulation: a function that runs its hand-written rules on one network file, with all they can decide
+            and not only what an action of the environment can say; None where the environment does.
     """
 
     config: str
     env: str
     summary: str
+    simulation: str | None = None
 
     def config_class(self) -> type[Config]:
         """The class of its settings."""
@@ -51,6 +54,10 @@ class EnvEntry:
     def replay(self) -> Callable[[TensorDict], dict[str, Any]]:
         """What turns the states of one episode into a replay."""
         return _resolve(f"{self._folder}.render:replay")
+
+    def simulate(self) -> Callable[..., Any] | None:
+        """The function of `simulation`: `(policy, file, *, slots, seeds, seed)` to a dataclass of figures."""
+        return None if self.simulation is None else _resolve(self.simulation)
 
     @property
     def _folder(self) -> str:
@@ -72,6 +79,7 @@ ENVS: Mapping[str, EnvEntry] = {
         config="multihop.config:MultihopConfig",
         env="multihop.env:MultihopEnv",
         summary="choose what each link of a network carries so that few packets wait",
+        simulation="multihop.simulate:baseline_run",
     ),
     "swarm": EnvEntry(
         config="swarm.config:SwarmConfig",

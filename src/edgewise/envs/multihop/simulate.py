@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import torch
 from torch import Tensor
@@ -12,7 +13,7 @@ from torch import Tensor
 from edgewise.config.errors import ConfigError
 from edgewise.envs.multihop import dynamics, scenario
 from edgewise.envs.multihop.baselines import ROUTERS, Ties
-from edgewise.envs.multihop.instance import Instance
+from edgewise.envs.multihop.instance import Instance, read_instance
 from edgewise.envs.multihop.networks import Networks, networks_of
 
 Requests = Callable[[Tensor, Tensor, Tensor], Tensor]
@@ -47,7 +48,7 @@ class BaselineRun:
 
 def baseline_run(
     policy: str,
-    instance: Instance,
+    instance: Instance | Path | str,
     *,
     slots: int = 1000,
     seeds: int = 8,
@@ -58,7 +59,7 @@ def baseline_run(
 
     Args:
         policy: `backpressure`, `spbp`, `bpi` or `spts`.
-        instance: the network.
+        instance: the network, or its file.
         slots: how long.
         seeds: how many independent worlds, side by side in one batch.
         seed: everything random follows from it.
@@ -68,6 +69,8 @@ def baseline_run(
         raise ConfigError(f"no routing rule is called {policy!r}", hint=f"there are {', '.join(ROUTERS)}")
     if slots < 1 or seeds < 1:
         raise ConfigError(f"a run takes at least one slot and one seed, got {slots} and {seeds}")
+    if not isinstance(instance, Instance):
+        instance = read_instance(instance)
     networks = networks_of([instance])
     router = ROUTERS[policy](networks, ties=ties, seed=seed + 1)
     world = run_slots(
