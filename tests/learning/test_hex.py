@@ -1,22 +1,19 @@
 """Self-play must learn: the smallest board to perfection, by the exact criterion."""
 
-from functools import partial
-
 import pytest
 
+from edgewise.envs.hex.env import HexEnv
 from edgewise.envs.hex.exact import perfection
-from edgewise.envs.registry import make_env
 from edgewise.recipes.launch import start
 from edgewise.recipes.load import load_config
 from edgewise.recipes.measure import load_trained
 
 pytestmark = pytest.mark.learning
-board = partial(make_env, "hex", opening_plies=1)
 
 
 def test_the_quick_recipe_plays_three_by_three_perfectly(tmp_path):
     run = start(load_config("hex-quick"), folder=tmp_path / "run")
     trained = load_trained(run, which="latest")
-    found = perfection(board(size=3), trained.policy, size=3)
+    found = perfection(HexEnv(trained.config.env), trained.policy, size=3)
     assert found.perfect, found
     assert int(found.proved_first.sum()) == 5
