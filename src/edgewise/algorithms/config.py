@@ -33,7 +33,7 @@ class PPOConfig(Config):
     entropy_coefficient: float = Field(0.01, ge=0)
     """Weight of the entropy bonus."""
     max_grad_norm: float = Field(0.5, gt=0)
-    """Gradients longer than this are shortened to it."""
+    """Gradients longer than this are shortened to it, those of actor and critic apart unless they share."""
     target_kl: float | None = Field(None, gt=0)
     """No further epoch is begun once one has moved the policy by more than this; none for no bound."""
     normalise_advantage: bool = True

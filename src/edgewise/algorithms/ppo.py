@@ -69,6 +69,10 @@ class PPO:
         self.optimizer = torch.optim.Adam(
             self.actor_critic.parameters(), lr=config.learning_rate, eps=config.adam_epsilon, fused=True
         )
+        # Clipped together, a critic's large early errors would shrink the actor's gradients, Adam would take
+        # them for small ones, and the actor would leap as soon as the critic has settled.
+        parts = (actor_critic,) if actor_critic.shared else (actor_critic.actor, actor_critic.critic)
+        self._clipped_together = [list(part.parameters()) for part in parts]
         self._warned = False
         self._terms = compile_module(self._loss, enabled=compile)
 
@@ -144,9 +148,11 @@ class PPO:
         )
         self.optimizer.zero_grad()
         loss.backward()
-        norm = nn.utils.clip_grad_norm_(self.actor_critic.parameters(), config.max_grad_norm)
+        norms = [nn.utils.clip_grad_norm_(part, config.max_grad_norm) for part in self._clipped_together]
         self.optimizer.step()
-        return {name: value.detach() for name, value in metrics.items()} | {"gradient_norm": norm}
+        return {name: value.detach() for name, value in metrics.items()} | {
+            "gradient_norm": torch.stack(norms).norm()
+        }
 
     def _loss(
         self, samples: TensorDictBase, clip: float, *, value_weight: float, entropy_weight: float
