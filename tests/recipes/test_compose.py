@@ -4,8 +4,11 @@ import pytest
 import torch
 
 from edgewise.config.errors import ConfigError
+from edgewise.envs.registry import entry, make_env
+from edgewise.evaluation.evaluate import evaluate
+from edgewise.models.actor_critic import make_actor_critic
 from edgewise.recipes.check import check_recipe
-from edgewise.recipes.compose import build, check_device, stream
+from edgewise.recipes.compose import Instances, build, check_device, stream
 from edgewise.recipes.launch import make_parts, next_folder
 from edgewise.recipes.load import load_config
 from edgewise.recipes.registry import RECIPES, recipe
@@ -122,3 +125,24 @@ def test_run_folders_are_numbered(tmp_path):
     assert next_folder("walk", within=tmp_path).name == "walk-1"
     (tmp_path / "walk-1").mkdir()
     assert next_folder("walk", within=tmp_path).name == "walk-2"
+
+
+def test_an_actor_sees_the_instances_own_graphs_and_then_its_own_again():
+    """A topology id means another graph in another environment; looked up at home it is silently wrong."""
+    trained = make_actor_critic_of("queueing", graphs=["ring6"]).actor
+    born_there = make_actor_critic_of("queueing", graphs=["line8"]).actor
+    born_there.load_state_dict(trained.state_dict())
+    config = entry("queueing").config_class()(max_steps=50)
+    settings = {"graphs": ["line8"]}
+    instances = Instances.make("queueing", config, episodes=8, seed=3, settings=settings)
+    home = trained.encoder.graph
+    assert instances(trained).returns.tolist() == instances(born_there).returns.tolist()
+    assert trained.encoder.graph is home
+    unaware = evaluate(instances.env, trained, episodes=8, seed=3)
+    assert unaware.returns.tolist() != instances(trained).returns.tolist()
+
+
+def make_actor_critic_of(name, **settings):
+    env = make_env(name, **settings)
+    torch.manual_seed(0)
+    return make_actor_critic(env.graph, env.actions)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import torch
 from tensordict import TensorDict
 from tensordict.nn import InteractionType, TensorDictModuleBase
@@ -48,6 +51,16 @@ class Actor(TensorDictModuleBase):
         """Run on graphs of another topology or rule from now on; features and types must be the same."""
         self.encoder.graph = graph
         self.head.graph = graph
+
+    @contextmanager
+    def on(self, graph: GraphSpec) -> Iterator[None]:
+        """Run on graphs of another topology or rule inside, and on its own again after."""
+        own = self.encoder.graph
+        self.retarget(graph)
+        try:
+            yield
+        finally:
+            self.retarget(own)
 
     def forward(self, tensordict: TensorDict) -> TensorDict:
         """Choose an action in every world."""

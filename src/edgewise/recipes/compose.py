@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -19,7 +20,7 @@ from edgewise.envs.base import GraphEnv
 from edgewise.envs.registry import EnvEntry, entry
 from edgewise.evaluation.evaluate import Policy, evaluate
 from edgewise.evaluation.result import Evaluation
-from edgewise.models.actor_critic import make_actor_critic
+from edgewise.models.actor_critic import Actor, make_actor_critic
 from edgewise.recipes.recipe import AnyRun
 from edgewise.recipes.registry import recipe
 from edgewise.training.parts import Parts
@@ -122,14 +123,15 @@ class Instances:
 
     def __call__(self, policy: Policy, *, record: int = 0) -> Evaluation:
         """Every episode's measures, and the states of the first `record` episodes."""
-        result = evaluate(
-            self.env,
-            policy,
-            episodes=self.env.num_envs,
-            seed=self.seed,
-            deterministic=self.deterministic,
-            record=min(record, self.env.num_envs),
-        )
+        with policy.on(self.env.graph) if isinstance(policy, Actor) else nullcontext():
+            result = evaluate(
+                self.env,
+                policy,
+                episodes=self.env.num_envs,
+                seed=self.seed,
+                deterministic=self.deterministic,
+                record=min(record, self.env.num_envs),
+            )
         return replace(result, settings=dict(self.settings))
 
     def baselines(self, names: tuple[str, ...]) -> dict[str, Policy]:
