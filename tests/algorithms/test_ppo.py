@@ -99,7 +99,7 @@ def test_inactive_agents_change_nothing():
     assert idle.any()
     other = batch.clone()
     other["action"] = torch.where(idle, 1 - batch["action"], batch["action"])
-    other["action_log_prob"] = torch.where(idle, -7.0, batch["action_log_prob"])
+    other["action_log_prob"] = torch.where(idle, -torch.inf, batch["action_log_prob"])
     other["next", "reward"] = torch.where(idle.unsqueeze(-1), 1e6, batch["next", "reward"])
     first.learn(batch)
     second.learn(other)

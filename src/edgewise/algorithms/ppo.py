@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from tensordict import TensorDictBase
 from torch import Tensor, nn
+from torch.distributions import Distribution
 
 from edgewise.algorithms.config import PPOConfig
 from edgewise.algorithms.state import load_module_state, load_optimizer_state, module_state, optimizer_state
@@ -16,7 +17,7 @@ from edgewise.graphs.compile import compile_module
 from edgewise.models.actor_critic import Actor, ActorCritic
 from edgewise.objectives.alignment import fit, of_agents
 from edgewise.objectives.graph_gae import GraphGAE
-from edgewise.objectives.masked import explained_variance, masked_max, masked_mean
+from edgewise.objectives.masked import explained_variance, masked_mean
 from edgewise.objectives.policy_gradient import (
     approximate_kl,
     clipped_share,
@@ -159,10 +160,8 @@ class PPO:
     ) -> tuple[Tensor, Metrics]:
         """The loss of one minibatch and its parts; numbers that a schedule moves come as arguments."""
         distribution, value = self.actor_critic.evaluate(samples)
-        log_prob = distribution.log_prob(samples["action"])
-        log_ratio = log_prob - samples["action_log_prob"]
+        log_ratio, acted = _log_ratio(distribution, samples)
         advantage = fit(samples["advantage"], log_ratio, batch_dims=1, name="the advantage")
-        acted = of_agents(samples.get(ACTIVE, None), log_ratio, batch_dims=1)
         valued = of_agents(samples.get(ACTIVE, None), value, batch_dims=1)
         policy_loss = masked_mean(clipped_surrogate(log_ratio, advantage, clip=clip), acted)
         value_loss = masked_mean(self._value_error(value, samples), valued)
@@ -174,7 +173,7 @@ class PPO:
                 "entropy": entropy,
                 "kl": masked_mean(approximate_kl(log_ratio), acted),
                 "clipped": masked_mean(clipped_share(log_ratio, clip=clip), acted),
-                "ratio": _farthest(log_ratio, acted),
+                "ratio": _farthest(log_ratio),
             }
         loss = policy_loss + value_weight * value_loss - entropy_weight * entropy
         return loss, metrics | {"loss": loss}
@@ -187,9 +186,7 @@ class PPO:
 
     def _ratio_start(self, step: TensorDictBase) -> Tensor:
         """The ratio farthest from 1 in one step of all worlds, before any update; see `learn`."""
-        log_prob = self.policy.get_dist(step).log_prob(step["action"])
-        log_ratio = log_prob - step["action_log_prob"]
-        ratio = _farthest(log_ratio, of_agents(step.get(ACTIVE, None), log_ratio, batch_dims=step.batch_dims))
+        ratio = _farthest(_log_ratio(self.policy.get_dist(step), step)[0])
         if ratio.device.type == "cpu" and ratio > 1 + ROUNDING and not self._warned:
             self._warned = True
             _logger.warning(
@@ -221,6 +218,8 @@ class PPO:
         self.config = type(self.config).model_validate(plain)
         for group in self.optimizer.param_groups:
             group["lr"], group["eps"] = self.config.learning_rate, self.config.adam_epsilon
+        if self.value_norm is not None:
+            self.value_norm.decay = self.config.value_decay
 
     def state_dict(self) -> dict[str, Any]:
         """Everything that the next `learn` depends on: nested dicts of tensors and numbers."""
@@ -243,6 +242,13 @@ class PPO:
             self.set_scalar(name, value)
 
 
-def _farthest(log_ratio: Tensor, mask: Tensor | None) -> Tensor:
+def _log_ratio(distribution: Distribution, samples: TensorDictBase) -> tuple[Tensor, Tensor | None]:
+    """New less old log-probability of what was done, zero for agents that did not act, and which did."""
+    log_ratio = distribution.log_prob(samples["action"]) - samples["action_log_prob"]
+    acted = of_agents(samples.get(ACTIVE, None), log_ratio, batch_dims=samples.batch_dims)
+    return log_ratio if acted is None else log_ratio.masked_fill(~acted, 0.0), acted
+
+
+def _farthest(log_ratio: Tensor) -> Tensor:
     """The ratio that is farthest from 1 up or down, as a ratio of at least 1, 0-d."""
-    return masked_max(log_ratio.abs(), mask).clamp_min(0.0).exp()
+    return log_ratio.abs().amax().exp()

@@ -20,11 +20,6 @@ def masked_mean(values: Tensor, mask: Tensor | None = None) -> Tensor:
     return values.masked_fill(~mask, 0.0).sum() / mask.sum().clamp_min(1)
 
 
-def masked_max(values: Tensor, mask: Tensor | None = None) -> Tensor:
-    """Largest of `values` where `mask` is true, 0-d; minus infinity where nothing counts."""
-    return (values if mask is None else values.masked_fill(~mask, -torch.inf)).amax()
-
-
 def masked_variance(values: Tensor, mask: Tensor | None = None, *, correction: int = 0) -> Tensor:
     """Variance of `values` where `mask` is true, 0-d; divided by the count less `correction`."""
     squares = (values - masked_mean(values, mask)).square()
