@@ -1,20 +1,16 @@
 """What the bridge costs: its share of a critic's forward, static against compact, and PyG's own batching.
 
-    python benchmarks/bridge.py [--json FILE] [--quick]
+    python -m benchmarks.bridge [--json FILE] [--quick]
 
 CPU time of one thread, medians of interleaved runs; ratios carry over to other machines, milliseconds do not.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import statistics
-import time
 from collections.abc import Callable
-from pathlib import Path
 
 import torch
+from benchmarks.program import cpu_seconds, main
 from tensordict import TensorDict
 from torch import Tensor, nn
 from torch_geometric.data import Batch
@@ -78,19 +74,6 @@ def ragged(spec: GraphSpec, *lead: int) -> TensorDict:
     return graph
 
 
-def cpu_seconds(tasks: dict[str, Callable[[], object]], repeats: int) -> dict[str, float]:
-    """Median CPU seconds of each task, run in turn so that a busy machine slows all of them alike."""
-    taken: dict[str, list[float]] = {name: [] for name in tasks}
-    for task in tasks.values():
-        task()
-    for _ in range(repeats):
-        for name, task in tasks.items():
-            start = time.process_time()
-            task()
-            taken[name].append(time.process_time() - start)
-    return {name: statistics.median(values) for name, values in taken.items()}
-
-
 def measure(edges: EdgeSource, lead: tuple[int, ...], repeats: int) -> dict[str, float]:
     """Milliseconds of flattening and of the critic, and the shares and ratios that follow."""
     spec = GraphSpec(MOST, FEATURES, edges=edges, position_dim=2)
@@ -146,21 +129,5 @@ def run(quick: bool = False) -> dict[str, dict[str, float]]:
     return found
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--json", type=Path, help="also write the figures to this file")
-    parser.add_argument("--quick", action="store_true", help="small batches, few repeats")
-    options = parser.parse_args()
-    figures = run(options.quick)
-    for name, numbers in figures.items():
-        print(name)
-        for key, value in numbers.items():
-            print(f"  {key:32s} {value:10.3f}")
-    if options.json:
-        options.json.write_text(json.dumps(figures, indent=2) + "\n")
-
-
 if __name__ == "__main__":
-    main()
+    main(run, __doc__)

@@ -1,6 +1,6 @@
 """What encoders cost: compiled against eager, dense against sparse attention, and ours against PyG's.
 
-    python benchmarks/encoders.py [--json FILE] [--quick]
+    python -m benchmarks.encoders [--json FILE] [--quick]
 
 CPU time of one thread, the best of interleaved runs, which is what a busy machine disturbs least; ratios
 carry over to other machines, milliseconds do not. Encoders are 64 wide with 3 layers and 4 heads; edges have
@@ -10,13 +10,11 @@ carry over to other machines, milliseconds do not. Encoders are 64 wide with 3 l
 
 from __future__ import annotations
 
-import argparse
-import json
 import time
 from collections.abc import Callable, Mapping
-from pathlib import Path
 
 import torch
+from benchmarks.program import cpu_seconds, main
 from tensordict import TensorDict
 
 from edgewise.graphs.edges import Explicit
@@ -64,15 +62,7 @@ def forward_backward(encoder: GraphEncoder, graph: TensorDict) -> Callable[[], N
 
 def best(contenders: Mapping[str, Callable[[], None]], repeats: int) -> dict[str, float]:
     """CPU milliseconds of the best run of each, the contenders taking turns."""
-    found = dict.fromkeys(contenders, float("inf"))
-    for contender in contenders.values():
-        contender()
-    for _ in range(repeats):
-        for name, contender in contenders.items():
-            start = time.process_time()
-            contender()
-            found[name] = min(found[name], 1e3 * (time.process_time() - start))
-    return found
+    return {name: 1e3 * found for name, found in cpu_seconds(contenders, repeats, choose=min).items()}
 
 
 def encoders(spec: GraphSpec, kinds: Mapping[str, Mapping[str, object]]) -> dict[str, GraphEncoder]:
@@ -148,21 +138,5 @@ SIZES = [
 ]
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--json", type=Path, help="also write the figures to this file")
-    parser.add_argument("--quick", action="store_true", help="small batches, few repeats")
-    options = parser.parse_args()
-    figures = run(options.quick)
-    for name, numbers in figures.items():
-        print(name)
-        for key, value in numbers.items():
-            print(f"  {key:32s} {value:10.3f}")
-    if options.json:
-        options.json.write_text(json.dumps(figures, indent=2) + "\n")
-
-
 if __name__ == "__main__":
-    main()
+    main(run, __doc__)

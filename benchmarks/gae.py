@@ -1,6 +1,6 @@
 """What advantages cost: GraphGAE against TorchRL's GAE and a loop over graphs, and the recursion by itself.
 
-    python benchmarks/gae.py [--json FILE] [--quick]
+    python -m benchmarks.gae [--json FILE] [--quick]
 
 CPU time of one thread, medians of interleaved runs; ratios carry over to other machines, milliseconds do not.
 64 worlds, 32 steps, 5 to 20 nodes, a critic of GATv2 twice, 64 wide with 4 heads; a quarter of the rows
@@ -9,14 +9,10 @@ have a termination within, an eighth a truncation.
 
 from __future__ import annotations
 
-import argparse
-import json
-import statistics
-import time
 from collections.abc import Callable
-from pathlib import Path
 
 import torch
+from benchmarks.program import cpu_seconds, main
 from tensordict import TensorDict
 from tensordict.nn import TensorDictModuleBase
 from torch import Tensor, nn
@@ -84,19 +80,6 @@ def rollout(worlds: int, steps: int) -> TensorDict:
         "terminated": terminated.unsqueeze(-1),
     }
     return TensorDict({"graph": roots, "next": following}, [worlds, steps])
-
-
-def cpu_seconds(tasks: dict[str, Callable[[], object]], repeats: int) -> dict[str, float]:
-    """Median CPU seconds of each task, run in turn so that a busy machine slows all of them alike."""
-    taken: dict[str, list[float]] = {name: [] for name in tasks}
-    for task in tasks.values():
-        task()
-    for _ in range(repeats):
-        for name, task in tasks.items():
-            start = time.process_time()
-            task()
-            taken[name].append(time.process_time() - start)
-    return {name: statistics.median(values) for name, values in taken.items()}
 
 
 def measure_estimators(worlds: int, steps: int, repeats: int) -> dict[str, float]:
@@ -176,21 +159,5 @@ def run(quick: bool = False) -> dict[str, dict[str, float]]:
     return found
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--json", type=Path, help="also write the figures to this file")
-    parser.add_argument("--quick", action="store_true", help="small batches, few repeats")
-    options = parser.parse_args()
-    figures = run(options.quick)
-    for name, numbers in figures.items():
-        print(name)
-        for key, value in numbers.items():
-            print(f"  {key:40s} {value:12.6g}")
-    if options.json:
-        options.json.write_text(json.dumps(figures, indent=2) + "\n")
-
-
 if __name__ == "__main__":
-    main()
+    main(run, __doc__)

@@ -21,6 +21,8 @@ from edgewise.config.wording import did_you_mean
 STDERR = 2
 GROUPS = {"core": ("bridge", "encoders", "gae")}
 """Names that stand for several programs."""
+SHARED = ("__init__", "program")
+"""Files that are no programs; `program` has the command line that most of them share."""
 
 
 def configure(parser: Parser) -> None:
@@ -39,7 +41,7 @@ def configure(parser: Parser) -> None:
 def run(options: Namespace, console: Console) -> int:
     """Lists the programs, or runs those that are named."""
     folder = _folder()
-    known = {path.stem: path for path in sorted(folder.glob("*.py")) if path.stem != "__init__"}
+    known = {path.stem: path for path in sorted(folder.glob("*.py")) if path.stem not in SHARED}
     if not options.names:
         rows = [[name, _purpose(path)] for name, path in known.items()]
         rows += [[name, f"{', '.join(members)}, one after another"] for name, members in GROUPS.items()]
@@ -78,6 +80,8 @@ def _purpose(program: Path) -> str:
 def _run_one(program: Path, options: Namespace, console: Console) -> Any:
     """Runs one program; its tables go to stdout, or to stderr where stdout is for JSON."""
     text = program.read_text(encoding="utf-8")
+    if "from benchmarks.program import" in text:
+        text += program.with_name("program.py").read_text(encoding="utf-8")
     with tempfile.TemporaryDirectory() as scratch:
         target = Path(scratch) / f"{program.stem}.json"
         command = [sys.executable, "-m", f"{program.parent.name}.{program.stem}"]

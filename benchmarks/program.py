@@ -1,0 +1,53 @@
+"""What benchmark programs share: CPU time of tasks that take turns, and a command line for their figures."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+Figures = dict[str, dict[str, float]]
+
+
+def cpu_seconds(
+    tasks: Mapping[str, Callable[[], object]],
+    repeats: int,
+    *,
+    choose: Callable[[Sequence[float]], float] = statistics.median,
+) -> dict[str, float]:
+    """CPU seconds of each task, run in turn so that a busy machine slows all of them alike.
+
+    Args:
+        tasks: by name; each runs once before it is timed.
+        repeats: how often each is timed.
+        choose: one number of a task's times.
+    """
+    taken: dict[str, list[float]] = {name: [] for name in tasks}
+    for task in tasks.values():
+        task()
+    for _ in range(repeats):
+        for name, task in tasks.items():
+            start = time.process_time()
+            task()
+            taken[name].append(time.process_time() - start)
+    return {name: choose(times) for name, times in taken.items()}
+
+
+def main(run: Callable[[bool], Figures], description: str | None) -> None:
+    """Run a benchmark from the command line: figures to read, and a file of them where asked for."""
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--json", type=Path, help="also write the figures to this file")
+    parser.add_argument("--quick", action="store_true", help="small batches, few repeats")
+    options = parser.parse_args()
+    figures = run(options.quick)
+    for name, numbers in figures.items():
+        print(name)
+        for key, value in numbers.items():
+            print(f"  {key:40s} {value:12.6g}")
+    if options.json:
+        options.json.write_text(json.dumps(figures, indent=2) + "\n")
