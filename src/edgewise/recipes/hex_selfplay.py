@@ -25,32 +25,35 @@ RECIPE = Recipe(
     config=RunConfig[HexConfig, ModelConfig, SelfPlayConfig](
         recipe="hex-selfplay",
         name="hex-selfplay",
-        env=HexConfig(size=(5, 7), opening_plies=1, distances=True),
+        # Up to three random stones first, so that good and bad openings are both met.
+        env=HexConfig(size=(5, 7), opening_plies=(0, 3), distances=True),
         model=ModelConfig(
             shared_trunk=True,
             pool="max",
             encoder=EncoderConfig(kind="gnn", conv="SAGEConv", hidden=32, layers=5),
         ),
-        algorithm=SelfPlayConfig(gamma=1.0, epochs=2, minibatch_size=256, max_grad_norm=1.0),
+        algorithm=SelfPlayConfig(
+            gamma=1.0, epochs=2, minibatch_size=512, max_grad_norm=1.0, pool_size=16, snapshot_every=12
+        ),
         training=TrainingConfig(
-            total_frames=60_000,
-            num_envs=64,
+            total_frames=700_000,
+            num_envs=128,
             steps=32,
             schedules={
-                "learning_rate": Linear(start=2e-3, end=2e-4),
+                "learning_rate": Linear(start=2e-3, end=1e-4),
                 "entropy_coefficient": Linear(start=0.02, end=0.003),
             },
             curriculum=(
-                Stage(name="small boards", env={"size": [3, 5]}, until=Until(frames=30_000)),
+                Stage(name="small boards", env={"size": [3, 5]}, until=Until(frames=60_000)),
                 Stage(name="all boards"),
             ),
         ),
         evaluation=EvaluationConfig(
-            every=15_000,
-            episodes=100,
+            every=50_000,
+            episodes=200,
             settings={"size": 7, "opening_plies": 2},
             baselines=("random", "shortest_way"),
         ),
-        checkpoint=CheckpointConfig(every=15_000, keep_last=20),
+        checkpoint=CheckpointConfig(every=50_000, keep_last=20),
     ),
 )
