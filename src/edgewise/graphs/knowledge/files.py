@@ -1,0 +1,108 @@
+"""Triples and domains as text files hold them; a mistake is named with its file, line and a remedy."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NoReturn
+
+from edgewise.config.errors import DataError
+
+Triple = tuple[str, str, str]
+"""Names in the order (predicate, head, tail)."""
+
+FACT = re.compile(r"([^\s(),]+)\s*\(([^()]*)\)\s*\.?")
+
+
+def fail(path: Path, line: int, message: str, *, hint: str) -> NoReturn:
+    """Refuses a file because of one of its lines."""
+    raise DataError(f"{path}:{line}: {message}", hint=hint)
+
+
+def read_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """The lines of a text file that are not blank, stripped, with their numbers from 1; LF or CRLF.
+
+    Raises:
+        DataError: the file cannot be read, or is not UTF-8.
+    """
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        raise DataError(f"{path} is not there", hint="give a folder that holds this file") from None
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror}", hint="is it a readable file?") from error
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        fail(path, line, f"byte {content[error.start]:#04x} is not UTF-8", hint="save the file as UTF-8")
+    if "\0" in text:
+        line = text.count("\n", 0, text.index("\0")) + 1
+        fail(path, line, "a zero byte: this is no text", hint="give a text file")
+    for number, line_text in enumerate(text.split("\n"), 1):
+        stripped = line_text.strip(" \r")
+        if stripped.strip():
+            yield number, stripped
+
+
+def read_triples(path: Path) -> list[Triple]:
+    """The triples of a file, in its order, as (predicate, head, tail).
+
+    A file is written one way throughout: `head<TAB>relation<TAB>tail`, or `predicate(head,tail).`, where
+    lines that begin with `%` are remarks. Its first line says which.
+
+    Raises:
+        DataError: the file cannot be read, holds no triple, or a line of it is no triple.
+    """
+    lines = [(number, text) for number, text in read_lines(path) if "\t" in text or not text.startswith("%")]
+    if not lines:
+        raise DataError(f"{path} holds no triple", hint="every split needs at least one line")
+    parse = _tabbed if "\t" in lines[0][1] else _written
+    return [parse(path, number, text) for number, text in lines]
+
+
+def read_domains(path: Path) -> dict[str, list[tuple[int, str]]]:
+    """The domains of a file of lines `domain entity entity …`: by name, the entities with their line.
+
+    Raises:
+        DataError: the file cannot be read, or a domain is empty or given twice.
+    """
+    domains: dict[str, list[tuple[int, str]]] = {}
+    for number, text in read_lines(path):
+        name, *entities = text.split()
+        if name in domains:
+            fail(path, number, f"the domain {name} is given twice", hint="write it on one line")
+        if not entities:
+            fail(path, number, f"the domain {name} has no entity", hint="list its entities after its name")
+        domains[name] = [(number, entity) for entity in entities]
+    return domains
+
+
+def _tabbed(path: Path, number: int, text: str) -> Triple:
+    columns = text.split("\t")
+    if len(columns) != 3:
+        got = f"{len(columns)} column{'s' * (len(columns) != 1)} where 3 were expected"
+        fail(path, number, got, hint="write head<TAB>relation<TAB>tail")
+    head, relation, tail = (column.strip() for column in columns)
+    if not (head and relation and tail):
+        fail(path, number, "an empty name", hint="write head<TAB>relation<TAB>tail")
+    return relation, head, tail
+
+
+def _written(path: Path, number: int, text: str) -> Triple:
+    found = FACT.fullmatch(text)
+    if found is None:
+        shown = text if len(text) <= 60 else f"{text[:57]}…"
+        hint = "write predicate(head,tail). or three columns with tabs, one way in the whole file"
+        fail(path, number, f"{shown!r} is no fact", hint=hint)
+    names = [name.strip() for name in found[2].split(",")]
+    if len(names) != 2 or not all(names):
+        got = sum(map(bool, names))
+        fail(
+            path,
+            number,
+            f"{found[1]} has {got} arguments where 2 were expected",
+            hint="write predicate(head,tail).",
+        )
+    return found[1], names[0], names[1]
