@@ -23,6 +23,9 @@ Conv = Literal[
 
 ATTENTION_CONVS: frozenset[str] = frozenset({"GATv2Conv", "GATConv", "TransformerConv"})
 
+REVISION = 1
+"""Raised whenever the same weights come to compute something else; a checkpoint of another is refused."""
+
 
 class EncoderConfig(Config):
     """The part that turns a graph into node embeddings.
@@ -101,4 +104,70 @@ class ModelConfig(Config):
     def _stds_fit(self) -> ModelConfig:
         if self.initial_std <= self.min_std:
             raise ValueError(f"initial_std={self.initial_std} must be above min_std={self.min_std}")
+        return self
+
+
+class ProofConfig(Config):
+    """A policy that chooses the next step of a proof, and the critic that goes with it.
+
+    Attributes:
+        encoder: `graph` passes messages between atoms and the terms they share and scores a step by a
+            network; `dot` is the mean of predicate + head - tail and scores by a dot product.
+        hidden: width of every embedding.
+        rounds: of messages, or residual blocks of `dot`.
+        entities: whether constants have embeddings of their own under `graph`; `dot` always has them.
+        entity_scale: deviation of those at initialisation.
+        counts: whether an atom knows how many facts match it, under `graph`.
+        policy_gain: orthogonal gain of the last layer of the policy; small makes the first policy near
+            uniform.
+        temperature: that logits of `dot` are divided by, states being of length 1.
+        fusion: how much of log sigmoid(KGE score) of a successor's first atom, where it has no variable, is
+            added to its logit; needs an embedding model.
+        keep_best: only so many successors, those of the highest fused plausibility, can be chosen; None for
+            all. Special ones are always kept.
+    """
+
+    encoder: Literal["graph", "dot"] = "graph"
+    hidden: int = Field(64, ge=1)
+    rounds: int = Field(2, ge=1)
+    entities: bool = False
+    entity_scale: float = Field(0.1, gt=0)
+    counts: bool = True
+    policy_gain: float = Field(0.1, gt=0)
+    temperature: float = Field(0.2, gt=0)
+    fusion: float = Field(0.0, ge=0)
+    keep_best: int | None = Field(None, ge=1)
+
+
+class EgoConfig(Config):
+    """A network that sees what one robot sees: itself, and the objects around it.
+
+    Attributes:
+        encoder: `flat` concatenates the slots of objects in their order; `graph` passes messages between the
+            robot and its objects, whatever their order and however many there are.
+        self_width: of the robot's own features, in the flat encoder.
+        object_width: of each object's features, in the flat encoder.
+        graph: the graph encoder's message passing.
+        hidden: width of the two layers between features and output.
+        cosines: with which a quantile's level is embedded, where quantiles are learnt.
+        scaled: whether inputs are divided by their scales; raw ones suit weights that were trained so.
+        self_scale: of the robot's own numbers: goal (2, m), velocity (2, m/s), yaw rate (rad/s), thrust
+            (2, N).
+        object_scale: of an object's numbers: position (2, m), velocity (2, m/s), radius (m).
+    """
+
+    encoder: Literal["flat", "graph"] = "flat"
+    self_width: int = Field(56, ge=1)
+    object_width: int = Field(40, ge=1)
+    graph: EncoderConfig = EncoderConfig(layers=2)
+    hidden: int = Field(128, ge=1)
+    cosines: int = Field(64, ge=1)
+    scaled: bool = True
+    self_scale: tuple[float, ...] = (20.0, 20.0, 2.0, 2.0, 1.0, 1000.0, 1000.0)
+    object_scale: tuple[float, ...] = (10.0, 10.0, 2.0, 2.0, 2.0)
+
+    @model_validator(mode="after")
+    def _scales_divide(self) -> EgoConfig:
+        if min(*self.self_scale, *self.object_scale) <= 0:
+            raise ValueError("self_scale and object_scale are divided by: every number must be above zero")
         return self

@@ -1,0 +1,75 @@
+"""Values as distributions over a fixed set of returns, with noisy and dueling layers: Rainbow's network."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import torch
+from tensordict import TensorDictBase
+from torch import Generator, Tensor, nn
+
+from edgewise.models.config import EgoConfig
+from edgewise.models.ego import EgoSpec, make_ego_encoder
+from edgewise.models.noisy import NoisyLinear
+
+
+class CategoricalValues(nn.Module):
+    """The probability of each return, for every choice.
+
+    Two streams of three noisy layers, one for the state and one for the choices, whose logits add up
+    (https://arxiv.org/abs/1710.02298).
+
+    Args:
+        spec: how much is seen.
+        config: see `EgoConfig`.
+        num_actions: choices.
+        atoms: returns that are told apart.
+        sigma: initial size of the noise.
+    """
+
+    def __init__(
+        self, spec: EgoSpec, config: EgoConfig, *, num_actions: int, atoms: int = 51, sigma: float = 0.5
+    ) -> None:
+        super().__init__()
+        self.num_actions, self.atoms = num_actions, atoms
+        self.encoder = make_ego_encoder(spec, config)
+        widths = (self.encoder.width, config.hidden, config.hidden)
+        self.state = NoisyStream((*widths, atoms), sigma=sigma)
+        self.choices = NoisyStream((*widths, num_actions * atoms), sigma=sigma)
+
+    def forward(
+        self, ego: TensorDictBase, *, noisy: bool = True, generator: Generator | None = None
+    ) -> Tensor:
+        """Log-probabilities `[*B, num_actions, atoms]`; each row has noise of its own where `noisy`."""
+        h = self.encoder(ego)
+        state = self.state(h, noisy=noisy, generator=generator).unsqueeze(-2)
+        choices = self.choices(h, noisy=noisy, generator=generator).unflatten(
+            -1, (self.num_actions, self.atoms)
+        )
+        return (state + choices - choices.mean(-2, keepdim=True)).log_softmax(-1)
+
+
+class NoisyStream(nn.Module):
+    """Noisy layers one after another.
+
+    Args:
+        widths: of the input and of every layer.
+        sigma: initial size of the noise.
+    """
+
+    def __init__(self, widths: tuple[int, ...], *, sigma: float) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(NoisyLinear(*pair, sigma=sigma) for pair in pairwise(widths))
+
+    def forward(self, h: Tensor, *, noisy: bool, generator: Generator | None) -> Tensor:
+        """`[*B, widths[-1]]`."""
+        for number, layer in enumerate(self.layers):
+            h = h.relu() if number else h
+            assert isinstance(layer, NoisyLinear)
+            h = layer(h, layer.draw(h, generator) if noisy else None)
+        return h
+
+
+def even_support(lowest: float, highest: float, atoms: int) -> Tensor:
+    """The returns that are told apart, evenly from the lowest to the highest, `[atoms]`."""
+    return torch.linspace(lowest, highest, atoms)

@@ -1,0 +1,48 @@
+"""How much of a return's lower tail a robot looks at: all, a fixed share, or less the nearer danger is."""
+
+from __future__ import annotations
+
+import torch
+from tensordict import TensorDictBase
+from torch import Tensor
+
+from edgewise.models.ego import nearest_gap
+
+
+def tail_share(ego: TensorDictBase, *, risk: str, alpha: float, reach: float, radius: float) -> Tensor | None:
+    """The share of the worst returns whose mean decides, `[*B]` in (0, 1], or None for all of them.
+
+    Args:
+        ego: what is seen.
+        risk: `mean` for all returns; `cvar` for the worst `alpha`; `adaptive` for a share that falls from 1,
+            where the nearest object is farther than `reach`, in proportion down to `alpha`.
+        alpha: the smallest share.
+        reach: metres.
+        radius: of the robot, which its distance to objects is counted from.
+    """
+    if risk == "mean":
+        return None
+    if risk == "cvar":
+        return torch.full(ego["mask"].shape[:-1], alpha, device=ego["mask"].device)
+    return (nearest_gap(ego, radius=radius) / reach).clamp(alpha, 1.0)
+
+
+def scale_levels(levels: Tensor, share: Tensor | None) -> Tensor:
+    """Levels `[*B, Q]` squeezed into the tail, so that the mean of their quantiles is the tail's mean."""
+    return levels if share is None else levels * share.unsqueeze(-1)
+
+
+def tail_mean(probability: Tensor, support: Tensor, share: Tensor | None) -> Tensor:
+    """The mean of the worst share of a distribution over `support [atoms]`, ascending.
+
+    Args:
+        probability: `[*B, A, atoms]`.
+        support: the returns.
+        share: `[*B]`, or None for the plain mean.
+    """
+    if share is None:
+        return (probability * support).sum(-1)
+    limit = share.reshape(*share.shape, *(1,) * (probability.dim() - share.dim()))
+    below = probability.cumsum(-1)
+    counted = torch.minimum(probability, (limit - (below - probability)).clamp(min=0.0))
+    return (counted * support).sum(-1) / limit.squeeze(-1)
