@@ -15,7 +15,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -151,8 +151,11 @@ def trained_encoder(run: Path) -> MessagePassingEncoder:
     return encoder
 
 
-def training(team: int, *, iterations: int) -> Row:
-    """The recipe trained on `team` agents for a while, its gradients never shortened."""
+def training(team: int, *, iterations: int) -> tuple[Row, Row]:
+    """The recipe trained on `team` agents for a while, its gradients never shortened.
+
+    Returns what the run showed, and the measures of the table with the weights that it ended with.
+    """
     torch.manual_seed(0)
     env = SwarmEnv(SwarmConfig(num_agents=team, reward="individual"), num_envs=16, seed=0)
     config = RECIPE.config.algorithm.model_copy(update={"max_grad_norm": 1e9, "minibatch_size": 100})
@@ -160,11 +163,21 @@ def training(team: int, *, iterations: int) -> Row:
     rollout = Rollout(env, algorithm.policy, steps=25)
     history = [algorithm.learn(rollout.collect()) for _ in range(iterations)]
     norms = torch.stack([metrics["gradient_norm"] for metrics in history])
-    return {
+    shown = {
         "gradient, mean": float(norms.mean()),
         "gradient, largest": float(norms.max()),
         "ratio at start": float(torch.stack([metrics["ratio_start"] for metrics in history]).max()),
         "finite": float(all(bool(value.isfinite()) for metrics in history for value in metrics.values())),
+    }
+    return shown, measure_ours(team, 0, algorithm.policy.encoder)
+
+
+def trained_rows(teams: Iterable[str], *, iterations: int) -> dict[str, dict[str, Row]]:
+    """Two rows of a table, one column for each size that was trained on."""
+    made = {team: training(int(team), iterations=iterations) for team in teams}
+    return {
+        f"{iterations} iterations": {team: shown for team, (shown, _) in made.items()},
+        "GraphTransformer, after them": {team: after for team, (_, after) in made.items()},
     }
 
 
@@ -219,8 +232,7 @@ def main() -> None:
     sys.stdout.write(show(found) + "\n")
     if options.train:
         count = 2 if options.quick else options.iterations
-        name, teams = f"{count} iterations", next(iter(found.values()))
-        rows = {name: {team: training(int(team), iterations=count) for team in teams}}
+        rows = trained_rows(next(iter(found.values())), iterations=count)
         sys.stdout.write("\n" + show(rows) + "\n")
         found |= rows
     if options.json:
