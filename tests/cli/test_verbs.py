@@ -73,6 +73,18 @@ def test_resume_goes_on_to_more_frames(edgewise, tmp_path, small):
     assert json.loads((tmp_path / "run" / "config.json").read_text())["training"]["total_frames"] == 160
 
 
+def test_resume_from_an_older_checkpoint_sets_newer_ones_aside(edgewise, tmp_path, small):
+    run = tmp_path / "run"
+    assert edgewise("train", "graphwalk-ppo", *small, "--out", run).code == 0
+    first, *_, last = sorted((run / "checkpoints").glob("step-*"))
+    assert edgewise("resume", run, "--checkpoint", first).code == 0
+    assert last.exists()
+    assert [path for path in (run / "checkpoints").iterdir() if path.name.startswith("aside-step")]
+    missing = edgewise("resume", run, "--checkpoint", run / "checkpoints" / "step-000999999999")
+    assert missing.code == 3
+    assert "step-000999999999" in missing.err
+
+
 def test_resume_of_what_is_no_run(edgewise, tmp_path):
     outcome = edgewise("resume", tmp_path)
     assert outcome.code == 2

@@ -19,6 +19,12 @@ def configure(parser: Parser) -> None:
     parser.add_argument(
         "--threads", type=int, metavar="N", help="threads of each operation, instead of the run's"
     )
+    parser.add_argument(
+        "--checkpoint",
+        metavar="PATH",
+        type=Path,
+        help="go back to this checkpoint of the run; newer ones are set aside, not lost",
+    )
     parser.examples(
         "edgewise resume runs/graphwalk-ppo-1", "edgewise resume runs/graphwalk-ppo-1 --total-frames 1e6"
     )
@@ -34,5 +40,6 @@ def run(options: Namespace, console: Console) -> int:
     total = None if options.total_frames is None else parse_value(options.total_frames)
     given = {"total_frames": total, "device": options.device, "threads": options.threads}
     settings = {name: value for name, value in given.items() if value is not None}
-    show_run(resume(options.run, settings=settings, watcher=watcher()), console)
+    folder = resume(options.run, checkpoint=options.checkpoint, settings=settings, watcher=watcher())
+    show_run(folder, console)
     return 0

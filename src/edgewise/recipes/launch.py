@@ -51,12 +51,17 @@ def start(config: AnyRun, *, folder: Path | None = None, watcher: Watcher | None
 
 
 def resume(
-    folder: Path, *, settings: Mapping[str, Any] | None = None, watcher: Watcher | None = None
+    folder: Path,
+    *,
+    checkpoint: Path | None = None,
+    settings: Mapping[str, Any] | None = None,
+    watcher: Watcher | None = None,
 ) -> Path:
-    """Continue a run from its newest whole checkpoint, and return its folder.
+    """Continue a run from a checkpoint, and return its folder.
 
     Args:
         folder: of the run.
+        checkpoint: where to go back to; the newest whole one if not given.
         settings: changes to its config, such as `total_frames`, which its folder then keeps.
         watcher: is told how the run does.
     """
@@ -64,8 +69,8 @@ def resume(
     config, parts = make_parts(load_config(run.config_file, keywords=settings))
     with run.locked():
         trainer = Trainer(config, parts, run, watcher=watcher)
-        checkpoint = trainer.restore()
-        log.info("going on from %s", "the beginning" if checkpoint is None else checkpoint)
+        restored = trainer.restore(checkpoint)
+        log.info("going on from %s", "the beginning" if restored is None else restored)
         if settings:
             durable.replace_whole(run.config_file, json.dumps(config.to_plain(), indent=2).encode())
         _drive(trainer, run)
