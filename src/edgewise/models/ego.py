@@ -167,7 +167,7 @@ def make_ego_encoder(spec: EgoSpec, config: EgoConfig) -> EgoEncoder:
 
 
 def nearest_gap(ego: TensorDictBase, *, radius: float) -> Tensor:
-    """From the hull of a robot of this radius to the nearest object's, `[*B]`; infinite where there is none."""
+    """From a robot's hull, of this radius, to that of the nearest object, `[*B]`; infinite without any."""
     objects = ego["objects"]
     gap = objects[..., _POSITION].square().sum(-1).sqrt() - objects[..., _RADIUS].squeeze(-1) - radius
     return gap.masked_fill(~ego["mask"], math.inf).amin(-1)

@@ -1,0 +1,130 @@
+"""What one robot sees: the published sizes, silence of empty slots, and no order in a graph."""
+
+import pytest
+import torch
+from tests.models.views import random_view
+
+from edgewise.models.categorical import CategoricalValues
+from edgewise.models.config import EgoConfig
+from edgewise.models.ego import EgoSpec, FlatEgo, GraphEgo, make_ego_encoder, nearest_gap
+from edgewise.models.ego_networks import EgoActor, EgoCritic, EgoValues
+from edgewise.models.quantile import QuantileCritic, QuantileValues, even_levels
+
+SPEC = EgoSpec()
+KINDS = ("flat", "graph")
+SIZES = {
+    "DQN": (lambda config: EgoValues(SPEC, config, num_actions=25), 53_321),
+    "IQN": (lambda config: QuantileValues(SPEC, config, num_actions=25), 69_961),
+    "actor": (lambda config: EgoActor(SPEC, config, outputs=2), 50_354),
+    "actor of SAC": (lambda config: EgoActor(SPEC, config, outputs=4), 50_612),
+    "critic of DDPG and SAC": (lambda config: EgoCritic(SPEC, config, dim=2), 50_609),
+    "critic of AC-IQN": (lambda config: QuantileCritic(SPEC, config, dim=2), 67_249),
+    "Rainbow": (lambda config: CategoricalValues(SPEC, config, num_actions=25), 540_428),
+}
+
+
+def output(network, view):
+    """What any of the networks says of a view, chance left out."""
+    lead = view.batch_size
+    if isinstance(network, CategoricalValues):
+        return network(view, noisy=False)
+    arguments = [torch.full((*lead, 2), 0.3)] if isinstance(network, EgoCritic | QuantileCritic) else []
+    if isinstance(network, QuantileValues | QuantileCritic):
+        arguments.append(even_levels(view["self"], 4))
+    return network(view, *arguments)
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_flat_networks_have_the_published_number_of_parameters(name):
+    build, wanted = SIZES[name]
+    assert sum(parameter.numel() for parameter in build(EgoConfig()).parameters()) == wanted
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", SIZES)
+def test_rows_stand_alone_and_every_parameter_matters(name, kind):
+    network, view = SIZES[name][0](EgoConfig(encoder=kind)), random_view(6, 3)
+    found = output(network, view)
+    assert found.shape[:2] == (6, 3)
+    torch.testing.assert_close(output(network, view[2, 1]), found[2, 1], atol=1e-4, rtol=1e-4)
+    noisy = {"generator": None} if name == "Rainbow" else {}
+    (network(view, **noisy) if noisy else found).square().sum().backward()
+    silent = [each for each, p in network.named_parameters() if p.grad is None or not p.grad.any()]
+    assert silent == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_an_empty_slot_holds_never_matters(kind):
+    encoder, view = make_ego_encoder(SPEC, EgoConfig(encoder=kind)), random_view(20)
+    filthy = view.clone()
+    filthy["objects"][~view["mask"]] = torch.nan
+    first, second = encoder(view), encoder(filthy)
+    assert torch.equal(first, second)
+    second.sum().backward()
+    assert all(parameter.grad.isfinite().all() for parameter in encoder.parameters())
+
+
+def test_flat_features_are_the_layers_by_hand():
+    """Unscaled, as the published weights are used; an object's layer is the same in every slot."""
+    encoder, view = FlatEgo(SPEC, EgoConfig(scaled=False)), random_view(4)
+    found = encoder(view)
+    assert found.shape == (4, 256)
+    for row in range(4):
+        parts = [encoder.own(view["self"][row]).relu()]
+        for slot in range(5):
+            seen = encoder.objects(view["objects"][row, slot]).relu()
+            parts.append(seen if view["mask"][row, slot] else torch.zeros(40))
+        torch.testing.assert_close(found[row], torch.cat(parts), atol=1e-3, rtol=1e-4)
+
+
+def test_scales_bring_all_inputs_near_one():
+    encoder, view = FlatEgo(SPEC, EgoConfig()), random_view(500)
+    own, objects, mask = encoder.scaled(view)
+    assert ((own.std(0) > 0.2) & (own.std(0) < 2)).all()
+    assert (objects[mask].std(0) < 2).all()
+
+
+def test_scales_that_do_not_fit_are_refused_by_name():
+    with pytest.raises(ValueError, match=r"model\.self_scale has 7 numbers, but 6 are seen"):
+        FlatEgo(EgoSpec(own=6), EgoConfig())
+
+
+def test_a_graph_knows_no_order_and_flat_slots_do():
+    view = random_view(30, share=1.0)
+    order = torch.tensor([3, 0, 4, 1, 2])
+    shuffled = view.clone()
+    shuffled["objects"], shuffled["mask"] = view["objects"][:, order], view["mask"][:, order]
+    graph, flat = GraphEgo(SPEC, EgoConfig(encoder="graph")), FlatEgo(SPEC, EgoConfig())
+    torch.testing.assert_close(graph(shuffled), graph(view), atol=1e-5, rtol=1e-5)
+    assert not torch.allclose(flat(shuffled), flat(view))
+
+
+def test_a_graph_has_no_cap():
+    """The same weights see 12 objects; of them, those that are not there change nothing."""
+    graph, few = GraphEgo(SPEC, EgoConfig(encoder="graph")), random_view(8, share=1.0)
+    many = random_view(8, slots=12, seed=1, share=1.0)
+    many["objects"][:, :5], many["self"] = few["objects"], few["self"]
+    seen = graph(many)
+    many["mask"][:, 5:] = False
+    torch.testing.assert_close(graph(many), graph(few), atol=1e-5, rtol=1e-5)
+    assert not torch.allclose(seen, graph(few), atol=1e-2)
+
+
+def test_a_lonely_robot_is_no_trouble():
+    for kind in KINDS:
+        assert make_ego_encoder(SPEC, EgoConfig(encoder=kind))(random_view(3, share=0.0)).isfinite().all()
+
+
+def test_the_spec_of_a_view():
+    assert EgoSpec.of(random_view(2, 3, slots=8)) == EgoSpec(own=7, features=5, slots=8)
+
+
+def test_the_gap_to_the_nearest_object():
+    view = random_view(1)
+    view["objects"][0] = torch.tensor(
+        [[3.0, 4, 0, 0, 1], [0, 9, 0, 0, 7], [0.1, 0, 0, 0, 0], [20, 0, 0, 0, 3], [8, 0, 0, 0, 1]]
+    )
+    view["mask"][0] = torch.tensor([True, False, False, True, True])
+    assert nearest_gap(view, radius=2.5).item() == 1.5
+    view["mask"][0] = False
+    assert nearest_gap(view, radius=2.5).item() == float("inf")
