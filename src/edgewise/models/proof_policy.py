@@ -1,0 +1,209 @@
+"""Chooses the next step of a proof among its successors: a softmax over sets of any size, and a critic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from tensordict import NestedKey, TensorDictBase
+from tensordict.nn import TensorDictModuleBase
+from torch import Tensor, nn
+from torch.nn import functional
+
+from edgewise.graphs.spec import GraphSpec
+from edgewise.models.actor_critic import Actor, ActorCritic, Critic
+from edgewise.models.config import ProofConfig
+from edgewise.models.heads import feed_forward
+from edgewise.models.proof_encoder import Counts, ProofDot, ProofGraph, Symbols
+from edgewise.models.ragged import RaggedCategorical
+
+Plausibility = Callable[[Tensor], Tensor]
+"""Ground atoms `[N, 3]` to log-probabilities `[N]` that an embedding model gives them."""
+
+
+@dataclass(frozen=True)
+class Decision:
+    """States and, one after another, what each can become.
+
+    Args:
+        atoms: `[N, A, 3]`, the states.
+        query: `[N, 3]`, what each sets out to prove.
+        successors: `[L, A, 3]`.
+        owner: `[L]` int64, whose successor each is, never decreasing.
+        origin: `[L]` int64, from 1 the rule it came by, 0 for a fact or an end.
+    """
+
+    atoms: Tensor
+    query: Tensor
+    successors: Tensor
+    owner: Tensor
+    origin: Tensor
+
+
+Expand = Callable[[TensorDictBase], Decision]
+"""The decisions of a batch `[*B]` of observations, flattened to N."""
+
+
+class StepScore(nn.Module):
+    """One number for each successor.
+
+    Args:
+        encoder: states to `[N, C]`.
+        symbols: how many rules there are.
+        config: widths and gain.
+        plausibility: of ground atoms, for fusion.
+    """
+
+    def __init__(
+        self, encoder: nn.Module, symbols: Symbols, config: ProofConfig, *, plausibility: Plausibility | None
+    ) -> None:
+        super().__init__()
+        self.encoder, self.config, self.symbols, self._plausibility = encoder, config, symbols, plausibility
+        width = config.hidden
+        self.origin = nn.Embedding(symbols.rules + 1, width) if config.encoder == "graph" else None
+        self.score = (
+            feed_forward(3 * width, (width,), 1, gain=config.policy_gain)
+            if config.encoder == "graph"
+            else None
+        )
+
+    def forward(self, decision: Decision) -> Tensor:
+        """`[L]`."""
+        state = self.encoder(decision.atoms, decision.query)[decision.owner]
+        after = self.encoder(decision.successors, decision.query[decision.owner])
+        if self.score is None or self.origin is None:
+            state, after = functional.normalize(state, dim=-1), functional.normalize(after, dim=-1)
+            logits = (state * after).sum(-1) / self.config.temperature
+        else:
+            logits = self.score(torch.cat((state, after, self.origin(decision.origin)), -1)).squeeze(-1)
+        return logits if self._plausibility is None else self._fused(logits, decision)
+
+    def _fused(self, logits: Tensor, decision: Decision) -> Tensor:
+        """With what an embedding model thinks of the atom that comes first."""
+        assert self._plausibility is not None
+        first = decision.successors[:, 0]
+        ground = (first[:, 1:] > 0).all(-1) & (first[:, 1:] <= self.symbols.entities).all(-1)
+        believed = torch.where(ground, self._plausibility(torch.where(ground.unsqueeze(-1), first, 1)), 0.0)
+        logits = logits + self.config.fusion * believed
+        if self.config.keep_best is None:
+            return logits
+        rank = _rank_within(torch.where(ground, believed, torch.inf), decision.owner)
+        return logits.masked_fill(rank >= self.config.keep_best, -1e9)
+
+
+class ProofActor(Actor):
+    """Acts on a proof: writes `action`, the place of a successor among those of its state.
+
+    Args:
+        score: successors to logits.
+        expand: observations to decisions.
+        in_keys: what `expand` reads.
+    """
+
+    def __init__(self, score: StepScore, expand: Expand, *, in_keys: list[NestedKey]) -> None:
+        TensorDictModuleBase.__init__(self)
+        self.score, self._expand = score, expand
+        self.in_keys, self.out_keys = in_keys, ["action", "action_log_prob"]
+
+    def get_dist(self, tensordict: TensorDictBase) -> RaggedCategorical:
+        """The distribution over successors, batch `[N]`."""
+        return self.decide(self._expand(tensordict))
+
+    def decide(self, decision: Decision) -> RaggedCategorical:
+        """The same, of states that stand in no environment."""
+        return RaggedCategorical(self.score(decision), decision.owner, num_segments=len(decision.atoms))
+
+    def retarget(self, graph: GraphSpec) -> None:
+        """Nothing to do: a proof has no topology."""
+
+
+class ProofCritic(Critic):
+    """Values the states of proofs: writes `state_value [*B, 1]`.
+
+    Args:
+        encoder: states to `[N, C]`.
+        config: widths.
+        observed: observations to `atoms [N, A, 3]` and `query [N, 3]`.
+        in_keys: what `observed` reads.
+    """
+
+    def __init__(
+        self,
+        encoder: nn.Module,
+        config: ProofConfig,
+        *,
+        observed: Callable[[TensorDictBase], tuple[Tensor, Tensor]],
+        in_keys: list[NestedKey],
+    ) -> None:
+        TensorDictModuleBase.__init__(self)
+        self.states, self._observed = encoder, observed
+        self.value = feed_forward(config.hidden, (config.hidden,), 1)
+        self.in_keys, self.out_keys = in_keys, ["state_value"]
+
+    def forward(self, tensordict: TensorDictBase) -> TensorDictBase:
+        """Value every state."""
+        value = self.value(self.states(*self._observed(tensordict)))
+        return tensordict.set("state_value", value.view(*tensordict.batch_size, 1))
+
+
+class ProofActorCritic(ActorCritic):
+    """The actor and the critic of proofs, each with an encoder of its own."""
+
+    actor: ProofActor
+    critic: ProofCritic
+
+    @property
+    def shared(self) -> bool:
+        """Never."""
+        return False
+
+    def evaluate(self, tensordict: TensorDictBase) -> tuple[RaggedCategorical, Tensor]:
+        """The actor's distribution and the critic's values."""
+        return self.actor.get_dist(tensordict), self.critic(tensordict.copy())["state_value"]
+
+    def retarget(self, graph: GraphSpec) -> None:
+        """Nothing to do: a proof has no topology."""
+
+
+def make_proof_actor_critic(
+    symbols: Symbols,
+    config: ProofConfig,
+    *,
+    expand: Expand,
+    observed: Callable[[TensorDictBase], tuple[Tensor, Tensor]],
+    in_keys: list[NestedKey],
+    counts: Counts | None = None,
+    plausibility: Plausibility | None = None,
+) -> ProofActorCritic:
+    """An actor and a critic for the proofs over one knowledge base.
+
+    Args:
+        symbols: sizes of the tables.
+        config: see `ProofConfig`.
+        expand: observations to decisions.
+        observed: observations to states and queries.
+        in_keys: what both read.
+        counts: facts that match an atom, used where the config says so.
+        plausibility: of ground atoms, used where the config says so.
+    """
+
+    def encoder() -> nn.Module:
+        if config.encoder == "dot":
+            return ProofDot(symbols, config)
+        return ProofGraph(symbols, config, counts=counts if config.counts else None)
+
+    fused = plausibility if config.fusion > 0 or config.keep_best is not None else None
+    actor = ProofActor(StepScore(encoder(), symbols, config, plausibility=fused), expand, in_keys=in_keys)
+    critic = ProofCritic(encoder(), config, observed=observed, in_keys=in_keys)
+    return ProofActorCritic(actor, critic)
+
+
+def _rank_within(scores: Tensor, owner: Tensor) -> Tensor:
+    """The place of each score among those of its owner, from 0 for the highest; `owner` never decreases."""
+    order = scores.argsort(descending=True, stable=True)
+    order = order[owner[order].argsort(stable=True)]
+    first = torch.searchsorted(owner, owner)
+    rank = torch.empty_like(owner)
+    rank[order] = torch.arange(len(owner), device=owner.device)
+    return rank - first
