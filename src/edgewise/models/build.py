@@ -23,6 +23,7 @@ from edgewise.models.set_heads import (
     ChooseFromSetHead,
     ChooseIndependentSetHead,
     EdgesDiscreteHead,
+    YieldingSetHead,
 )
 from edgewise.models.transformer import GraphTransformer
 
@@ -50,7 +51,9 @@ def make_head(graph: GraphSpec, layout: ActionLayout, config: ModelConfig | None
         case AgentsContinuous():
             return AgentsContinuousHead(graph, config, layout=layout)
         case ChooseIndependentSet():
-            return ChooseIndependentSetHead(graph, config)
+            return (
+                YieldingSetHead(graph, config) if config.yielding else ChooseIndependentSetHead(graph, config)
+            )
         case EdgesDiscrete():
             return EdgesDiscreteHead(graph, config, layout=layout)
         case ChooseEdgePerGroup():

@@ -89,6 +89,8 @@ class ModelConfig(Config):
             uniform.
         initial_std: of continuous actions before squashing, at initialisation.
         min_std: below which it never falls.
+        yielding: whether nodes that choose a set together give way to neighbours they would keep out.
+        asked_by: the node feature that says who is asked first then, largest first; slot order if not given.
     """
 
     encoder: EncoderConfig = EncoderConfig()
@@ -99,11 +101,19 @@ class ModelConfig(Config):
     policy_gain: float = Field(0.01, gt=0)
     initial_std: float = Field(0.6, gt=0)
     min_std: float = Field(1e-3, gt=0)
+    yielding: bool = False
+    asked_by: int | None = Field(None, ge=0)
 
     @model_validator(mode="after")
     def _stds_fit(self) -> ModelConfig:
         if self.initial_std <= self.min_std:
             raise ValueError(f"initial_std={self.initial_std} must be above min_std={self.min_std}")
+        return self
+
+    @model_validator(mode="after")
+    def _order_is_used(self) -> ModelConfig:
+        if self.asked_by is not None and not self.yielding:
+            raise ValueError("asked_by is the order in which yielding nodes are asked: set yielding as well")
         return self
 
 

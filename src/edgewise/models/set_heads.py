@@ -17,6 +17,7 @@ from edgewise.models.config import ModelConfig
 from edgewise.models.distributions import JointCategorical, MaskedCategorical, check_mask
 from edgewise.models.heads import MASK, Head, allowed_nodes, feed_forward, orthogonal
 from edgewise.models.independent_set import IndependentSet
+from edgewise.models.yielding_set import YieldingSet
 
 CHOICES = "choices"
 
@@ -127,6 +128,35 @@ class ChooseIndependentSetHead(Head):
         edges = self.graph.edges_of(tensordict.get(GRAPH))
         adjacent = dense_edges(Edges(edges.index, edges.mask, None, edges.complete), h.shape[-2]).mask
         return IndependentSet(self.score(h).squeeze(-1), allowed_nodes(tensordict), adjacent=adjacent)
+
+
+class YieldingSetHead(Head):
+    """A logit per node and a number that lowers those of its neighbours while it is open; see `YieldingSet`.
+
+    Args:
+        graph: the graph's edge source.
+        config: widths, gain, and the feature by which nodes are asked.
+    """
+
+    def __init__(self, graph: GraphSpec, config: ModelConfig) -> None:
+        super().__init__(graph)
+        if config.asked_by is not None and config.asked_by >= graph.node_features:
+            raise ValueError(f"asked_by={config.asked_by}, but nodes have {graph.node_features} features")
+        self.asked_by = config.asked_by
+        self.score = feed_forward(config.encoder.hidden, config.head_hidden, 2, gain=config.policy_gain)
+
+    def forward(self, h: Tensor, tensordict: TensorDict) -> YieldingSet:
+        """A distribution over sets `[*B, N]` bool, batch `[*B]`."""
+        graph = tensordict.get(GRAPH)
+        edges = self.graph.edges_of(graph)
+        logits, yields = self.score(h).unbind(-1)
+        return YieldingSet(
+            logits,
+            allowed_nodes(tensordict),
+            adjacent=dense_edges(Edges(edges.index, edges.mask, None, edges.complete), h.shape[-2]).mask,
+            yields=yields,
+            rank=None if self.asked_by is None else graph.get("x")[..., self.asked_by],
+        )
 
 
 class ChooseFromSetHead(Head):
