@@ -55,16 +55,36 @@ def test_ratings_are_anchored_and_their_intervals_hold():
     held = 0
     for _ in range(40):
         matches = {(0, 1): simulated(0.3, 100, generator)}
-        random, good = rate(("random", "good"), matches, anchor="random", generator=generator, resamples=200)
+        random, good = rate(("random", "good"), matches, anchor="random", generator=generator, draws=200)
         assert random.rating.estimate == 0
         held += good.rating.low <= POINTS * np.log(0.7 / 0.3) <= good.rating.high
     assert held >= 34
 
 
-def test_perfect_scores_have_finite_ratings():
+@pytest.mark.parametrize("chance", [0.5, 0.9, 0.99])
+def test_intervals_hold_near_perfect_scores_too(chance):
+    """At 0.99 most matches of 50 games are won throughout; their intervals must still hold the truth."""
+    generator = np.random.default_rng(2)
+    truth, held, widths = POINTS * np.log(chance / (1 - chance)), 0, []
+    for _ in range(200):
+        matches = {(0, 1): simulated(chance, 25, generator)}
+        rating = rate(("a", "b"), matches, anchor="b", generator=generator, draws=200)[0].rating
+        held += rating.low <= truth <= rating.high
+        widths.append(rating.high - rating.low)
+    assert held >= 180
+    assert min(widths) > 50
+
+
+def test_perfect_scores_have_finite_ratings_and_intervals_that_narrow_from_below():
     generator = np.random.default_rng(0)
-    found = rate(("a", "b"), {(0, 1): simulated(1.1, 50, generator)}, anchor="b", generator=generator)
-    assert 400 < found[0].rating.estimate < 2000
+    few, many = (
+        rate(("a", "b"), {(0, 1): simulated(1.1, pairs, generator)}, anchor="b", generator=generator)[0]
+        for pairs in (50, 500)
+    )
+    few, many = few.rating, many.rating
+    assert 400 < few.estimate < many.estimate < 2000
+    assert 400 < few.low < few.estimate < few.high
+    assert few.low + 200 < many.low
 
 
 def test_a_circle_of_players_is_shown():
