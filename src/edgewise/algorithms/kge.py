@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 from torch.optim import Adagrad, Adam, Optimizer, SparseAdam
 
+from edgewise.algorithms.row_adagrad import RowAdagrad
 from edgewise.algorithms.state import load_module_state, load_optimizer_state, module_state, optimizer_state
 from edgewise.config.errors import NumericalStop
 from edgewise.models.kge import KnowledgeEmbedding
@@ -73,7 +74,7 @@ class KGELearner:
         return mean
 
     def update(self, questions: Tensor) -> Tensor:
-        """One step on questions `[m, 4]`: rows of relation, entity and answer, and whether a head is asked."""
+        """One step on questions `[m, 4]`: rows of relation, entity, answer, and whether a head is asked."""
         self._optimiser.zero_grad(set_to_none=True)
         if self.config.loss == "one_vs_all":
             loss, factors = self._against_all(questions)
@@ -151,7 +152,7 @@ class KGELearner:
     def _make_optimiser(self) -> Optimizer:
         rate, parameters = self.config.learning_rate, self.model.parameters()
         if self.config.optimiser == "adagrad":
-            return Adagrad(parameters, lr=rate)
+            return RowAdagrad(parameters, rate) if self._sparse else Adagrad(parameters, lr=rate)
         return SparseAdam(list(parameters), lr=rate) if self._sparse else Adam(parameters, lr=rate)
 
     def _set_learning_rate(self) -> None:

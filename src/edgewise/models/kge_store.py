@@ -1,7 +1,8 @@
 """Trained embeddings as a folder: tensors in safetensors, and a manifest that says whose they are.
 
-The manifest is written last and holds the SHA-256 of the tensors, so that a folder whose writing was cut short
-is refused. It also holds the digest of the vocabulary, so that ids never mean other names than in training.
+The manifest is written last and holds the SHA-256 of the tensors, so that a folder whose writing was cut
+short is refused. It also holds the digest of the vocabulary, so that ids never mean other names than in
+training.
 """
 
 from __future__ import annotations

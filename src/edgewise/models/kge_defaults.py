@@ -1,0 +1,47 @@
+"""Settings of embeddings that do well on data of a given size, so that a user need give none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from edgewise.models.kge_config import EmbeddingConfig, KGEConfig
+
+LARGE = 5000
+"""Entities from which scoring all of them in every update costs too much."""
+
+
+def default_config(model: str, *, num_entities: int) -> KGEConfig:
+    """The settings for a model on data with this many entities."""
+    if model in ("complex", "distmult"):
+        return _bilinear(model, large=num_entities >= LARGE)
+    return _distance(model, large=num_entities >= LARGE)
+
+
+def _bilinear(model: str, *, large: bool) -> KGEConfig:
+    if not large:
+        return KGEConfig(embedding=_embedding(model=model, dim=100), n3=0.01, batch_size=512, epochs=30)
+    return KGEConfig(
+        embedding=_embedding(model=model, dim=200),
+        loss="shared_negatives",
+        negatives=1024,
+        n3=0.1,
+        batch_size=1024,
+        epochs=30,
+    )
+
+
+def _distance(model: str, *, large: bool) -> KGEConfig:
+    return KGEConfig(
+        embedding=_embedding(model=model, dim=100),
+        loss="self_adversarial",
+        negatives=256 if large else 128,
+        optimiser="adam",
+        learning_rate=0.01,
+        decay="linear",
+        batch_size=512,
+        epochs=30,
+    )
+
+
+def _embedding(**values: Any) -> EmbeddingConfig:
+    return EmbeddingConfig.from_plain(values)
