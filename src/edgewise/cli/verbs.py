@@ -42,6 +42,7 @@ VERBS = {
         Verb("eval", "measure runs on fixed instances, beside baselines, over sizes", "edgewise.cli.eval"),
         Verb("arena", "let players of a game meet, and rate them", "edgewise.cli.arena"),
         Verb("baseline", "measure hand-written policies of an environment", "edgewise.cli.baseline"),
+        Verb("kge", "train and measure embeddings of a knowledge graph", "edgewise.cli.kge"),
         Verb("report", "write the page of a run, or of several side by side", "edgewise.cli.report"),
         Verb("envs", "list, show or check environments", "edgewise.cli.envs"),
         Verb("recipes", "list, show or check recipes", "edgewise.cli.recipes"),
