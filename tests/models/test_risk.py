@@ -18,7 +18,7 @@ def test_the_mean_of_a_tail_is_that_of_the_worst_of_many_draws(alpha, seed):
     counts[3] += 1
     returns = support.repeat_interleave(counts).repeat_interleave(20)
     kept = alpha * len(returns)
-    weight = (kept - torch.arange(len(returns))).clamp(0, 1)
+    weight = (kept - torch.arange(len(returns), dtype=torch.float64)).clamp(0, 1)
     wanted = (returns * weight).sum() / kept
     probability = (counts.double() / counts.sum()).view(1, 1, 11)
     share = torch.tensor([alpha], dtype=torch.float64)
@@ -47,10 +47,10 @@ def test_the_share_follows_the_nearest_object():
     view["objects"][0, 2] = torch.tensor([8.8, 0.0, 0.0, 0.0, 1.0])
     view["objects"][1, 2] = torch.tensor([0.5, 0.0, 0.0, 0.0, 1.0])
     settings = {"alpha": 0.1, "reach": 10.0, "radius": 2.8}
-    found = tail_share(view, risk="adaptive", **settings)
+    found = tail_share(view, "adaptive", **settings)
     torch.testing.assert_close(found, torch.tensor([0.5, 0.1, 1.0]))
-    assert tail_share(view, risk="mean", **settings) is None
-    assert tail_share(view, risk="cvar", **settings).tolist() == [torch.tensor(0.1).item()] * 3
+    assert tail_share(view, "mean", **settings) is None
+    assert tail_share(view, "cvar", **settings).tolist() == [torch.tensor(0.1).item()] * 3
 
 
 def test_levels_are_even_or_random_in_the_unit_interval():

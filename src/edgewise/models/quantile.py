@@ -53,14 +53,7 @@ class QuantileValues(nn.Module):
 
     def forward(self, ego: TensorDictBase, levels: Tensor) -> Tensor:
         """`[*B, Q, num_actions]` at levels `[*B, Q]`."""
-        return self.choices(self._mixed(ego, levels))
-
-    def mean(self, ego: TensorDictBase, levels: Tensor) -> Tensor:
-        """The mean of the quantiles of each choice, `[*B, num_actions]`."""
-        return self.choices(self._mixed(ego, levels).mean(-2))
-
-    def _mixed(self, ego: TensorDictBase, levels: Tensor) -> Tensor:
-        return self.hidden(self.encoder(ego).unsqueeze(-2) * self.levels(levels))
+        return self.choices(self.hidden(self.encoder(ego).unsqueeze(-2) * self.levels(levels)))
 
 
 class QuantileCritic(nn.Module):

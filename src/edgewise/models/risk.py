@@ -9,7 +9,7 @@ from torch import Tensor
 from edgewise.models.ego import nearest_gap
 
 
-def tail_share(ego: TensorDictBase, *, risk: str, alpha: float, reach: float, radius: float) -> Tensor | None:
+def tail_share(ego: TensorDictBase, risk: str, *, alpha: float, reach: float, radius: float) -> Tensor | None:
     """The share of the worst returns whose mean decides, `[*B]` in (0, 1], or None for all of them.
 
     Args:

@@ -10,14 +10,14 @@ def soft_value(first: Tensor, second: Tensor, *, log_prob: Tensor, temperature: 
     return first.minimum(second) - temperature * log_prob
 
 
-def temperature_loss(log_temperature: Tensor, log_prob: Tensor, *, wanted: float) -> Tensor:
+def temperature_loss(temperature: Tensor, log_prob: Tensor, *, wanted: float) -> Tensor:
     """Moves the temperature up while entropy is below `wanted`, and down while it is above, 0-d.
 
     See https://arxiv.org/abs/1812.05905.
 
     Args:
-        log_temperature: 0-d, with gradient.
+        temperature: 0-d, with gradient.
         log_prob: `[M]`, of fresh actions.
         wanted: the entropy to hold.
     """
-    return -(log_temperature.exp() * (log_prob.detach() + wanted)).mean()
+    return -(temperature * (log_prob.detach() + wanted)).mean()
