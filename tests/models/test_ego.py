@@ -66,7 +66,7 @@ def test_what_an_empty_slot_holds_never_matters(kind):
 
 def test_flat_features_are_the_layers_by_hand():
     """Unscaled, as the published weights are used; an object's layer is the same in every slot."""
-    encoder, view = FlatEgo(SPEC, EgoConfig(scaled=False)), random_view(4)
+    encoder, view = FlatEgo(SPEC, EgoConfig(inputs="raw")), random_view(4)
     found = encoder(view)
     assert found.shape == (4, 256)
     for row in range(4):
@@ -78,10 +78,11 @@ def test_flat_features_are_the_layers_by_hand():
 
 
 def test_scales_bring_all_inputs_near_one():
-    encoder, view = FlatEgo(SPEC, EgoConfig()), random_view(500)
+    encoder, view = FlatEgo(SPEC, EgoConfig(inputs="metres")), random_view(500)
     own, objects, mask = encoder.scaled(view)
     assert ((own.std(0) > 0.2) & (own.std(0) < 2)).all()
     assert (objects[mask].std(0) < 2).all()
+    assert torch.equal(FlatEgo(SPEC, EgoConfig()).scaled(view)[0], view["self"])
 
 
 def test_scales_that_do_not_fit_are_refused_by_name():
@@ -126,5 +127,6 @@ def test_the_gap_to_the_nearest_object():
     )
     view["mask"][0] = torch.tensor([True, False, False, True, True])
     assert nearest_gap(view, radius=2.5).item() == 1.5
+    assert nearest_gap(view, radius=2.5, metres=(2.0, 3.0)).item() == 4.5
     view["mask"][0] = False
     assert nearest_gap(view, radius=2.5).item() == float("inf")

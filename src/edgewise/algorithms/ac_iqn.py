@@ -37,7 +37,7 @@ class ACIQN(OffPolicy[ACIQNConfig]):
 
     def build(self, spec: EgoSpec, actions: ActionLayout, *, model: EgoConfig) -> nn.Module:
         """Actor and critic."""
-        self.box = ActionBox.of(actions)
+        self.box, self.metres = ActionBox.of(actions), model.metres
         actor = EgoActor(spec, model, outputs=self.box.dim)
         return nn.ModuleDict({"actor": actor, "critic": QuantileCritic(spec, model, dim=self.box.dim)})
 
@@ -81,7 +81,12 @@ class ACIQN(OffPolicy[ACIQNConfig]):
         """Quantiles, of all returns or of the tail that counts, of what the actor does, `[*B, quantiles]`."""
         config = self.config
         share = tail_share(
-            ego, config.risk, alpha=config.risk_alpha, reach=config.risk_reach, radius=config.robot_radius
+            ego,
+            config.risk,
+            alpha=config.risk_alpha,
+            reach=config.risk_reach,
+            radius=config.robot_radius,
+            metres=self.metres,
         )
         levels = scale_levels(random_levels(ego["self"], config.quantiles), share)
         return self.networks["critic"](ego, squash(self.networks["actor"](ego)), levels)

@@ -32,19 +32,19 @@ class DQN(OffPolicy[DQNConfig]):
     def build(self, spec: EgoSpec, actions: ActionLayout, *, model: EgoConfig) -> nn.Module:
         """One network."""
         choices, dueling = num_choices(actions), self.config.dueling
-        return nn.ModuleDict({"values": EgoValues(spec, model, num_actions=choices, dueling=dueling)})
+        return nn.ModuleDict({"network": EgoValues(spec, model, num_actions=choices, dueling=dueling)})
 
     def act(self, ego: TensorDictBase) -> Tensor:
         """The choice of highest value."""
-        return self.networks["values"](ego).argmax(-1)
+        return self.networks["network"](ego).argmax(-1)
 
     def update(self, samples: TensorDictBase) -> tuple[Metrics, Tensor]:
         """One step on the Huber loss of the temporal difference."""
-        value = chosen(self.networks["values"](samples["ego"]), samples["action"])
+        value = chosen(self.networks["network"](samples["ego"]), samples["action"])
         target = self.target(samples)
         errors = functional.huber_loss(value, target, reduction="none", delta=self.config.huber_delta)
         loss = (samples["weight"] * errors).mean()
-        norm = self.descend("values", loss)
+        norm = self.descend("network", loss)
         metrics = {"loss": loss.detach(), "value": value.detach().mean(), "gradient_norm": norm}
         return metrics, (value.detach() - target).abs()
 
@@ -52,12 +52,12 @@ class DQN(OffPolicy[DQNConfig]):
     def target(self, samples: TensorDictBase) -> Tensor:
         """What the values should have been, `[M]`."""
         ego = samples["next_ego"]
-        following = self.targets["values"](ego)
-        choosing = self.networks["values"](ego) if self.config.double else following
+        following = self.targets["network"](ego)
+        choosing = self.networks["network"](ego) if self.config.double else following
         best = double_value(following, choosing)
         return bootstrapped(samples["reward"], samples["discount"], following=best)
 
     def imitation(self, samples: TensorDictBase) -> dict[str, Tensor]:
         """All other choices stay below the one taken."""
-        values = self.networks["values"](samples["ego"])
-        return {"values": large_margin(values, samples["action"]).mean()}
+        values = self.networks["network"](samples["ego"])
+        return {"network": large_margin(values, samples["action"]).mean()}

@@ -35,26 +35,32 @@ class IQN(OffPolicy[IQNConfig]):
 
     def build(self, spec: EgoSpec, actions: ActionLayout, *, model: EgoConfig) -> nn.Module:
         """One network."""
-        return nn.ModuleDict({"quantiles": QuantileValues(spec, model, num_actions=num_choices(actions))})
+        self.metres = model.metres
+        return nn.ModuleDict({"network": QuantileValues(spec, model, num_actions=num_choices(actions))})
 
     def act(self, ego: TensorDictBase) -> Tensor:
         """The choice of the best mean over even levels of all returns, or of the tail that counts."""
         config = self.config
         count = config.exploring_quantiles if exploring() else config.acting_quantiles
         share = tail_share(
-            ego, config.risk, alpha=config.risk_alpha, reach=config.risk_reach, radius=config.robot_radius
+            ego,
+            config.risk,
+            alpha=config.risk_alpha,
+            reach=config.risk_reach,
+            radius=config.robot_radius,
+            metres=self.metres,
         )
         levels = scale_levels(even_levels(ego["self"], count), share)
-        return self.networks["quantiles"](ego, levels).mean(-2).argmax(-1)
+        return self.networks["network"](ego, levels).mean(-2).argmax(-1)
 
     def update(self, samples: TensorDictBase) -> tuple[Metrics, Tensor]:
         """One step on the quantile Huber loss."""
         levels = random_levels(samples["ego", "self"], self.config.quantiles)
-        quantiles = chosen(self.networks["quantiles"](samples["ego"], levels), samples["action"])
+        quantiles = chosen(self.networks["network"](samples["ego"], levels), samples["action"])
         target = self.target(samples)
         errors = quantile_huber(quantiles, target, levels=levels, kappa=self.config.kappa)
         loss = (samples["weight"] * errors).mean()
-        norm = self.descend("quantiles", loss)
+        norm = self.descend("network", loss)
         value = quantiles.detach().mean(-1)
         metrics = {"loss": loss.detach(), "value": value.mean(), "gradient_norm": norm}
         return metrics, (value - target.mean(-1)).abs()
@@ -64,8 +70,8 @@ class IQN(OffPolicy[IQNConfig]):
         """Samples of what the return should have been, `[M, target_quantiles]`."""
         ego = samples["next_ego"]
         levels = random_levels(ego["self"], self.config.target_quantiles)
-        following = self.targets["quantiles"](ego, levels)
-        network = (self.networks if self.config.double else self.targets)["quantiles"]
+        following = self.targets["network"](ego, levels)
+        network = (self.networks if self.config.double else self.targets)["network"]
         even = even_levels(ego["self"], self.config.exploring_quantiles)
         best = double_value(following, network(ego, even).mean(-2))
         return bootstrapped(samples["reward"], samples["discount"], following=best)
@@ -73,5 +79,5 @@ class IQN(OffPolicy[IQNConfig]):
     def imitation(self, samples: TensorDictBase) -> dict[str, Tensor]:
         """The means of all other choices stay below that of the one taken."""
         levels = even_levels(samples["ego", "self"], self.config.quantiles)
-        values = self.networks["quantiles"](samples["ego"], levels).mean(-2)
-        return {"quantiles": large_margin(values, samples["action"]).mean()}
+        values = self.networks["network"](samples["ego"], levels).mean(-2)
+        return {"network": large_margin(values, samples["action"]).mean()}

@@ -34,29 +34,34 @@ class Rainbow(OffPolicy[RainbowConfig]):
 
     def build(self, spec: EgoSpec, actions: ActionLayout, *, model: EgoConfig) -> nn.Module:
         """One network."""
-        config = self.config
+        config, self.metres = self.config, model.metres
         self.support = even_support(config.lowest, config.highest, config.atoms).to(self.device)
         network = CategoricalValues(
             spec, model, num_actions=num_choices(actions), atoms=config.atoms, sigma=config.sigma
         )
-        return nn.ModuleDict({"returns": network})
+        return nn.ModuleDict({"network": network})
 
     def act(self, ego: TensorDictBase) -> Tensor:
         """The choice whose returns, or whose worst returns, have the highest mean."""
-        probability = self.networks["returns"](ego, noisy=exploring()).exp()
+        probability = self.networks["network"](ego, noisy=exploring()).exp()
         config = self.config
         share = tail_share(
-            ego, config.risk, alpha=config.risk_alpha, reach=config.risk_reach, radius=config.robot_radius
+            ego,
+            config.risk,
+            alpha=config.risk_alpha,
+            reach=config.risk_reach,
+            radius=config.robot_radius,
+            metres=self.metres,
         )
         return tail_mean(probability, self.support, share).argmax(-1)
 
     def update(self, samples: TensorDictBase) -> tuple[Metrics, Tensor]:
         """One step on the cross-entropy to the projected target."""
         rows = torch.arange(len(samples), device=self.device)
-        log_probability = self.networks["returns"](samples["ego"])[rows, samples["action"]]
+        log_probability = self.networks["network"](samples["ego"])[rows, samples["action"]]
         errors = cross_entropy(log_probability, self.target(samples))
         loss = (samples["weight"] * errors).mean()
-        norm = self.descend("returns", loss)
+        norm = self.descend("network", loss)
         value = (log_probability.detach().exp() * self.support).sum(-1).mean()
         return {"loss": loss.detach(), "value": value, "gradient_norm": norm}, errors.detach()
 
@@ -64,12 +69,12 @@ class Rainbow(OffPolicy[RainbowConfig]):
     def target(self, samples: TensorDictBase) -> Tensor:
         """The returns, by the target network, of what the online network likes best, `[M, atoms]`."""
         ego = samples["next_ego"]
-        best = tail_mean(self.networks["returns"](ego).exp(), self.support, None).argmax(-1)
+        best = tail_mean(self.networks["network"](ego).exp(), self.support, None).argmax(-1)
         rows = torch.arange(len(samples), device=self.device)
-        following = self.targets["returns"](ego)[rows, best].exp()
+        following = self.targets["network"](ego)[rows, best].exp()
         return project(following, self.support, reward=samples["reward"], discount=samples["discount"])
 
     def imitation(self, samples: TensorDictBase) -> dict[str, Tensor]:
         """The means of all other choices stay below that of the one taken."""
-        values = tail_mean(self.networks["returns"](samples["ego"]).exp(), self.support, None)
-        return {"returns": large_margin(values, samples["action"]).mean()}
+        values = tail_mean(self.networks["network"](samples["ego"]).exp(), self.support, None)
+        return {"network": large_margin(values, samples["action"]).mean()}

@@ -83,6 +83,7 @@ class ModelConfig(Config):
         critic: `graph` gives one value per graph from its pooled nodes; `node` one per agent from its own
             node; `central` one per agent from its own node and the pooled graph; `auto` is `central` where
             agents act, else `graph`.
+        recurrent: whether actor and critic each remember, with a GRU as wide as an embedding for every agent.
         pool: how nodes become a graph.
         head_hidden: widths of the hidden layers of every head.
         policy_gain: orthogonal gain of the last layer of the policy; small makes the first policy near
@@ -96,6 +97,7 @@ class ModelConfig(Config):
     encoder: EncoderConfig = EncoderConfig()
     shared_trunk: bool = False
     critic: Literal["auto", "graph", "node", "central"] = "auto"
+    recurrent: bool = False
     pool: Literal["mean", "sum", "max"] = "mean"
     head_hidden: tuple[int, ...] = (64,)
     policy_gain: float = Field(0.01, gt=0)
@@ -160,7 +162,8 @@ class EgoConfig(Config):
         graph: the graph encoder's message passing.
         hidden: width of the two layers between features and output.
         cosines: with which a quantile's level is embedded, where quantiles are learnt.
-        scaled: whether inputs are divided by their scales; raw ones suit weights that were trained so.
+        inputs: `scaled` where the environment has divided what robots see by these scales; `metres` where it
+            has not, and the network should; `raw` where nobody should, as for weights that were trained so.
         self_scale: of the robot's own numbers: goal (2, m), velocity (2, m/s), yaw rate (rad/s), thrust
             (2, N).
         object_scale: of an object's numbers: position (2, m), velocity (2, m/s), radius (m).
@@ -172,9 +175,14 @@ class EgoConfig(Config):
     graph: EncoderConfig = EncoderConfig(layers=2)
     hidden: int = Field(128, ge=1)
     cosines: int = Field(64, ge=1)
-    scaled: bool = True
-    self_scale: tuple[float, ...] = (20.0, 20.0, 2.0, 2.0, 1.0, 1000.0, 1000.0)
-    object_scale: tuple[float, ...] = (10.0, 10.0, 2.0, 2.0, 2.0)
+    inputs: Literal["scaled", "metres", "raw"] = "scaled"
+    self_scale: tuple[float, ...] = (20.0, 20.0, 2.0, 2.0, 0.5, 1000.0, 1000.0)
+    object_scale: tuple[float, ...] = (20.0, 20.0, 2.0, 2.0, 2.0)
+
+    @property
+    def metres(self) -> tuple[float, float]:
+        """How many metres the units are in which an object's position and its radius are seen."""
+        return (self.object_scale[0], self.object_scale[4]) if self.inputs == "scaled" else (1.0, 1.0)
 
     @model_validator(mode="after")
     def _scales_divide(self) -> EgoConfig:

@@ -70,10 +70,10 @@ class EgoEncoder(nn.Module):
             ("self_scale", config.self_scale, spec.own),
             ("object_scale", config.object_scale, spec.features),
         ):
-            if config.scaled and len(scale) != count:
+            if len(scale) != count:
                 raise ValueError(f"model.{name} has {len(scale)} numbers, but {count} are seen")
-            divided = torch.tensor(scale if config.scaled else [1.0] * count)
-            self.register_buffer(name, divided.reciprocal(), persistent=False)
+            divisor = torch.tensor(scale if config.inputs == "metres" else [1.0] * count)
+            self.register_buffer(name, divisor.reciprocal(), persistent=False)
 
     @abstractmethod
     def forward(self, ego: TensorDictBase) -> Tensor:
@@ -139,7 +139,7 @@ class GraphEgo(EgoEncoder):
             ),
             -2,
         )
-        # Velocities share one scale: that of objects, so that differences are differences.
+        # One scale for all velocities, so that differences are differences.
         velocity = (ego["self"][..., _VELOCITY] * self.object_scale[_VELOCITY]).unsqueeze(-2)
         motion = torch.cat((functional.pad(velocity, (0, 1)), objects[..., 2:5]), -2)
         entries = {
@@ -166,8 +166,9 @@ def make_ego_encoder(spec: EgoSpec, config: EgoConfig) -> EgoEncoder:
     return GraphEgo(spec, config) if config.encoder == "graph" else FlatEgo(spec, config)
 
 
-def nearest_gap(ego: TensorDictBase, *, radius: float) -> Tensor:
+def nearest_gap(ego: TensorDictBase, *, radius: float, metres: tuple[float, float] = (1.0, 1.0)) -> Tensor:
     """From a robot's hull, of this radius, to that of the nearest object, `[*B]`; infinite without any."""
-    objects = ego["objects"]
-    gap = objects[..., _POSITION].square().sum(-1).sqrt() - objects[..., _RADIUS].squeeze(-1) - radius
+    objects, (place, size) = ego["objects"], metres
+    distance = place * objects[..., _POSITION].square().sum(-1).sqrt()
+    gap = distance - size * objects[..., _RADIUS].squeeze(-1) - radius
     return gap.masked_fill(~ego["mask"], math.inf).amin(-1)

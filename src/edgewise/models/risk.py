@@ -9,7 +9,15 @@ from torch import Tensor
 from edgewise.models.ego import nearest_gap
 
 
-def tail_share(ego: TensorDictBase, risk: str, *, alpha: float, reach: float, radius: float) -> Tensor | None:
+def tail_share(
+    ego: TensorDictBase,
+    risk: str,
+    *,
+    alpha: float,
+    reach: float,
+    radius: float,
+    metres: tuple[float, float] = (1.0, 1.0),
+) -> Tensor | None:
     """The share of the worst returns whose mean decides, `[*B]` in (0, 1], or None for all of them.
 
     Args:
@@ -19,12 +27,13 @@ def tail_share(ego: TensorDictBase, risk: str, *, alpha: float, reach: float, ra
         alpha: the smallest share.
         reach: metres.
         radius: of the robot, which its distance to objects is counted from.
+        metres: see `EgoConfig.metres`.
     """
     if risk == "mean":
         return None
     if risk == "cvar":
         return torch.full(ego["mask"].shape[:-1], alpha, device=ego["mask"].device)
-    return (nearest_gap(ego, radius=radius) / reach).clamp(alpha, 1.0)
+    return (nearest_gap(ego, radius=radius, metres=metres) / reach).clamp(alpha, 1.0)
 
 
 def scale_levels(levels: Tensor, share: Tensor | None) -> Tensor:
