@@ -13,6 +13,7 @@ from torch.distributions import Distribution
 
 from edgewise.algorithms.config import PPOConfig
 from edgewise.algorithms.state import load_module_state, load_optimizer_state, module_state, optimizer_state
+from edgewise.data.chunks import in_chunks
 from edgewise.graphs.compile import compile_module
 from edgewise.models.actor_critic import Actor, ActorCritic
 from edgewise.objectives.alignment import fit, of_agents
@@ -39,7 +40,8 @@ class PPO:
     """Learns an actor and a critic from rollouts.
 
     A sample is one step of one world with its whole graph and all its agents, so a critic that pools agents
-    always sees them together. Losses are means over the decisions that count: those of active agents.
+    always sees them together; where agents remember, it is a chunk of such steps in a row. Losses are means
+    over the decisions that count: those of active agents.
 
     Args:
         actor_critic: an actor and a critic, see `make_actor_critic`.
@@ -109,7 +111,10 @@ class PPO:
         }
 
     def _advantages(self, batch: TensorDictBase) -> tuple[TensorDictBase, Tensor]:
-        """Once per batch: what the updates need, `[num_envs * T]`, and what the critic explained."""
+        """Once per batch: what the updates need, and what the critic explained.
+
+        Samples are single steps, `[num_envs * T]`; where agents remember, chunks, `[num_envs * T / L, L]`.
+        """
         config, norm = self.config, self.value_norm
         estimate = GraphGAE(
             gamma=config.gamma,
@@ -130,12 +135,16 @@ class PPO:
             batch["value_target"] = norm.normalise(target)
         written = ("action", "action_log_prob", "advantage", "value_target", "state_value", ACTIVE)
         read = (*self.actor_critic.actor.in_keys, *self.actor_critic.critic.in_keys)
-        return batch.select(*read, *written, strict=False).reshape(-1), explained
+        if not self.actor_critic.recurrent:
+            return batch.select(*read, *written, strict=False).reshape(-1), explained
+        kept = batch.select(*read, *written, ("next", "done"), strict=False)
+        return in_chunks(kept, config.chunk_length), explained
 
     def _minibatches(self, samples: TensorDictBase) -> Iterator[TensorDictBase]:
         """Once per epoch: the samples in a new order, in parts of nearly equal size."""
         order = torch.randperm(len(samples), generator=self.generator).to(self.device)
-        for part in order.tensor_split(max(1, round(len(samples) / self.config.minibatch_size))):
+        parts = round(samples.numel() / self.config.minibatch_size)
+        for part in order.tensor_split(min(max(1, parts), len(samples))):
             yield samples[part]
 
     def _update(self, samples: TensorDictBase) -> Metrics:
@@ -161,8 +170,9 @@ class PPO:
         """The loss of one minibatch and its parts; numbers that a schedule moves come as arguments."""
         distribution, value = self.actor_critic.evaluate(samples)
         log_ratio, acted = _log_ratio(distribution, samples)
-        advantage = fit(samples["advantage"], log_ratio, batch_dims=1, name="the advantage")
-        valued = of_agents(samples.get(ACTIVE, None), value, batch_dims=1)
+        lead = samples.batch_dims
+        advantage = fit(samples["advantage"], log_ratio, batch_dims=lead, name="the advantage")
+        valued = of_agents(samples.get(ACTIVE, None), value, batch_dims=lead)
         policy_loss = masked_mean(clipped_surrogate(log_ratio, advantage, clip=clip), acted)
         value_loss = masked_mean(self._value_error(value, samples), valued)
         entropy = masked_mean(distribution.entropy(), acted)

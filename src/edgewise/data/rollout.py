@@ -8,8 +8,10 @@ from typing import Any
 
 import torch
 from tensordict import TensorDict, TensorDictBase
-from torch import nn
+from torch import Tensor, nn
 from torchrl.envs import EnvBase, ExplorationType, set_exploration_type
+
+from edgewise.graphs.spec import RECURRENT
 
 Policy = Callable[[TensorDictBase], TensorDictBase]
 STATE = "state"
@@ -57,8 +59,9 @@ class Rollout:
             root = self.env.reset() if self._carried is None else self._carried
             for _ in range(self.steps):
                 step, root = self.env.step_and_maybe_reset(self.policy(root))
+                forget(root, step["next", "done"])
                 played.append(step.exclude(*self._dropped))
-            self._carried = root.select(*self._carried_names)
+            self._carried = root.select(*self._carried_names, RECURRENT, strict=False)
             self._storage = TensorDict.stack(played, -1, out=self._storage)
         return self._storage.copy()
 
@@ -78,6 +81,18 @@ class Rollout:
         if state["carried"]:
             size, device = self.env.batch_size, self.env.device
             self._carried = TensorDict(state["carried"], batch_size=size, device=device).clone()
+
+
+def forget(root: TensorDictBase, done: Tensor) -> None:
+    """Clear what agents remember, where there is such an entry, in the worlds that have just begun anew.
+
+    Args:
+        root: the next root, changed in place.
+        done: which worlds ended with the step before, `[*B, 1]` bool.
+    """
+    memory = root.get(RECURRENT, None)
+    if memory is not None:
+        root.set(RECURRENT, memory.apply(lambda each: each.masked_fill(done.unsqueeze(-1), 0.0)))
 
 
 @contextmanager

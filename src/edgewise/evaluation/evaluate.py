@@ -16,6 +16,7 @@ from torchrl.envs import EnvBase
 from torchrl.envs.utils import ExplorationType, set_exploration_type
 
 from edgewise.evaluation.result import Evaluation
+from edgewise.graphs.spec import RECURRENT
 
 MAX_STEPS = 100_000
 """Where an episode is cut when neither the caller nor the environment's config names a limit."""
@@ -129,10 +130,12 @@ def _play(
     names = list(root.keys(include_nested=True, leaves_only=True))
     tally, recorded = _Tally.start(root), [_states(root, record)]
     for step in range(1, limit + 1):
-        following = env.step(policy(root.copy()))["next"]
+        acted = policy(root.copy())
+        following = env.step(acted)["next"]
         tally.add(root, following)
         recorded.append(_states(following, record))
-        root = following.select(*names).where(~tally.finished, root)
+        carried = following.select(*names, RECURRENT, strict=False)
+        root = carried.where(~tally.finished, acted.select(*carried.keys()))
         if step % CHECK_EVERY == 0 or step == limit:
             done = int(tally.finished.sum())
             if progress is not None:

@@ -19,6 +19,7 @@ from edgewise.models.build import make_encoder, make_head
 from edgewise.models.config import ModelConfig
 from edgewise.models.encoder import GraphEncoder
 from edgewise.models.heads import ACTIVE, Head, acting_agents, feed_forward
+from edgewise.models.memory import Memory
 
 _DETERMINISTIC = (InteractionType.DETERMINISTIC, InteractionType.MODE, InteractionType.MEAN)
 
@@ -29,28 +30,39 @@ class Actor(TensorDictModuleBase):
     Draws at random unless TorchRL's exploration type asks for a deterministic action. This is one module
     rather than a `ProbabilisticActor`, whose machinery costs more than a small graph network.
 
+    With a memory it also carries what its agents remember, and what those of a critic that goes with it do.
+
     Args:
         encoder: graph to node embeddings.
         head: node embeddings to a distribution.
+        memory: from one step to the next; None for actors that look at the present alone.
     """
 
     log_prob_keys = ("action_log_prob",)
     dist_sample_keys = ("action",)
 
-    def __init__(self, encoder: GraphEncoder, head: Head) -> None:
+    def __init__(self, encoder: GraphEncoder, head: Head, memory: Memory | None = None) -> None:
         super().__init__()
-        self.encoder, self.head = encoder, head
-        self.in_keys = list(head.in_keys)
+        self.encoder, self.head, self.memory = encoder, head, memory
+        self.in_keys = [*head.in_keys, *([] if memory is None else [memory.key])]
         self.out_keys = ["action", "action_log_prob"]
+        self._companions: tuple[Critic, ...] = ()
+
+    def take_along(self, critic: Critic) -> None:
+        """Carry the critic's memory too while acting; the critic stays a module of its own."""
+        self._companions = (critic,)
 
     def get_dist(self, tensordict: TensorDict) -> Distribution:
         """The distribution over actions in the states of `tensordict`, batch `[*B]` or `[*B, A]`."""
-        return self.head(self.encoder(tensordict.get(GRAPH)), tensordict)
+        h = self.encoder(tensordict.get(GRAPH))
+        return self.head(h if self.memory is None else self.memory(h, tensordict), tensordict)
 
     def retarget(self, graph: GraphSpec) -> None:
         """Run on graphs of another topology or rule from now on; features and types must be the same."""
         self.encoder.graph = graph
         self.head.graph = graph
+        for critic in self._companions:
+            critic.encoder.graph = graph
 
     @contextmanager
     def on(self, graph: GraphSpec) -> Iterator[None]:
@@ -64,7 +76,10 @@ class Actor(TensorDictModuleBase):
 
     def forward(self, tensordict: TensorDict) -> TensorDict:
         """Choose an action in every world."""
-        dist = self.get_dist(tensordict)
+        h = self.encoder(tensordict.get(GRAPH))
+        for critic in self._companions:
+            critic.remember(h if critic.encoder is self.encoder else None, tensordict)
+        dist = self.head(h if self.memory is None else self.memory.remember(h, tensordict), tensordict)
         action = dist.mode.detach() if interaction_type() in _DETERMINISTIC else dist.sample()
         tensordict.set("action", action)
         return tensordict.set("action_log_prob", dist.log_prob(action))
@@ -79,14 +94,19 @@ class Critic(TensorDictModuleBase):
         encoder: graph to node embeddings.
         config: which critic, how to pool, and the head's widths.
         num_agents: A, where the observation does not say it.
+        memory: from one step to the next, of each agent; None for critics that look at the present alone.
     """
 
-    def __init__(self, encoder: GraphEncoder, config: ModelConfig, *, num_agents: int) -> None:
+    def __init__(
+        self, encoder: GraphEncoder, config: ModelConfig, *, num_agents: int, memory: Memory | None = None
+    ) -> None:
         super().__init__()
         self.encoder, self.kind, self.pool, self.num_agents = encoder, config.critic, config.pool, num_agents
         width = config.encoder.hidden * (2 if config.critic == "central" else 1)
         self.value = feed_forward(width, config.head_hidden, 1)
+        self.memory = memory
         self.in_keys = [GRAPH] if config.critic == "graph" else [GRAPH, ACTIVE]
+        self.in_keys += [] if memory is None else [memory.key]
         self.out_keys = ["state_value"]
 
     def forward(self, tensordict: TensorDict) -> TensorDict:
@@ -94,13 +114,21 @@ class Critic(TensorDictModuleBase):
         h = self.encoder(tensordict.get(GRAPH))
         return tensordict.set("state_value", self.from_nodes(h, tensordict))
 
-    def from_nodes(self, h: Tensor, tensordict: TensorDict) -> Tensor:
-        """Values from node embeddings `[*B, N, C]`."""
+    def remember(self, h: Tensor | None, tensordict: TensorDict) -> None:
+        """Write what it remembers before and after this step; `h` are its encoder's embeddings, if known."""
+        assert self.memory is not None
+        self.memory.remember(self.encoder(tensordict.get(GRAPH)) if h is None else h, tensordict)
+
+    def from_nodes(self, h: Tensor, tensordict: TensorDict, *, chunks: bool = False) -> Tensor:
+        """Values from node embeddings `[*B, N, C]`; in `chunks` the last dimension of B is time."""
         exists = tensordict.get(GRAPH).get("node_mask")
         if self.kind == "graph":
             return self.value(pool_nodes(h, exists, how=self.pool))
         agents = acting_agents(tensordict, self.num_agents).shape[-1]
-        own = h[..., :agents, :]
+        if self.memory is None:
+            own = h[..., :agents, :]
+        else:
+            own = self.memory.unroll(h, tensordict) if chunks else self.memory(h, tensordict)
         if self.kind == "central":
             whole = pool_nodes(h, exists, how=self.pool).unsqueeze(-2)
             own = torch.cat((own, whole.expand_as(own)), -1)
@@ -118,6 +146,13 @@ class ActorCritic(nn.Module):
     def __init__(self, actor: Actor, critic: Critic) -> None:
         super().__init__()
         self.actor, self.critic = actor, critic
+        if critic.memory is not None:
+            actor.take_along(critic)
+
+    @property
+    def recurrent(self) -> bool:
+        """Whether agents remember; samples are then chunks of time."""
+        return self.actor.memory is not None
 
     @property
     def shared(self) -> bool:
@@ -125,11 +160,16 @@ class ActorCritic(nn.Module):
         return self.actor.encoder is self.critic.encoder
 
     def evaluate(self, tensordict: TensorDict) -> tuple[Distribution, Tensor]:
-        """The actor's distribution and the critic's values, with one pass through a shared encoder."""
-        graph = tensordict.get(GRAPH)
+        """The actor's distribution and the critic's values, with one pass through a shared encoder.
+
+        Where agents remember, `tensordict` holds chunks `[*B, L]`, each L steps of one world in a row.
+        """
+        graph, memory = tensordict.get(GRAPH), self.actor.memory
         h = self.actor.encoder(graph)
-        values = self.critic.from_nodes(h if self.shared else self.critic.encoder(graph), tensordict)
-        return self.actor.head(h, tensordict), values
+        theirs = h if self.shared else self.critic.encoder(graph)
+        values = self.critic.from_nodes(theirs, tensordict, chunks=self.recurrent)
+        own = h if memory is None else memory.unroll(h, tensordict)
+        return self.actor.head(own, tensordict), values
 
     def retarget(self, graph: GraphSpec) -> None:
         """Run on graphs of another topology or rule from now on; features and types must be the same.
@@ -159,7 +199,16 @@ def make_actor_critic(
             f'critic="{config.critic}" values each agent, and {type(actions).__name__} has none: '
             'use critic="graph"'
         )
+    if config.recurrent and config.critic == "graph":
+        raise ValueError(
+            'recurrent models remember for each agent: use them where agents act, with critic="node" or '
+            f'"central", not with {type(actions).__name__} and critic="graph"'
+        )
+
+    def memory(name: str) -> Memory | None:
+        return Memory(name, config.encoder.hidden, num_agents=agents) if config.recurrent else None
+
     encoder = make_encoder(graph, config.encoder)
-    actor = Actor(encoder, make_head(graph, actions, config))
-    trunk = encoder if config.shared_trunk else make_encoder(graph, config.encoder)
-    return ActorCritic(actor, Critic(trunk, config, num_agents=agents))
+    actor = Actor(encoder, make_head(graph, actions, config), memory("actor"))
+    trunk = encoder if config.shared_trunk else make_encoder(graph, config.encoder, of="critic")
+    return ActorCritic(actor, Critic(trunk, config, num_agents=agents, memory=memory("critic")))

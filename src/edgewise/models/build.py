@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from edgewise.graphs.actions import (
     ActionLayout,
     AgentsContinuous,
@@ -28,8 +30,10 @@ from edgewise.models.set_heads import (
 from edgewise.models.transformer import GraphTransformer
 
 
-def make_encoder(graph: GraphSpec, config: EncoderConfig | None = None) -> GraphEncoder:
-    """The encoder of the kind that the config names."""
+def make_encoder(
+    graph: GraphSpec, config: EncoderConfig | None = None, *, of: Literal["actor", "critic"] = "actor"
+) -> GraphEncoder:
+    """The encoder of the kind that the config names; `of` matters to networks whose two halves differ."""
     config = config or EncoderConfig()
     match config.kind:
         case "transformer":
