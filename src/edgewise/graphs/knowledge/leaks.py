@@ -102,10 +102,11 @@ def among(atoms: Tensor, others: Tensor, vocabulary: Vocabulary) -> Tensor:
 
 
 def _unseen(split: Tensor, seen: Tensor) -> Unseen:
-    new_predicate = ~torch.isin(split[:, 0], seen[:, 0])
-    new_term = ~torch.isin(split[:, 1:], seen[:, 1:])
+    new_predicate = ~torch.isin(split[:, 0], seen[:, 0].unique())
+    terms = split[:, 1:].contiguous()
+    new_term = ~torch.isin(terms, seen[:, 1:].unique())
     return Unseen(
-        entities=len(split[:, 1:][new_term].unique()),
+        entities=len(terms[new_term].unique()),
         predicates=len(split[:, 0][new_predicate].unique()),
         atoms=int((new_predicate | new_term.any(1)).sum()),
     )
