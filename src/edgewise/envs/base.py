@@ -103,7 +103,10 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
 
     @abstractmethod
     def observe(self, state: TensorDict) -> Entries:
-        """What is seen of the worlds in `state`: `graph` and, if there are such, `player` and `metrics`."""
+        """What is seen of the worlds in `state`: `graph` and, if there are such, `player` and `metrics`.
+
+        What single agents see besides goes into a mapping `agents`, to which the base adds its flags.
+        """
 
     def mask(self, state: TensorDict) -> Tensor | None:  # noqa: ARG002
         """Which actions are legal, shaped as the action layout says; None where all are."""
@@ -285,7 +288,8 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
             mask = entries[GRAPH]["node_mask"]
         if self.num_agents:
             active = packed.get("active")
-            entries["agents"] = {"active": active, "terminated": packed.get("terminated")}
+            flags = {"active": active, "terminated": packed.get("terminated")}
+            entries["agents"] = {**entries.get("agents", {}), **flags}
             mask = None if mask is None else mask | ~active.unsqueeze(-1)
         if mask is not None:
             entries["action_mask"] = mask

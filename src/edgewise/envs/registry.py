@@ -86,6 +86,11 @@ ENVS: Mapping[str, EnvEntry] = {
         env="swarm.env:SwarmEnv",
         summary="steer a team of any size to its goals between obstacles",
     ),
+    "marine": EnvEntry(
+        config="marine.config:MarineConfig",
+        env="marine.env:MarineEnv",
+        summary="steer boats across a current to their goals by the rules of the sea",
+    ),
     "hex": EnvEntry(
         config="hex.config:HexConfig",
         env="hex.env:HexEnv",

@@ -71,7 +71,18 @@ def spec_like(sample: TensorDictBase, num_envs: int) -> Composite:
             entries[name] = Binary(shape=(*lead, *value.shape[1:]), dtype=torch.bool, device=device)
         else:
             entries[name] = Unbounded((*lead, *value.shape[1:]), dtype=value.dtype, device=device)
-    return Composite(entries, shape=lead, device=device)
+    kind = SelfNamingComposite if "self" in entries else Composite
+    return kind(entries, shape=lead, device=device)
+
+
+class SelfNamingComposite(Composite):
+    """A Composite with an entry called `self`, which TorchRL hands on as a keyword argument when it moves."""
+
+    def to(self, dest: torch.dtype | torch.device | str | int) -> Composite:
+        """The same entries as another type or on another device."""
+        moved = {name: None if part is None else part.to(dest) for name, part in self.items()}
+        device = self.device if isinstance(dest, torch.dtype) else torch.device(dest)
+        return type(self)(moved, shape=self.shape, device=device)
 
 
 def done_spec(num_envs: int, device: torch.device) -> Composite:
