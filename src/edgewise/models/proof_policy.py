@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
 from tensordict import NestedKey, TensorDictBase
-from tensordict.nn import TensorDictModuleBase
+from tensordict.nn import InteractionType, TensorDictModuleBase
+from tensordict.nn.probabilistic import interaction_type
 from torch import Tensor, nn
 from torch.nn import functional
 
-from edgewise.graphs.spec import GraphSpec
-from edgewise.models.actor_critic import Actor, ActorCritic, Critic
 from edgewise.models.config import ProofConfig
 from edgewise.models.heads import feed_forward
 from edgewise.models.proof_encoder import Counts, ProofDot, ProofGraph, Symbols
@@ -43,6 +42,11 @@ class Decision:
 
 Expand = Callable[[TensorDictBase], Decision]
 """The decisions of a batch `[*B]` of observations, flattened to N."""
+
+Observed = Callable[[TensorDictBase], tuple[Tensor, Tensor]]
+"""States `[N, A, 3]` and queries `[N, 3]` of a batch of observations, flattened likewise."""
+
+DETERMINISTIC = (InteractionType.DETERMINISTIC, InteractionType.MODE, InteractionType.MEAN)
 
 
 class StepScore(nn.Module):
@@ -92,8 +96,10 @@ class StepScore(nn.Module):
         return logits.masked_fill(rank >= self.config.keep_best, -1e9)
 
 
-class ProofActor(Actor):
+class ProofActor(TensorDictModuleBase):
     """Acts on a proof: writes `action`, the place of a successor among those of its state.
+
+    Draws at random unless TorchRL's exploration type asks for a deterministic action.
 
     Args:
         score: successors to logits.
@@ -101,10 +107,13 @@ class ProofActor(Actor):
         in_keys: what `expand` reads.
     """
 
-    def __init__(self, score: StepScore, expand: Expand, *, in_keys: list[NestedKey]) -> None:
-        TensorDictModuleBase.__init__(self)
+    log_prob_keys = ("action_log_prob",)
+    dist_sample_keys = ("action",)
+
+    def __init__(self, score: StepScore, expand: Expand, *, in_keys: Sequence[NestedKey]) -> None:
+        super().__init__()
         self.score, self._expand = score, expand
-        self.in_keys, self.out_keys = in_keys, ["action", "action_log_prob"]
+        self.in_keys, self.out_keys = list(in_keys), ["action", "action_log_prob"]
 
     def get_dist(self, tensordict: TensorDictBase) -> RaggedCategorical:
         """The distribution over successors, batch `[N]`."""
@@ -114,11 +123,15 @@ class ProofActor(Actor):
         """The same, of states that stand in no environment."""
         return RaggedCategorical(self.score(decision), decision.owner, num_segments=len(decision.atoms))
 
-    def retarget(self, graph: GraphSpec) -> None:
-        """Nothing to do: a proof has no topology."""
+    def forward(self, tensordict: TensorDictBase) -> TensorDictBase:
+        """Choose a successor in every world."""
+        distribution = self.get_dist(tensordict)
+        action = distribution.mode if interaction_type() in DETERMINISTIC else distribution.sample()
+        tensordict.set("action", action)
+        return tensordict.set("action_log_prob", distribution.log_prob(action))
 
 
-class ProofCritic(Critic):
+class ProofCritic(TensorDictModuleBase):
     """Values the states of proofs: writes `state_value [*B, 1]`.
 
     Args:
@@ -129,41 +142,36 @@ class ProofCritic(Critic):
     """
 
     def __init__(
-        self,
-        encoder: nn.Module,
-        config: ProofConfig,
-        *,
-        observed: Callable[[TensorDictBase], tuple[Tensor, Tensor]],
-        in_keys: list[NestedKey],
+        self, encoder: nn.Module, config: ProofConfig, *, observed: Observed, in_keys: Sequence[NestedKey]
     ) -> None:
-        TensorDictModuleBase.__init__(self)
-        self.states, self._observed = encoder, observed
+        super().__init__()
+        self.encoder, self._observed = encoder, observed
         self.value = feed_forward(config.hidden, (config.hidden,), 1)
-        self.in_keys, self.out_keys = in_keys, ["state_value"]
+        self.in_keys, self.out_keys = list(in_keys), ["state_value"]
 
     def forward(self, tensordict: TensorDictBase) -> TensorDictBase:
         """Value every state."""
-        value = self.value(self.states(*self._observed(tensordict)))
+        value = self.value(self.encoder(*self._observed(tensordict)))
         return tensordict.set("state_value", value.view(*tensordict.batch_size, 1))
 
 
-class ProofActorCritic(ActorCritic):
-    """The actor and the critic of proofs, each with an encoder of its own."""
+class ProofActorCritic(nn.Module):
+    """The actor and the critic of proofs, each with an encoder of its own, as PPO takes them.
 
-    actor: ProofActor
-    critic: ProofCritic
+    Args:
+        actor: writes `action`, `action_log_prob`.
+        critic: writes `state_value`.
+    """
 
-    @property
-    def shared(self) -> bool:
-        """Never."""
-        return False
+    shared = recurrent = False
+
+    def __init__(self, actor: ProofActor, critic: ProofCritic) -> None:
+        super().__init__()
+        self.actor, self.critic = actor, critic
 
     def evaluate(self, tensordict: TensorDictBase) -> tuple[RaggedCategorical, Tensor]:
         """The actor's distribution and the critic's values."""
         return self.actor.get_dist(tensordict), self.critic(tensordict.copy())["state_value"]
-
-    def retarget(self, graph: GraphSpec) -> None:
-        """Nothing to do: a proof has no topology."""
 
 
 def make_proof_actor_critic(
@@ -171,8 +179,8 @@ def make_proof_actor_critic(
     config: ProofConfig,
     *,
     expand: Expand,
-    observed: Callable[[TensorDictBase], tuple[Tensor, Tensor]],
-    in_keys: list[NestedKey],
+    observed: Observed,
+    in_keys: Sequence[NestedKey],
     counts: Counts | None = None,
     plausibility: Plausibility | None = None,
 ) -> ProofActorCritic:
