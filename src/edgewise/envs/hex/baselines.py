@@ -1,4 +1,4 @@
-"""Players that need no learning: any cell, both players' shortest ways, or random continuations."""
+"""Players that need no learning: any cell, shortest ways, random continuations, or a tree of them."""
 
 from __future__ import annotations
 
@@ -11,11 +11,15 @@ from torch import Tensor
 from edgewise.envs.hex.config import SMALLEST
 from edgewise.envs.hex.dynamics import EMPTY, FAR, missing_stones, reaches
 from edgewise.envs.hex.env import HexEnv
+from edgewise.envs.hex.open_spiel import installed, open_spiel_player
+from edgewise.envs.search import Judge, Search
 
 Policy = Callable[[TensorDict], TensorDict]
 
 FILLINGS = 64
 """Random fillings of the board that a Monte-Carlo player looks at before a move."""
+SIMULATIONS, FILLINGS_OF_A_LEAF = 128, 4
+"""Positions that a tree search looks at before a move, and random fillings that value each of them."""
 
 
 def random_player(env: HexEnv) -> Policy:
@@ -52,6 +56,23 @@ def monte_carlo(env: HexEnv) -> Policy:
     return policy
 
 
+def mcts(env: HexEnv) -> Policy:
+    """Monte-Carlo tree search: looks ahead, and values positions by random fillings of the board."""
+    return Search(env, _by_fillings(env), simulations=SIMULATIONS)
+
+
+def _by_fillings(env: HexEnv) -> Judge:
+    """All moves are as likely; a position is worth what its mover wins of a few random fillings."""
+
+    def judge(root: TensorDict) -> tuple[Tensor, Tensor]:
+        state, mask = root["state"], root["action_mask"]
+        near = env.tables[state["size"] - SMALLEST]
+        _, won = _filled(state["stones"], near, player=state["player"], count=FILLINGS_OF_A_LEAF)
+        return mask / mask.sum(-1, keepdim=True), 2 * won.float().mean(-1) - 1
+
+    return judge
+
+
 def fillings(stones: Tensor, neighbours: Tensor, *, player: Tensor, count: int) -> Tensor:
     """How often the mover wins the random fillings in which it owns each node, `[B, N]` in [0, 1].
 
@@ -61,6 +82,13 @@ def fillings(stones: Tensor, neighbours: Tensor, *, player: Tensor, count: int) 
         player: `[B]` int64, who is to move.
         count: how many fillings of each board.
     """
+    own, won = _filled(stones, neighbours, player=player, count=count)
+    owned = own.float()
+    return (owned * won.unsqueeze(-1)).sum(1) / owned.sum(1).clamp(min=1)
+
+
+def _filled(stones: Tensor, neighbours: Tensor, *, player: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """Random fillings: what the mover owns of each, `[B, K, N]` bool, and whether it wins, `[B, K]` bool."""
     games, nodes = stones.shape
     stones, neighbours = stones.repeat_interleave(count, 0), neighbours.repeat_interleave(count, 0)
     player = player.repeat_interleave(count)
@@ -69,13 +97,14 @@ def fillings(stones: Tensor, neighbours: Tensor, *, player: Tensor, count: int) 
     order = torch.rand(stones.shape, device=stones.device).masked_fill(~free, 2.0).argsort(-1).argsort(-1)
     gets = free & (order < (free.sum(-1, keepdim=True) + 1) // 2)
     own = (stones == (player + 1).unsqueeze(-1)) | gets
-    won = reaches(own, neighbours, player=player).float().unsqueeze(-1)
-    owned = own.float().view(games, count, nodes)
-    return (owned * won.view(games, count, 1)).sum(1) / owned.sum(1).clamp(min=1)
+    won = reaches(own, neighbours, player=player)
+    return own.view(games, count, nodes), won.view(games, count)
 
 
 BASELINES: Mapping[str, Callable[[HexEnv], Policy]] = {
     "random": random_player,
     "shortest_way": shortest_way,
     "monte_carlo": monte_carlo,
+    "mcts": mcts,
+    **({"open_spiel": open_spiel_player} if installed() else {}),
 }
