@@ -8,6 +8,12 @@ from typing import Any
 ALGORITHMS = {
     "ppo": ("edgewise.algorithms.ppo:PPO", "edgewise.algorithms.config:PPOConfig"),
     "clone": ("edgewise.algorithms.clone:Clone", "edgewise.algorithms.config:CloneConfig"),
+    "dqn": ("edgewise.algorithms.dqn:DQN", "edgewise.algorithms.off_policy_config:DQNConfig"),
+    "rainbow": ("edgewise.algorithms.rainbow:Rainbow", "edgewise.algorithms.off_policy_config:RainbowConfig"),
+    "iqn": ("edgewise.algorithms.iqn:IQN", "edgewise.algorithms.off_policy_config:IQNConfig"),
+    "ac-iqn": ("edgewise.algorithms.ac_iqn:ACIQN", "edgewise.algorithms.off_policy_config:ACIQNConfig"),
+    "sac": ("edgewise.algorithms.sac:SAC", "edgewise.algorithms.off_policy_config:SACConfig"),
+    "ddpg": ("edgewise.algorithms.ddpg:DDPG", "edgewise.algorithms.off_policy_config:DDPGConfig"),
 }
 """Name → the class and its config, both as `module:Class`."""
 

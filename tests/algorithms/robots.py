@@ -1,0 +1,88 @@
+"""The smallest agent on the base of off-policy agents, and all six that ship, for rollouts of toy robots."""
+
+from __future__ import annotations
+
+import torch
+from tensordict import TensorDict
+from torch import nn
+
+from edgewise.algorithms.off_policy import OffPolicy
+from edgewise.algorithms.off_policy_config import OffPolicyConfig
+from edgewise.algorithms.registry import ALGORITHMS, algorithm_class, algorithm_config
+from edgewise.graphs.actions import AgentsContinuous, AgentsDiscrete
+from edgewise.models.config import EgoConfig
+from edgewise.models.ego import EgoSpec
+from edgewise.models.ego_networks import EgoValues
+
+DISCRETE = ("dqn", "rainbow", "iqn")
+CONTINUOUS = ("ac-iqn", "sac", "ddpg")
+SMALL = {"minibatch_size": 16, "replay_size": 200, "learning_starts": 0, "updates_per_transition": 0.1}
+ROBOTS = 3
+
+
+class Simple(OffPolicy[OffPolicyConfig]):
+    """Values of choices, learnt by squared error; remembers what it was given to learn from."""
+
+    def build(self, spec, actions, *, model):
+        self.seen = []
+        return nn.ModuleDict(
+            {"network": EgoValues(spec, model, num_actions=actions.num_actions), "spare": nn.Linear(1, 1)}
+        )
+
+    def act(self, ego):
+        return self.networks["network"](ego).argmax(-1)
+
+    def update(self, samples):
+        self.seen.append(samples.clone())
+        value = self.networks["network"](samples["ego"]).gather(-1, samples["action"].unsqueeze(-1))[:, 0]
+        with torch.no_grad():
+            following = self.targets["network"](samples["next_ego"]).amax(-1)
+        error = samples["reward"] + samples["discount"] * following - value
+        loss = (samples["weight"] * error.square()).mean() + 0.0 * torch.rand(())
+        norm = self.descend("network", loss)
+        return {"loss": loss.detach(), "gradient_norm": norm, "drawn": torch.rand(())}, error.detach()
+
+    def imitation(self, samples):
+        values = self.networks["network"](samples["ego"])
+        return {"network": nn.functional.cross_entropy(values, samples["action"])}
+
+
+def simple(*, seed=0, device="cpu", **settings):
+    """The smallest agent."""
+    torch.manual_seed(seed)
+    return Simple(
+        EgoSpec(),
+        AgentsDiscrete(ROBOTS, 25),
+        config=OffPolicyConfig(**SMALL | settings),
+        model=EgoConfig(hidden=16, self_width=8, object_width=8),
+        seed=seed,
+        device=device,
+    )
+
+
+def agent(name, *, seed=0, **settings):
+    """One of the six."""
+    torch.manual_seed(seed)
+    return algorithm_class(name)(
+        EgoSpec(),
+        AgentsDiscrete(ROBOTS, 25) if name in DISCRETE else AgentsContinuous(ROBOTS, 2),
+        config=algorithm_config(name)(**SMALL | settings),
+        model=EgoConfig(hidden=16, self_width=8, object_width=8),
+        seed=seed,
+    )
+
+
+def observed(worlds=6, seed=0):
+    """What robots see, `[worlds]`."""
+    draw = torch.Generator().manual_seed(seed)
+    shape = (worlds, ROBOTS)
+    ego = {
+        "self": torch.rand(*shape, 7, generator=draw),
+        "objects": torch.rand(*shape, 5, 5, generator=draw),
+        "mask": torch.rand(*shape, 5, generator=draw) < 0.5,
+    }
+    active = torch.ones(shape, dtype=torch.bool)
+    return TensorDict({"agents": {"ego": ego, "active": active}}, [worlds])
+
+
+OFF_POLICY = tuple(name for name in ALGORITHMS if name in DISCRETE + CONTINUOUS)
