@@ -29,7 +29,7 @@ SIZES = {
 
 
 def write(folder, **files):
-    """A dataset of three splits, any of them replaced; `rules`, `facts` and `domain2constants` may be added."""
+    """A dataset of three splits, any of them replaced; other files may be added."""
     splits = {"train": "a\tr\tb\nb\ts\tc\n", "valid": "a\ts\tc\n", "test": "c\tr\ta\n", **files}
     for name, content in splits.items():
         (folder / f"{name}.txt").write_text(content)
