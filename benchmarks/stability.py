@@ -16,7 +16,6 @@ import argparse
 import json
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -190,7 +189,7 @@ def mean(rows: Iterator[Row]) -> Row:
 def parse(text: str) -> Remedies:
     """Switches from `name=value` with commas between."""
     given = dict(part.split("=", 1) for part in text.split(","))
-    known = [field.name for field in fields(Remedies)]
+    known = list(Remedies.model_fields)
     unknown = sorted(set(given) - set(known))
     if unknown:
         raise argparse.ArgumentTypeError(f"no switch {', '.join(unknown)}; there are {', '.join(known)}")

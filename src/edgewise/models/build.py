@@ -19,6 +19,7 @@ from edgewise.models.config import EncoderConfig, ModelConfig
 from edgewise.models.encoder import GraphEncoder
 from edgewise.models.gnn import GNN
 from edgewise.models.heads import AgentsContinuousHead, AgentsDiscreteHead, ChooseNodeHead, Head
+from edgewise.models.informarl_encoder import InforMARLEncoder
 from edgewise.models.mlp import MLP
 from edgewise.models.set_heads import (
     ChooseEdgePerGroupHead,
@@ -42,6 +43,8 @@ def make_encoder(
             return GNN(graph, config)
         case "mlp":
             return MLP(graph, config)
+        case "informarl":
+            return InforMARLEncoder(graph, config, reads="own" if of == "actor" else "whole")
 
 
 def make_head(graph: GraphSpec, layout: ActionLayout, config: ModelConfig | None = None) -> Head:

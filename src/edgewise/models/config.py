@@ -27,12 +27,45 @@ REVISION = 1
 """Raised whenever the same weights come to compute something else; a checkpoint of another is refused."""
 
 
+class Remedies(Config):
+    """What differs from the published network of InforMARL; nothing, as it stands here.
+
+    Attributes:
+        aggregation: how the embedding gathers messages: their `sum`, their `mean`, the sum over the `root` of
+            their number, or the mean times the `log` of one more than it.
+        embed: what is embedded: the `neighbours` of a node, without itself, or the `node` alone.
+        embed_norm: whether a LayerNorm follows the embedding.
+        layer_norm: whether a LayerNorm follows each attention.
+        graph_norm: whether a norm over the whole graph does.
+        residual: weight of a second skip connection, around attention and activation.
+        beta: whether a gate chooses between message and root.
+        dropout: of attention weights while training.
+        depth_init: whether all matrices, attention's too, get Xavier weights over the root of the depth.
+        soft_cap: logits become `cap * tanh(logit / cap)`.
+        logit_clip: logits are clipped at this size, which leaves those beyond without gradient.
+        clamp: activations are, likewise.
+    """
+
+    aggregation: Literal["sum", "mean", "root", "log"] = "sum"
+    embed: Literal["neighbours", "node"] = "neighbours"
+    embed_norm: bool = False
+    layer_norm: bool = False
+    graph_norm: bool = False
+    residual: float = 0.0
+    beta: bool = False
+    dropout: float = Field(0.0, ge=0, lt=1)
+    depth_init: bool = False
+    soft_cap: float | None = Field(None, gt=0)
+    logit_clip: float | None = Field(None, gt=0)
+    clamp: float | None = Field(None, gt=0)
+
+
 class EncoderConfig(Config):
     """The part that turns a graph into node embeddings.
 
     Attributes:
-        kind: `transformer` (the default to beat), `gnn` (any PyG convolution) or `mlp` (flat, fixed size; a
-            baseline).
+        kind: `transformer` (the default to beat), `gnn` (any PyG convolution), `mlp` (flat, fixed size; a
+            baseline) or `informarl` (the published network for swarms, to be compared with).
         hidden: width of every embedding; a multiple of `heads`.
         layers: message-passing steps, or hidden layers of the `mlp`.
         heads: attention heads.
@@ -47,9 +80,10 @@ class EncoderConfig(Config):
         compact: whether the sparse path drops padding. By default it does on a CPU, where that is never
             slower, and not where shapes must stay fixed: on a GPU, under vmap, in an export.
         compile: compile the encoder with `torch.compile(dynamic=True)`.
+        remedies: what kind `informarl` changes of the published network.
     """
 
-    kind: Literal["transformer", "gnn", "mlp"] = "transformer"
+    kind: Literal["transformer", "gnn", "mlp", "informarl"] = "transformer"
     hidden: int = Field(64, ge=1)
     layers: int = Field(3, ge=1)
     heads: int = Field(4, ge=1)
@@ -62,6 +96,7 @@ class EncoderConfig(Config):
     dense: Literal["auto", "always", "never"] = "auto"
     compact: bool | None = None
     compile: bool = False
+    remedies: Remedies = Remedies()
 
     @model_validator(mode="after")
     def _widths_fit(self) -> EncoderConfig:
@@ -189,3 +224,12 @@ class EgoConfig(Config):
         if min(*self.self_scale, *self.object_scale) <= 0:
             raise ValueError("self_scale and object_scale are divided by: every number must be above zero")
         return self
+
+
+FAITHFUL = ModelConfig(
+    encoder=EncoderConfig(kind="informarl", hidden=64, layers=3, heads=3),
+    critic="node",
+    recurrent=True,
+    head_hidden=(),
+)
+"""Actor and critic of InforMARL as published: summed neighbours, one LayerNorm used twice, GRU heads."""

@@ -7,48 +7,15 @@ what one should train. Facts of the network: https://arxiv.org/abs/2211.02127 an
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from edgewise.models.config import Remedies
+
 FEATURES, TYPES, TYPE_WIDTH = 6, 3, 2
-
-
-@dataclass(frozen=True)
-class Remedies:
-    """What differs from the published network; nothing, as it stands here.
-
-    Attributes:
-        aggregation: how the embedding gathers messages: their `sum`, their `mean`, the sum over the `root` of
-            their number, or the mean times the `log` of one more than it.
-        embed: what is embedded: the `neighbours` of a node, without itself, or the `node` alone.
-        embed_norm: whether a LayerNorm follows the embedding.
-        layer_norm: whether a LayerNorm follows each attention.
-        graph_norm: whether a norm over the whole graph does.
-        residual: weight of a second skip connection, around attention and activation.
-        beta: whether a gate chooses between message and root.
-        dropout: of attention weights while training.
-        depth_init: whether all matrices, attention's too, get Xavier weights over the root of the depth.
-        soft_cap: logits become `cap * tanh(logit / cap)`.
-        logit_clip: logits are clipped at this size, which leaves those beyond without gradient.
-        clamp: activations are, likewise.
-    """
-
-    aggregation: Literal["sum", "mean", "root", "log"] = "sum"
-    embed: Literal["neighbours", "node"] = "neighbours"
-    embed_norm: bool = False
-    layer_norm: bool = False
-    graph_norm: bool = False
-    residual: float = 0.0
-    beta: bool = False
-    dropout: float = 0.0
-    depth_init: bool = False
-    soft_cap: float | None = None
-    logit_clip: float | None = None
-    clamp: float | None = None
 
 
 class Traces(NamedTuple):

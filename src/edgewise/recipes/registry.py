@@ -17,6 +17,7 @@ RECIPES = {
     "hex-selfplay": "edgewise.recipes.hex_selfplay",
     "swarm-mappo": "edgewise.recipes.swarm_mappo",
     "swarm-mappo-mixed": "edgewise.recipes.swarm_mappo_mixed",
+    "swarm-mappo-published": "edgewise.recipes.swarm_mappo_published",
 }
 """Name → the module that holds its `RECIPE`."""
 

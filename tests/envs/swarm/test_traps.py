@@ -8,7 +8,7 @@ import math
 import pytest
 import torch
 from tensordict import TensorDict
-from tests.envs.swarm.worlds import swarm
+from tests.envs.swarm.worlds import padded, swarm
 
 from edgewise.algorithms.config import PPOConfig
 from edgewise.algorithms.ppo import PPO
@@ -109,7 +109,7 @@ def test_padding_never_reaches_a_real_agent_nor_a_gradient():
     exact = swarm(num_envs=6, num_agents=3, num_obstacles=2, seed=4)
     root = exact.reset()
     roomy = swarm(num_envs=6, num_agents=3, num_obstacles=2, max_agents=9, max_obstacles=6, seed=4)
-    wide = roomy.observe(TensorDict(_padded(root["state"]), [6]))["graph"]
+    wide = roomy.observe(TensorDict(padded(root["state"]), [6]))["graph"]
     wide = TensorDict(wide, [6])
     actor = model_for(exact).actor
     narrow_rows, wide_rows = actor.encoder(root["graph"])[:, :3], actor.encoder(wide)[:, :3]
@@ -118,18 +118,6 @@ def test_padding_never_reaches_a_real_agent_nor_a_gradient():
     actor.encoder(wide)[:, :3].sum().backward()
     assert wide["x"].grad.isfinite().all()
     assert (wide["x"].grad[:, 3:9] == 0).all()
-
-
-def _padded(state):
-    """The same worlds with room for more, absent bodies lying on top of real ones."""
-    wider = dict(state.items())
-    for name, room in (("position", 6), ("goal", 6), ("velocity", 6), ("obstacle", 4)):
-        wider[name] = torch.cat((state[name], state[name][:, :1].expand(-1, room, -1)), 1)
-    for name, room in (("active", 6), ("obstacle_mask", 4)):
-        wider[name] = torch.cat((state[name], state[name].new_zeros(6, room)), 1)
-    for name in ("arrival", "terminated"):
-        wider[name] = torch.cat((state[name], state[name].new_zeros(6, 6)), 1)
-    return wider
 
 
 def test_settings_say_what_they_do():

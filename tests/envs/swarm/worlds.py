@@ -35,3 +35,15 @@ def follow(env, state, actions):
         state = TensorDict({**state, **moved.state, "step": state["step"] + 1}, [1])
         passed.append((state, moved.reward[0]))
     return passed
+
+
+def padded(state):
+    """The same worlds with room for more, absent bodies lying on top of real ones."""
+    wider = dict(state.items())
+    for name, room in (("position", 6), ("goal", 6), ("velocity", 6), ("obstacle", 4)):
+        wider[name] = torch.cat((state[name], state[name][:, :1].expand(-1, room, -1)), 1)
+    for name, room in (("active", 6), ("obstacle_mask", 4)):
+        wider[name] = torch.cat((state[name], state[name].new_zeros(6, room)), 1)
+    for name in ("arrival", "terminated"):
+        wider[name] = torch.cat((state[name], state[name].new_zeros(6, 6)), 1)
+    return wider
