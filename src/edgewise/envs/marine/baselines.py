@@ -84,8 +84,8 @@ def _futures(own: Tensor, steps: int) -> list[Motion]:
 
 
 def _aim(direction: Tensor, future: Motion) -> Tensor:
-    """How well each future heads along `direction` `[*B, A, 2]`: speed along it less the angle to it."""
-    unit = torch.nn.functional.normalize(direction, dim=-1).unsqueeze(-2)
+    """How well each future heads along `direction` `[*B, A, J, 2]`: speed along it less the angle to it."""
+    unit = torch.nn.functional.normalize(direction, dim=-1)
     along = (future.over_ground[..., :2] * unit).sum(-1)
     angle = torch.atan2(unit[..., 1], unit[..., 0]) - future.heading
     return SPEED_WEIGHT * along - ((angle + math.pi).remainder(2.0 * math.pi) - math.pi).abs()
@@ -105,12 +105,12 @@ def _along_the_force(own: Tensor, objects: Tensor, mask: Tensor, futures: list[M
     away = -toward * PUSH * rise * to_goal.square() / gap.square()
     back = -torch.nn.functional.normalize(goal, dim=-1).unsqueeze(-2) * PUSH * rise.square() * to_goal
     pushed = (away + back).masked_fill(~(closing & mask).unsqueeze(-1), 0.0).sum(-2)
-    return _aim(PULL * goal + pushed, futures[-1])
+    return _aim((PULL * goal + pushed).unsqueeze(-2), futures[-1])
 
 
 def _least_cost(own: Tensor, objects: Tensor, mask: Tensor, futures: list[Motion]) -> Tensor:
     """Minus the cost of each action over the horizon, `[*B, A, J]`; objects keep their velocities."""
-    value = HEADING_WEIGHT * _aim(own[..., :2], futures[-1])
+    value = HEADING_WEIGHT * _aim(own[..., None, :2] - futures[-1].position, futures[-1])
     effort = futures[-1].thrust.abs().sum(-1) * dynamics.STEP_SECONDS * len(futures)
     value = value - EFFORT_WEIGHT * effort
     lanes, in_lane = _virtual(objects, mask, own[..., 2:4])
