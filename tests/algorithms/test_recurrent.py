@@ -4,7 +4,6 @@ import pytest
 import torch
 from tests.algorithms.worlds import SETTINGS, Signals, ToyConfig, batches, learner, mean_reward, toy
 
-from edgewise.config.errors import ConfigError
 from edgewise.data.chunks import in_chunks
 from edgewise.data.rollout import Rollout
 from edgewise.evaluation.evaluate import evaluate
@@ -86,9 +85,12 @@ def test_a_chunk_is_one_world_s_steps_in_a_row():
     assert chunks.batch_size == (6 * STEPS // CHUNK, CHUNK)
     assert (chunks["world"] == chunks["world"][:, :1]).all()
     assert (chunks["time"].diff(dim=-1) == 1).all()
-    with pytest.raises(ConfigError, match=r"chunk_length is 5.*12 steps") as raised:
-        in_chunks(batch, 5)
-    assert "1, 2, 3, 4, 6, 12" in raised.value.hint
+
+
+@pytest.mark.parametrize(("longest", "length"), [(1, 1), (5, 4), (6, 6), (7, 6), (12, 12), (99, 12)])
+def test_chunks_fill_a_rollout_evenly(longest, length):
+    _, batch = collected(envs=2)
+    assert in_chunks(batch, longest).batch_size == (2 * STEPS // length, length)
 
 
 def test_memory_is_carried_and_forgotten_at_the_end_of_an_episode():

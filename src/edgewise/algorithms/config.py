@@ -23,7 +23,7 @@ class PPOConfig(Config):
     minibatch_size: int = Field(256, ge=1)
     """Graphs in one update; a graph is one step of one world with all its agents."""
     chunk_length: int = Field(5, ge=1)
-    """Steps in a row through which a recurrent model learns; a rollout's steps must be a multiple of it."""
+    """Steps in a row through which a recurrent model learns, at most: as many as divide a rollout evenly."""
     clip: float = Field(0.2, gt=0)
     """How far the probability ratio may leave 1 before it earns nothing more."""
     value_clip: float | None = Field(None, gt=0)

@@ -4,20 +4,13 @@ from __future__ import annotations
 
 from tensordict import TensorDictBase
 
-from edgewise.config.errors import ConfigError
 
+def in_chunks(batch: TensorDictBase, longest: int) -> TensorDictBase:
+    """A rollout `[B, T]`, time last, as `[B * T / L, L]`; no chunk holds steps of two worlds.
 
-def in_chunks(batch: TensorDictBase, length: int) -> TensorDictBase:
-    """A rollout `[B, T]`, time last, as `[B * T / length, length]`; no chunk holds steps of two worlds.
-
-    Raises:
-        ConfigError: T is no multiple of `length`, so that a chunk would reach into the next world's row.
+    L is the greatest divisor of T that is not above `longest`, so that chunks are all of one length and none
+    reaches into the next world's row: 5 of 25 steps where 10 are asked for.
     """
     steps = batch.batch_size[-1]
-    if steps % length:
-        fitting = ", ".join(str(number) for number in range(1, steps + 1) if steps % number == 0)
-        raise ConfigError(
-            f"chunk_length is {length}, and rollouts of {steps} steps cannot be cut into such chunks",
-            hint=f"use one of {fitting}, or other training.steps",
-        )
+    length = next(number for number in range(min(longest, steps), 0, -1) if steps % number == 0)
     return batch.reshape(-1, length)

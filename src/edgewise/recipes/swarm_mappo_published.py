@@ -18,12 +18,12 @@ RECIPE = Recipe(
         name="swarm-mappo-published",
         env=SwarmConfig(num_agents=3, num_obstacles=3, goal_nodes=True, reward="shared"),
         model=FAITHFUL,
-        # Minibatches of 128 agents' steps; chunks of 10, which do not fit into 25 steps, became 5.
+        # Minibatches of 128 agents' steps; of chunks of 10, which would reach into the next world, 5 are left.
         algorithm=PPOConfig(
             learning_rate=7e-4,
             epochs=10,
             minibatch_size=43,
-            chunk_length=5,
+            chunk_length=10,
             value_coefficient=1.0,
             value_clip=0.2,
             huber_delta=10.0,
