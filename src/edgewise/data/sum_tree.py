@@ -1,9 +1,9 @@
 """Sums over a million priorities that are drawn from and changed in microseconds: a tree of wide fan-out.
 
-Each node is the sum of `FAN_OUT` children that lie side by side, so a step down or up the tree is one numpy
-operation on a small matrix for a whole batch. The levels end where a running sum over all nodes is cheap. A
-changed leaf has its ancestors summed anew from their children: no rounding error ever builds up, and the same
-leaves always give the same tree, bit for bit.
+Each node is the sum of `FAN_OUT` children that lie side by side, with their running sums beside them, so a
+step down or up the tree is one numpy operation on a small matrix for a whole batch. The levels end where a
+running sum over all nodes is cheap. A changed leaf has its ancestors summed anew from their children: no
+rounding error ever builds up, and the same leaves always give the same tree, bit for bit.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ class SumTree:
         self._levels = [np.zeros(_padded(capacity))]
         while len(self._levels[-1]) > TOP:
             self._levels.append(np.zeros(_padded(len(self._levels[-1]) // FAN_OUT)))
+        self._running = [np.zeros((len(level) // FAN_OUT, FAN_OUT)) for level in self._levels[:-1]]
 
     @property
     def leaves(self) -> Numbers:
@@ -60,8 +61,9 @@ class SumTree:
         """Change the first `len(values)` numbers, and set the others to zero."""
         self._levels[0][:] = 0.0
         self._levels[0][: len(values)] = values
-        for below, above in zip(self._levels, self._levels[1:], strict=False):
-            above[: len(below) // FAN_OUT] = below.reshape(-1, FAN_OUT).sum(-1)
+        for below, running, above in zip(self._levels, self._running, self._levels[1:], strict=False):
+            below.reshape(-1, FAN_OUT).cumsum(-1, out=running)
+            above[: len(running)] = running[:, -1]
 
     def find(self, share: Numbers) -> Indices:
         """The indices `[M]` at which the running sum first exceeds each `share [M]` in [0, 1) of the total.
@@ -73,20 +75,21 @@ class SumTree:
         node = running.searchsorted(wanted, side="right")
         wanted -= running[node] - self._levels[-1][node]
         rows = np.arange(len(share))
-        for level in reversed(self._levels[:-1]):
-            children = level.reshape(-1, FAN_OUT).take(node, 0)
-            running = children.cumsum(-1)
+        for sums, level in zip(reversed(self._running), reversed(self._levels[:-1]), strict=True):
+            running = sums.take(node, 0)
             wanted = np.minimum(np.maximum(wanted, 0.0), running[:, -1] * BELOW_ONE)
             child = (running > wanted[:, None]).argmax(-1)
-            wanted -= running[rows, child] - children[rows, child]
             node = node * FAN_OUT + child
+            wanted -= running[rows, child] - level[node]
         return node
 
     def _sum_up(self, index: Indices) -> None:
         """Sum the ancestors of the leaves at `index` anew; writing one of them twice is no harm."""
-        for below, above in zip(self._levels, self._levels[1:], strict=False):
+        for below, running, above in zip(self._levels, self._running, self._levels[1:], strict=False):
             index = index // FAN_OUT
-            above[index] = below.reshape(-1, FAN_OUT).take(index, 0).sum(-1)
+            sums = below.reshape(-1, FAN_OUT).take(index, 0).cumsum(-1)
+            running[index] = sums
+            above[index] = sums[:, -1]
 
 
 def _padded(count: int) -> int:
