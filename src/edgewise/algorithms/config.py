@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from edgewise.config.model import Config
 
@@ -52,6 +52,22 @@ class PPOConfig(Config):
     """Whether two players move in turn or not in turn, and rewards are in the view of the one who moved."""
     adam_epsilon: float = Field(1e-5, gt=0)
     """Added to the root of Adam's second moment."""
+    average_reward: bool = False
+    """Whether rewards count by how far they exceed their long-run mean, without a discount: gamma is 1."""
+    average_decay: float = Field(0.9, ge=0, lt=1)
+    """How much of the estimate of that mean a batch keeps."""
+    intervention: str | None = None
+    """The environment's baseline that acts in worlds under strain; none for none."""
+    intervention_above: float = Field(100.0, ge=0)
+    """The strain, such as packets that wait, above which it acts; its steps do not teach the policy."""
+
+    @model_validator(mode="after")
+    def _average_is_undiscounted(self) -> Self:
+        if self.average_reward and self.gamma != 1.0:
+            raise ValueError(f"average_reward has no discount: set gamma to 1, got {self.gamma}")
+        if self.average_reward and self.two_player:
+            raise ValueError("average_reward is for one player: leave two_player off")
+        return self
 
 
 class CloneConfig(Config):

@@ -17,6 +17,7 @@ from edgewise.data.chunks import in_chunks
 from edgewise.graphs.compile import compile_module
 from edgewise.models.actor_critic import Actor, ActorCritic
 from edgewise.objectives.alignment import fit, of_agents
+from edgewise.objectives.average_reward import AverageReward
 from edgewise.objectives.graph_gae import GraphGAE
 from edgewise.objectives.masked import explained_variance, masked_mean
 from edgewise.objectives.policy_gradient import (
@@ -30,6 +31,7 @@ from edgewise.objectives.value_norm import ValueNorm
 
 Metrics = dict[str, Tensor]
 ACTIVE = ("agents", "active")
+INTERVENED = "intervened"
 ROUNDING = 1e-3
 """A ratio this near to 1 before any update may be rounding; what is farther is another policy."""
 
@@ -68,6 +70,9 @@ class PPO:
         self.config, self.device = config, torch.device(device)
         self.actor_critic = actor_critic.to(self.device)
         self.value_norm = ValueNorm(config.value_decay).to(self.device) if config.normalise_value else None
+        self.average_reward = (
+            AverageReward(config.average_decay).to(self.device) if config.average_reward else None
+        )
         self.generator = torch.Generator().manual_seed(seed)
         self.optimizer = torch.optim.Adam(
             self.actor_critic.parameters(), lr=config.learning_rate, eps=config.adam_epsilon, fused=True
@@ -103,12 +108,16 @@ class PPO:
             if self._moved_too_far(epoch):
                 break
         means = {name: torch.stack([update[name] for update in updates]).mean() for name in updates[0]}
-        return means | {
-            "explained_variance": explained,
-            "ratio_start": ratio_start,
-            "ratio_first": updates[0]["ratio"],
-            "updates": torch.tensor(float(len(updates))),
-        }
+        return (
+            means
+            | {
+                "explained_variance": explained,
+                "ratio_start": ratio_start,
+                "ratio_first": updates[0]["ratio"],
+                "updates": torch.tensor(float(len(updates))),
+            }
+            | ({} if self.average_reward is None else {"average_reward": self.average_reward.mean.clone()})
+        )
 
     def _advantages(self, batch: TensorDictBase) -> tuple[TensorDictBase, Tensor]:
         """Once per batch: what the updates need, and what the critic explained.
@@ -125,6 +134,7 @@ class PPO:
             two_player=config.two_player,
             value_transform=None if norm is None else norm.denormalise,
             boundary_budget=config.boundary_budget,
+            average_reward=self.average_reward,
         )
         batch = estimate(batch.copy())
         value, target = batch["state_value"], batch["value_target"]
@@ -133,7 +143,15 @@ class PPO:
         if norm is not None:
             norm.update(target, valued)
             batch["value_target"] = norm.normalise(target)
-        written = ("action", "action_log_prob", "advantage", "value_target", "state_value", ACTIVE)
+        written = (
+            "action",
+            "action_log_prob",
+            "advantage",
+            "value_target",
+            "state_value",
+            ACTIVE,
+            INTERVENED,
+        )
         read = (*self.actor_critic.actor.in_keys, *self.actor_critic.critic.in_keys)
         if not self.actor_critic.recurrent:
             return batch.select(*read, *written, strict=False).reshape(-1), explained
@@ -230,12 +248,15 @@ class PPO:
             group["lr"], group["eps"] = self.config.learning_rate, self.config.adam_epsilon
         if self.value_norm is not None:
             self.value_norm.decay = self.config.value_decay
+        if self.average_reward is not None:
+            self.average_reward.decay = self.config.average_decay
 
     def state_dict(self) -> dict[str, Any]:
         """Everything that the next `learn` depends on: nested dicts of tensors and numbers."""
         return {
             "actor_critic": module_state(self.actor_critic),
             "value_norm": None if self.value_norm is None else module_state(self.value_norm),
+            "average_reward": None if self.average_reward is None else module_state(self.average_reward),
             "optimizer": optimizer_state(self.optimizer, self.actor_critic),
             "generator": self.generator.get_state(),
             "scalars": self.scalars(),
@@ -247,15 +268,21 @@ class PPO:
         load_optimizer_state(self.optimizer, self.actor_critic, state["optimizer"])
         if self.value_norm is not None:
             load_module_state(self.value_norm, state["value_norm"] or {}, name="value_norm")
+        if self.average_reward is not None:
+            load_module_state(self.average_reward, state["average_reward"] or {}, name="average_reward")
         self.generator.set_state(state["generator"].cpu())
         for name, value in state["scalars"].items():
             self.set_scalar(name, value)
 
 
 def _log_ratio(distribution: Distribution, samples: TensorDictBase) -> tuple[Tensor, Tensor | None]:
-    """New less old log-probability of what was done, zero for agents that did not act, and which did."""
+    """New less old log-probability of what was done, zero where the policy did not act, and where it did."""
     log_ratio = distribution.log_prob(samples["action"]) - samples["action_log_prob"]
     acted = of_agents(samples.get(ACTIVE, None), log_ratio, batch_dims=samples.batch_dims)
+    intervened = samples.get(INTERVENED, None)
+    if intervened is not None:
+        own = ~fit(intervened, log_ratio, batch_dims=samples.batch_dims, name=INTERVENED)
+        acted = own if acted is None else acted & own
     return log_ratio if acted is None else log_ratio.masked_fill(~acted, 0.0), acted
 
 

@@ -20,8 +20,9 @@ from torchrl.objectives.utils import hold_out_net
 from torchrl.objectives.value import ValueEstimatorBase
 
 from edgewise.objectives.alignment import fit, of_agents
+from edgewise.objectives.average_reward import AverageReward
 from edgewise.objectives.boundaries import needed_next, next_positions
-from edgewise.objectives.masked import standardise
+from edgewise.objectives.masked import masked_mean, standardise
 from edgewise.objectives.returns import generalized_advantage, two_player_advantage
 
 CHUNK_ON_CPU, CHUNK_ELSEWHERE = 256, 8192
@@ -57,6 +58,9 @@ class GraphGAE(ValueEstimatorBase):
             synchronises: the last step of each row and up to K truncations within it are evaluated, and
             advantages that would need one more are NaN, never silently wrong. With a time limit of L steps,
             `K = T // L + 1` is always enough.
+        average_reward: for tasks that never end, with a discount of 1: is brought up to date with every
+            rollout, and rewards count as far as they exceed it. Values are then relative, and targets are
+            shifted so that the values of a rollout have mean 0.
         device: ignored; the tensors at hand decide.
 
     Example:
@@ -99,6 +103,7 @@ class GraphGAE(ValueEstimatorBase):
         two_player: bool = False,
         value_transform: Callable[[Tensor], Tensor] | None = None,
         boundary_budget: int | None = None,
+        average_reward: AverageReward | None = None,
         device: torch.device | None = None,
     ) -> None:
         super().__init__(
@@ -110,10 +115,13 @@ class GraphGAE(ValueEstimatorBase):
         )
         if boundary_budget is not None and boundary_budget < 0:
             raise ValueError(f"boundary_budget must not be negative, got {boundary_budget}")
+        if average_reward is not None and (gamma != 1.0 or two_player):
+            raise ValueError(f"an average reward goes with gamma=1 and one player, got gamma={gamma}")
         self.gamma, self.lmbda = float(gamma), float(lmbda)
         self.average_gae, self.two_player = average_gae, two_player
         self.time_dim, self.boundary_budget = time_dim, boundary_budget
         self.__dict__["value_transform"] = value_transform
+        self.__dict__["average_reward"] = average_reward
 
     def forward(
         self,
@@ -176,10 +184,11 @@ class GraphGAE(ValueEstimatorBase):
         if self.value_transform is not None:
             value, next_value = self.value_transform(value), self.value_transform(next_value)
         advantage = self._recurse(tensordict, value, next_value.detach(), done, terminated, time_dim)
-        tensordict.set(keys.value_target, advantage + value)
+        active = of_agents(tensordict.get(keys.active, None), value, batch_dims=tensordict.batch_dims)
+        level = 0.0 if self.average_reward is None else masked_mean(value, active)
+        tensordict.set(keys.value_target, advantage + value - level)
         if self.average_gae:
-            active = tensordict.get(keys.active, None)
-            advantage = standardise(advantage, of_agents(active, value, batch_dims=tensordict.batch_dims))
+            advantage = standardise(advantage, active)
         tensordict.set(keys.advantage, advantage)
         return tensordict
 
@@ -204,6 +213,10 @@ class GraphGAE(ValueEstimatorBase):
         if active is not None:
             reward, value = reward.masked_fill(~active, 0.0), value.masked_fill(~active, 0.0)
             next_value, done = next_value.masked_fill(~active, 0.0), done | ~active
+        if self.average_reward is not None:
+            after = next_value.masked_fill(terminated, 0.0)
+            self.average_reward.update(reward, value=value, next_value=after, mask=active)
+            reward = reward - self.average_reward.mean
         if not self.two_player:
             return generalized_advantage(
                 reward,

@@ -21,6 +21,7 @@ from edgewise.envs.registry import EnvEntry, entry
 from edgewise.evaluation.evaluate import Policy, evaluate
 from edgewise.evaluation.result import Evaluation
 from edgewise.models.actor_critic import Actor, make_actor_critic
+from edgewise.recipes.oversight import overseen
 from edgewise.recipes.recipe import AnyRun
 from edgewise.recipes.registry import recipe
 from edgewise.training.parts import Parts
@@ -45,14 +46,15 @@ def build(config: AnyRun) -> Parts:
         device=config.device,
         compile=config.training.compile,
     )
-    instances = Instances.of(config)
+    instances, line = Instances.of(config), entry(made_from.env)
+    acting = overseen(algorithm.policy, env, algorithm=config.algorithm, line=line)
     return Parts(
         env=env,
         algorithm=algorithm,
-        rollout=Rollout(env, algorithm.policy, steps=config.training.steps),
+        rollout=Rollout(env, acting, steps=config.training.steps),
         evaluate=instances,
         baselines=instances.baselines(config.evaluation.baselines),
-        replay=entry(made_from.env).replay(),
+        replay=line.replay(),
     )
 
 
@@ -84,6 +86,7 @@ class Instances:
         seed: what makes the instances.
         settings: how they differ from the run's own environment.
         deterministic: whether policies act by their mode.
+        algorithm: of the run whose actors are measured; it may let a baseline take over from them.
     """
 
     env: GraphEnv[Any]
@@ -91,12 +94,13 @@ class Instances:
     seed: int
     settings: Mapping[str, Any]
     deterministic: bool = True
+    algorithm: Config | None = None
 
     @classmethod
     def of(cls, config: AnyRun) -> Instances:
         """The instances that a run's config asks for."""
         chosen = config.evaluation
-        return cls.make(
+        made = cls.make(
             recipe(config.recipe).env,
             config.env,
             episodes=chosen.episodes,
@@ -104,6 +108,7 @@ class Instances:
             settings=chosen.settings,
             device=config.device,
         )
+        return replace(made, algorithm=config.algorithm)
 
     @classmethod
     def make(
@@ -126,13 +131,19 @@ class Instances:
         with policy.on(self.env.graph) if isinstance(policy, Actor) else nullcontext():
             result = evaluate(
                 self.env,
-                policy,
+                self._overseen(policy),
                 episodes=self.env.num_envs,
                 seed=self.seed,
                 deterministic=self.deterministic,
                 record=min(record, self.env.num_envs),
             )
         return replace(result, settings=dict(self.settings))
+
+    def _overseen(self, policy: Policy) -> Policy:
+        """An actor of the run as it acts there; baselines act alone."""
+        if self.algorithm is None or not isinstance(policy, Actor):
+            return policy
+        return overseen(policy, self.env, algorithm=self.algorithm, line=self.line)
 
     def baselines(self, names: tuple[str, ...]) -> dict[str, Policy]:
         """The environment's hand-written policies of these names, made for these instances."""

@@ -106,6 +106,7 @@ def measure_run(
             device=trained.config.device,
         ),
         deterministic=deterministic,
+        algorithm=own.algorithm,
     )
     found = replace(instances(trained.policy), policy=folder.path.name, frames=trained.frames)
     return [found, *measure_baselines(instances, baselines)]

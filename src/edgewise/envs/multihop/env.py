@@ -75,6 +75,10 @@ class MultihopEnv(GraphEnv[MultihopConfig]):
         cost = backlog + self.overflow_cost * overflow
         return Transition(after, reward=-cost / config.reward_scale, truncated=overflow)
 
+    def strain(self, state: TensorDict) -> Tensor:
+        """Packets that wait, `[B]`."""
+        return dynamics.backlog(state["queues"])
+
     @property
     def overflow_cost(self) -> float:
         """What a slot costs on top when it overflows."""

@@ -103,6 +103,10 @@ class QueueingEnv(GraphEnv[QueueingConfig]):
         }
         return Transition(after, reward=-cost / config.reward_scale, truncated=overflow)
 
+    def strain(self, state: TensorDict) -> Tensor:
+        """Packets that wait, `[B]`."""
+        return dynamics.backlog(state["queues"])
+
     @property
     def overflow_cost(self) -> float:
         """What a slot costs on top when it overflows."""
