@@ -196,9 +196,9 @@ def test_known_answers_equal_a_search(data):
     heads = KnownAnswers.heads(atoms, num_entities=5).of_questions(asked[:, 0], asked[:, 2])
     for number, (p, h, t) in enumerate(asked.tolist()):
         found = sorted(tails[1][tails[0] == number].tolist())
-        assert found == sorted(c for a, b, c in atoms.tolist() if (a, b) == (p, h))
+        assert found == sorted({c for a, b, c in atoms.tolist() if (a, b) == (p, h)})
         found = sorted(heads[1][heads[0] == number].tolist())
-        assert found == sorted(b for a, b, c in atoms.tolist() if (a, c) == (p, t))
+        assert found == sorted({b for a, b, c in atoms.tolist() if (a, c) == (p, t)})
 
 
 @pytest.mark.parametrize("name", shipped_datasets())

@@ -86,14 +86,14 @@ def filtered_ranks(scores: Tensor, right: Tensor, owner: Tensor, answers: Tensor
         scores: `[m, E]`, column e − 1 for entity e.
         right: `[m]` ids.
         owner: `[k]` rows of the known answers.
-        answers: `[k]` ids of the known answers; they are left out.
+        answers: `[k]` ids of the known answers, each once in a row; they are left out.
     """
     own = scores.gather(1, right.unsqueeze(1) - 1)
-    if not bool(scores.isfinite().all()):
+    if not bool(scores.sum().isfinite()):
         raise NumericalStop("a score is not finite: the model has diverged", hint="lower its learning rate")
-    others = scores.clone()
-    others[owner, answers - 1] = -torch.inf
-    others.scatter_(1, right.unsqueeze(1) - 1, -torch.inf)
-    better = (others > own).sum(1)
-    equal = (others == own).sum(1)
-    return 1 + better + equal.double() / 2
+    other = answers != right[owner]
+    owner, answers = owner[other], answers[other]
+    left_out, bar = scores[owner, answers - 1], own.squeeze(1)[owner]
+    better = (scores > own).count_nonzero(1).index_add(0, owner, (left_out > bar).long(), alpha=-1)
+    equal = (scores == own).count_nonzero(1).index_add(0, owner, (left_out == bar).long(), alpha=-1)
+    return 1 + better + (equal.double() - 1) / 2

@@ -14,7 +14,7 @@ class KnownAnswers:
 
     Args:
         keys: `[n]` sorted, one for each known atom, equal where the question is.
-        answers: `[n]` the entity that answers it.
+        answers: `[n]` the entity that answers it, each once for a question.
         base: larger than any id of an entity.
     """
 
@@ -24,10 +24,10 @@ class KnownAnswers:
 
     @classmethod
     def of(cls, predicates: Tensor, given: Tensor, answers: Tensor, *, num_entities: int) -> KnownAnswers:
-        """The answers to questions (predicate, given entity), all `[n]`."""
+        """The answers to questions (predicate, given entity), all `[n]`; what is repeated counts once."""
         base = num_entities + 1
-        order = torch.argsort(predicates * base + given, stable=True)
-        return cls((predicates * base + given)[order], answers[order], base)
+        keys = torch.unique((predicates * base + given) * base + answers)
+        return cls(keys // base, keys % base, base)
 
     @classmethod
     def tails(cls, atoms: Tensor, *, num_entities: int) -> KnownAnswers:
