@@ -27,7 +27,7 @@ def output(network, view):
     """What any of the networks says of a view, chance left out."""
     lead = view.batch_size
     if isinstance(network, CategoricalValues):
-        return network(view, noisy=False)
+        return network(view, "none")
     arguments = [torch.full((*lead, 2), 0.3)] if isinstance(network, EgoCritic | QuantileCritic) else []
     if isinstance(network, QuantileValues | QuantileCritic):
         arguments.append(even_levels(view["self"], 4))
@@ -47,8 +47,7 @@ def test_rows_stand_alone_and_every_parameter_matters(name, kind):
     found = output(network, view)
     assert found.shape[:2] == (6, 3)
     torch.testing.assert_close(output(network, view[2, 1]), found[2, 1], atol=1e-4, rtol=1e-4)
-    noisy = {"generator": None} if name == "Rainbow" else {}
-    (network(view, **noisy) if noisy else found).square().sum().backward()
+    (network(view) if name == "Rainbow" else found).square().sum().backward()
     silent = [each for each, p in network.named_parameters() if p.grad is None or not p.grad.any()]
     assert silent == []
 
@@ -62,6 +61,20 @@ def test_what_an_empty_slot_holds_never_matters(kind):
     assert torch.equal(first, second)
     second.sum().backward()
     assert all(parameter.grad.isfinite().all() for parameter in encoder.parameters())
+
+
+@pytest.mark.parametrize("name", ["IQN", "critic of AC-IQN"])
+def test_levels_that_all_rows_share_are_the_same_function(name):
+    """Gates that moved to the weights, against gates on every row; gradients too."""
+    network, view = SIZES[name][0](EgoConfig()), random_view(6)
+    action = [] if name == "IQN" else [torch.rand(6, 2)]
+    levels = even_levels(view["self"], 4)
+    shared, own = network(view, *action, levels), network(view, *action, levels.expand(6, 4))
+    torch.testing.assert_close(shared, own, atol=1e-4, rtol=1e-4)
+    parameters = list(network.parameters())
+    first, second = (torch.autograd.grad(each.square().sum(), parameters) for each in (shared, own))
+    for one, other in zip(first, second, strict=True):
+        torch.testing.assert_close(one, other, atol=1e-2, rtol=1e-3)
 
 
 def test_flat_features_are_the_layers_by_hand():

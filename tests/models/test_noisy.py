@@ -12,16 +12,17 @@ from edgewise.models.noisy import NoisyLinear
 def test_a_row_is_its_own_noisy_matrix():
     layer, x = NoisyLinear(4, 3), torch.randn(5, 4)
     torch.nn.init.normal_(layer.weight_sigma)
-    p, q = layer.draw(x)
+    p, q = layer.draw(x, shared=False)
     found = layer(x, (p, q))
     for row in range(5):
         weight = layer.weight + layer.weight_sigma * torch.outer(q[row], p[row])
         bias = layer.bias + layer.bias_sigma * q[row]
         torch.testing.assert_close(found[row], weight @ x[row] + bias)
+        torch.testing.assert_close(layer(x, (p[row], q[row]))[row], found[row])
 
 
 def test_noise_has_the_moments_of_the_signed_root_of_a_normal():
-    p, q = NoisyLinear(8, 6).draw(torch.zeros(20_000, 8))
+    p, q = NoisyLinear(8, 6).draw(torch.zeros(20_000, 8), shared=False)
     assert p.shape == (20_000, 8)
     assert q.shape == (20_000, 6)
     for factor in (p, q):
@@ -34,23 +35,25 @@ def test_without_noise_the_mean_decides():
     torch.testing.assert_close(layer(x), x @ layer.weight.T + layer.bias)
 
 
-def test_the_network_draws_anew_at_every_call_and_for_every_row():
+def test_the_network_draws_anew_at_every_call_and_for_every_row_where_asked():
     """The planted fault: noise that is drawn once and kept would give equal calls."""
     network = CategoricalValues(EgoSpec(), EgoConfig(), num_actions=3)
     view = random_view(1).expand(4)
-    first, second = network(view), network(view)
-    assert not torch.equal(first, second)
-    assert not torch.equal(first[0], first[1])
-    assert torch.equal(network(view, noisy=False), network(view, noisy=False))
-    draws = [network(view, generator=torch.Generator().manual_seed(3)) for _ in range(2)]
-    assert torch.equal(*draws)
+    for noise, alike in (("rows", False), ("shared", True)):
+        first, second = network(view, noise), network(view, noise)
+        assert not torch.allclose(first, second)
+        assert torch.allclose(first[0], first[1], atol=1e-5) == alike
+    assert torch.equal(network(view, "none"), network(view, "none"))
 
 
-def test_its_output_is_a_distribution_for_every_choice():
+def test_its_logits_are_one_distribution_for_every_choice():
+    """The mean advantage is taken out, so that the state's stream is the mean of all choices."""
     network = CategoricalValues(EgoSpec(), EgoConfig(), num_actions=3, atoms=7)
-    found = network(random_view(4, 2))
+    view = random_view(4, 2)
+    found = network(view, "none")
     assert found.shape == (4, 2, 3, 7)
-    torch.testing.assert_close(found.exp().sum(-1), torch.ones(4, 2, 3))
+    state = network.state(network.encoder(view), "none")
+    torch.testing.assert_close(found.mean(-2), state, atol=1e-5, rtol=1e-5)
 
 
 def test_the_support_is_even():

@@ -34,7 +34,7 @@ def test_all_of_a_distribution_is_its_mean():
 
 def test_squeezed_levels_average_the_tail_of_a_known_distribution():
     """Quantiles of the uniform distribution are their levels: the worst share has the mean share / 2."""
-    levels = even_levels(torch.zeros(3, 7), 64)
+    levels = even_levels(torch.zeros(3), 64)
     share = torch.tensor([1.0, 0.5, 0.1])
     torch.testing.assert_close(scale_levels(levels, share).mean(-1), share / 2)
     assert scale_levels(levels, None) is levels
@@ -55,8 +55,8 @@ def test_the_share_follows_the_nearest_object():
 
 def test_levels_are_even_or_random_in_the_unit_interval():
     like = torch.zeros(2, 3, 9)
-    assert even_levels(like, 4).tolist() == [[[0.125, 0.375, 0.625, 0.875]] * 3] * 2
-    drawn = random_levels(like, 1000)
-    assert drawn.shape == (2, 3, 1000)
-    assert 0 <= drawn.min() < 0.01
-    assert 0.99 < drawn.max() < 1
+    assert even_levels(like, 4).tolist() == [0.125, 0.375, 0.625, 0.875]
+    drawn = torch.stack([random_levels(like, 4) for _ in range(2000)])
+    assert torch.equal((drawn * 4).floor(), torch.arange(4.0).expand(2000, 4))
+    torch.testing.assert_close(drawn.mean(0), even_levels(like, 4), atol=0.01, rtol=0)
+    assert (drawn.std(0) - 1 / (4 * 12**0.5)).abs().max() < 0.005

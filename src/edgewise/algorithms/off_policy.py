@@ -11,6 +11,7 @@ from typing import Any, Generic, TypeVar
 
 import torch
 from tensordict import TensorDictBase
+from tensordict.nn import TensorDictModuleBase
 from torch import Tensor, nn
 from torchrl.envs import ExplorationType
 from torchrl.envs.utils import exploration_type
@@ -18,7 +19,7 @@ from torchrl.envs.utils import exploration_type
 from edgewise.algorithms.off_policy_config import OffPolicyConfig
 from edgewise.algorithms.state import load_module_state, load_optimizer_state, module_state, optimizer_state
 from edgewise.data.replay import Replay
-from edgewise.data.transitions import EGO, TransitionMaker, compact, expand
+from edgewise.data.transitions import ACTIVE, EGO, TransitionMaker, compact, expand
 from edgewise.graphs.actions import ActionLayout, AgentsContinuous, AgentsDiscrete
 from edgewise.models.config import EgoConfig
 from edgewise.models.ego import EgoSpec
@@ -67,7 +68,7 @@ class OffPolicy(ABC, Generic[ConfigT]):
         self.networks = self.build(spec, actions, model=model).to(self.device)
         self.targets = deepcopy(self.networks).requires_grad_(False)
         self.optimizers = {name: self._adam(part) for name, part in self.networks.named_children()}
-        self.policy = EgoPolicy(self.networks, self._choose)
+        self.policy = EgoPolicy(self.networks, self._choose, idle=_idle(actions))
         self.generator = torch.Generator().manual_seed(seed)
         self.replay = Replay(
             config.replay_size,
@@ -88,7 +89,7 @@ class OffPolicy(ABC, Generic[ConfigT]):
 
     @abstractmethod
     def act(self, ego: TensorDictBase) -> Tensor:
-        """What robots do that see `ego [*B, A]`: `[*B, A]` int64 or `[*B, A, dim]`.
+        """What robots do that see `ego [*B]`: `[*B]` int64 or `[*B, dim]`.
 
         Called without gradients. `exploring()` says whether the algorithm's own noise is wanted; random
         actions of a share ε are added by the base.
@@ -257,24 +258,44 @@ class OffPolicy(ABC, Generic[ConfigT]):
         self.frames, self.updates, self._owed = counts["frames"], counts["updates"], float(counts["owed"])
 
 
-class EgoPolicy(nn.Module):
+class EgoPolicy(TensorDictModuleBase):
     """What collects and is evaluated: sets `action` of every robot of every world in one forward.
+
+    Robots that are not active get the idle action. On a CPU they are left out of the forward; elsewhere
+    shapes stay as they are, so that nothing waits for a count.
 
     Args:
         networks: whose weights it acts by.
-        choose: from what robots see, `[*B, A]`, to what they do.
+        choose: from what robots see, `[*B]`, to what they do.
+        idle: what an inactive robot does, in every dimension of its action.
     """
 
-    def __init__(self, networks: nn.Module, choose: Callable[[TensorDictBase], Tensor]) -> None:
+    def __init__(
+        self, networks: nn.Module, choose: Callable[[TensorDictBase], Tensor], *, idle: float
+    ) -> None:
         super().__init__()
-        self.networks, self._choose = networks, choose
+        self.networks, self._choose, self.idle = networks, choose, idle
+        self.in_keys, self.out_keys = [EGO, ACTIVE], ["action"]
 
+    @torch.no_grad()
     def forward(self, tensordict: TensorDictBase) -> TensorDictBase:
         """`tensordict` with `action` set."""
-        ego = tensordict[EGO].copy()
-        ego.batch_size = ego["mask"].shape[:-1]
-        with torch.no_grad():
-            return tensordict.set("action", self._choose(ego))
+        active, ego = tensordict[ACTIVE], tensordict[EGO].copy()
+        ego.batch_size = active.shape
+        if active.device.type == "cpu":
+            chosen = self._choose(ego[active])
+            action = chosen.new_full((*active.shape, *chosen.shape[1:]), self.idle)
+            action[active] = chosen
+        else:
+            chosen = self._choose(ego)
+            counts = active.reshape(*active.shape, *[1] * (chosen.ndim - active.ndim))
+            action = torch.where(counts, chosen, self.idle)
+        return tensordict.set("action", action)
+
+
+def _idle(actions: ActionLayout) -> float:
+    """What changes nothing: the first choice, or the middle of the range."""
+    return (actions.low + actions.high) / 2 if isinstance(actions, AgentsContinuous) else 0
 
 
 def exploring() -> bool:

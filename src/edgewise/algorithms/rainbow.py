@@ -43,7 +43,7 @@ class Rainbow(OffPolicy[RainbowConfig]):
 
     def act(self, ego: TensorDictBase) -> Tensor:
         """The choice whose returns, or whose worst returns, have the highest mean."""
-        probability = self.networks["network"](ego, noisy=exploring()).exp()
+        probability = self.networks["network"](ego, "rows" if exploring() else "none").softmax(-1)
         config = self.config
         share = tail_share(
             ego,
@@ -58,7 +58,8 @@ class Rainbow(OffPolicy[RainbowConfig]):
     def update(self, samples: TensorDictBase) -> tuple[Metrics, Tensor]:
         """One step on the cross-entropy to the projected target."""
         rows = torch.arange(len(samples), device=self.device)
-        log_probability = self.networks["network"](samples["ego"])[rows, samples["action"]]
+        logits = self.networks["network"](samples["ego"])[rows, samples["action"]]
+        log_probability = logits.log_softmax(-1)
         errors = cross_entropy(log_probability, self.target(samples))
         loss = (samples["weight"] * errors).mean()
         norm = self.descend("network", loss)
@@ -69,12 +70,12 @@ class Rainbow(OffPolicy[RainbowConfig]):
     def target(self, samples: TensorDictBase) -> Tensor:
         """The returns, by the target network, of what the online network likes best, `[M, atoms]`."""
         ego = samples["next_ego"]
-        best = tail_mean(self.networks["network"](ego).exp(), self.support, None).argmax(-1)
+        best = tail_mean(self.networks["network"](ego).softmax(-1), self.support, None).argmax(-1)
         rows = torch.arange(len(samples), device=self.device)
-        following = self.targets["network"](ego)[rows, best].exp()
+        following = self.targets["network"](ego)[rows, best].softmax(-1)
         return project(following, self.support, reward=samples["reward"], discount=samples["discount"])
 
     def imitation(self, samples: TensorDictBase) -> dict[str, Tensor]:
         """The means of all other choices stay below that of the one taken."""
-        values = tail_mean(self.networks["network"](samples["ego"]).exp(), self.support, None)
+        values = tail_mean(self.networks["network"](samples["ego"]).softmax(-1), self.support, None)
         return {"network": large_margin(values, samples["action"]).mean()}

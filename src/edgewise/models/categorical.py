@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Literal
 
 import torch
 from tensordict import TensorDictBase
-from torch import Generator, Tensor, nn
+from torch import Tensor, nn
 
 from edgewise.models.config import EgoConfig
 from edgewise.models.ego import EgoSpec, make_ego_encoder
 from edgewise.models.noisy import NoisyLinear
 
+Noisiness = Literal["none", "shared", "rows"]
+"""No noise, the same for all rows of a batch, or each row's own."""
+
 
 class CategoricalValues(nn.Module):
-    """The probability of each return, for every choice.
+    """The probability of each return, as logits, for every choice.
 
     Two streams of three noisy layers, one for the state and one for the choices, whose logits add up
     (https://arxiv.org/abs/1710.02298).
@@ -37,16 +41,11 @@ class CategoricalValues(nn.Module):
         self.state = NoisyStream((*widths, atoms), sigma=sigma)
         self.choices = NoisyStream((*widths, num_actions * atoms), sigma=sigma)
 
-    def forward(
-        self, ego: TensorDictBase, *, noisy: bool = True, generator: Generator | None = None
-    ) -> Tensor:
-        """Log-probabilities `[*B, num_actions, atoms]`; each row has noise of its own where `noisy`."""
+    def forward(self, ego: TensorDictBase, noise: Noisiness = "shared") -> Tensor:
+        """Logits of returns, `[*B, num_actions, atoms]`."""
         h = self.encoder(ego)
-        state = self.state(h, noisy=noisy, generator=generator).unsqueeze(-2)
-        choices = self.choices(h, noisy=noisy, generator=generator).unflatten(
-            -1, (self.num_actions, self.atoms)
-        )
-        return (state + choices - choices.mean(-2, keepdim=True)).log_softmax(-1)
+        choices = self.choices(h, noise).unflatten(-1, (self.num_actions, self.atoms))
+        return self.state(h, noise).unsqueeze(-2) + choices - choices.mean(-2, keepdim=True)
 
 
 class NoisyStream(nn.Module):
@@ -61,12 +60,12 @@ class NoisyStream(nn.Module):
         super().__init__()
         self.layers = nn.ModuleList(NoisyLinear(*pair, sigma=sigma) for pair in pairwise(widths))
 
-    def forward(self, h: Tensor, *, noisy: bool, generator: Generator | None) -> Tensor:
+    def forward(self, h: Tensor, noise: Noisiness) -> Tensor:
         """`[*B, widths[-1]]`."""
         for number, layer in enumerate(self.layers):
             h = h.relu() if number else h
             assert isinstance(layer, NoisyLinear)
-            h = layer(h, layer.draw(h, generator) if noisy else None)
+            h = layer(h, None if noise == "none" else layer.draw(h, shared=noise == "shared"))
         return h
 
 

@@ -16,7 +16,7 @@ def num_choices(actions: ActionLayout) -> int:
         return actions.num_actions
     raise ConfigError(
         f"this algorithm values choices, but actions are {type(actions).__name__}",
-        hint="use an environment with discrete actions, or sac, ddpg or ac_iqn",
+        hint="use an environment with discrete actions, or sac, ddpg or ac-iqn",
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import torch
-from torch import Generator, Tensor, nn
+from torch import Tensor, nn
 from torch.nn import functional
 
 Noise = tuple[Tensor, Tensor]
@@ -15,9 +15,9 @@ Noise = tuple[Tensor, Tensor]
 class NoisyLinear(nn.Module):
     """Factorised Gaussian noise on weights and biases (https://arxiv.org/abs/1706.10295).
 
-    Every row of a batch gets noise of its own: with the factors `p` of inputs and `q` of outputs, a row is
-    `W x + b + q * (S (p * x) + s)`, so that no noisy matrix is ever built, and worlds that act side by side
-    explore apart.
+    With the factors `p` of inputs and `q` of outputs, a row is `W x + b + q * (S (p * x) + s)`. Every row of
+    a batch may have noise of its own, and no noisy matrix is built: robots that act side by side explore apart.
+    Or all rows share theirs, and one noisy matrix takes half the work of that: for learning.
 
     Args:
         inputs: width of the input.
@@ -34,18 +34,25 @@ class NoisyLinear(nn.Module):
         self.bias_sigma = nn.Parameter(torch.full((outputs,), sigma * bound))
 
     def forward(self, x: Tensor, noise: Noise | None = None) -> Tensor:
-        """`[*B, outputs]` from `[*B, inputs]`; without noise the mean of the weights decides."""
-        mean = functional.linear(x, self.weight, self.bias)
+        """`[*B, outputs]` from `[*B, inputs]`; without noise the mean of the weights decides.
+
+        Args:
+            x: the input.
+            noise: `[*B, inputs]` and `[*B, outputs]`, or `[inputs]` and `[outputs]` for the same in all rows.
+        """
         if noise is None:
-            return mean
+            return functional.linear(x, self.weight, self.bias)
         of_inputs, of_outputs = noise
+        if of_inputs.dim() == 1:
+            weight = torch.addcmul(self.weight, self.weight_sigma * of_inputs, of_outputs.unsqueeze(-1))
+            return functional.linear(x, weight, torch.addcmul(self.bias, self.bias_sigma, of_outputs))
+        mean = functional.linear(x, self.weight, self.bias)
         return mean + of_outputs * functional.linear(x * of_inputs, self.weight_sigma, self.bias_sigma)
 
-    def draw(self, x: Tensor, generator: Generator | None = None) -> Noise:
-        """Fresh noise for every row of `x [*B, inputs]`."""
+    def draw(self, x: Tensor, *, shared: bool) -> Noise:
+        """Fresh noise for every row of `x [*B, inputs]`, or one for all."""
         outputs, inputs = self.weight.shape
-        drawn = torch.randn(
-            (*x.shape[:-1], inputs + outputs), generator=generator, device=x.device, dtype=x.dtype
-        )
+        lead = () if shared else x.shape[:-1]
+        drawn = torch.randn((*lead, inputs + outputs), device=x.device, dtype=x.dtype)
         shaped = drawn.sign() * drawn.abs().sqrt()
         return shaped[..., :inputs], shaped[..., inputs:]

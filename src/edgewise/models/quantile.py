@@ -6,7 +6,8 @@ import math
 
 import torch
 from tensordict import TensorDictBase
-from torch import Generator, Tensor, nn
+from torch import Tensor, nn
+from torch.nn import functional
 
 from edgewise.models.config import EgoConfig
 from edgewise.models.ego import EgoSpec, make_ego_encoder
@@ -28,7 +29,7 @@ class CosineEmbedding(nn.Module):
         self.mix = nn.Linear(cosines, width)
 
     def forward(self, levels: Tensor) -> Tensor:
-        """`[*B, Q, width]` from levels `[*B, Q]`."""
+        """`[*B, Q, width]` from levels `[*B, Q]`, or `[Q, width]` from `[Q]`."""
         return self.mix((levels.unsqueeze(-1) * self.frequencies).cos()).relu()
 
 
@@ -46,14 +47,14 @@ class QuantileValues(nn.Module):
         width = config.hidden
         self.encoder = make_ego_encoder(spec, config)
         self.levels = CosineEmbedding(config.cosines, self.encoder.width)
-        self.hidden = nn.Sequential(
-            nn.Linear(self.encoder.width, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU()
-        )
+        self.first = nn.Linear(self.encoder.width, width)
+        self.second = nn.Linear(width, width)
         self.choices = nn.Linear(width, num_actions)
 
     def forward(self, ego: TensorDictBase, levels: Tensor) -> Tensor:
-        """`[*B, Q, num_actions]` at levels `[*B, Q]`."""
-        return self.choices(self.hidden(self.encoder(ego).unsqueeze(-2) * self.levels(levels)))
+        """`[*B, Q, num_actions]` at levels `[*B, Q]`, or `[Q]` for the same in every row."""
+        h = gated(self.first, self.encoder(ego), gate=self.levels(levels)).relu()
+        return self.choices(self.second(h).relu())
 
 
 class QuantileCritic(nn.Module):
@@ -76,18 +77,37 @@ class QuantileCritic(nn.Module):
         self.value = nn.Linear(width, 1)
 
     def forward(self, ego: TensorDictBase, action: Tensor, levels: Tensor) -> Tensor:
-        """`[*B, Q]` of actions `[*B, dim]` at levels `[*B, Q]`."""
-        h = self.first(self.encoder(ego).unsqueeze(-2) * self.levels(levels)).relu()
+        """`[*B, Q]` of actions `[*B, dim]` at levels `[*B, Q]`, or `[Q]` for the same in every row."""
+        h = gated(self.first, self.encoder(ego), gate=self.levels(levels)).relu()
         h = h * self.action(action).relu().unsqueeze(-2)
         return self.value(self.second(h).relu()).squeeze(-1)
 
 
-def random_levels(like: Tensor, count: int, *, generator: Generator | None = None) -> Tensor:
-    """Levels drawn evenly from [0, 1) for every row of `like [*B, width]`, `[*B, count]`."""
-    return torch.rand((*like.shape[:-1], count), generator=generator, dtype=like.dtype, device=like.device)
+def gated(layer: nn.Linear, h: Tensor, *, gate: Tensor) -> Tensor:
+    """`layer(h * gate)` for every quantile, `[*B, Q, outputs]`.
+
+    Args:
+        layer: of `C` inputs.
+        h: features `[*B, C]`.
+        gate: `[*B, Q, C]`, or `[Q, C]` for the same in every row. Then the gates move to the weights, and the
+            product of features and gates, Q times as large as the features, is never made.
+    """
+    if gate.dim() > 2:
+        return layer(h.unsqueeze(-2) * gate)
+    weight = (layer.weight * gate.unsqueeze(1)).flatten(0, 1)
+    return functional.linear(h, weight).unflatten(-1, (len(gate), -1)) + layer.bias
+
+
+def random_levels(like: Tensor, count: int) -> Tensor:
+    """One level from each of `count` equal parts of [0, 1), drawn evenly, `[count]`, of the kind of `like`.
+
+    Together they cover [0, 1) more evenly than as many free draws, at the same expectation of every sum over
+    them; all rows of a batch share them, which saves a quarter of the work.
+    """
+    part = torch.arange(count, dtype=like.dtype, device=like.device)
+    return (part + torch.rand_like(part)) / count
 
 
 def even_levels(like: Tensor, count: int) -> Tensor:
-    """The same levels for every row of `like [*B, width]`: the middles of `count` equal parts of [0, 1]."""
-    levels = (torch.arange(count, dtype=like.dtype, device=like.device) + 0.5) / count
-    return levels.expand(*like.shape[:-1], count)
+    """The middles of `count` equal parts of [0, 1], `[count]`, of the kind of `like`."""
+    return (torch.arange(count, dtype=like.dtype, device=like.device) + 0.5) / count

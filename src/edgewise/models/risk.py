@@ -37,7 +37,7 @@ def tail_share(
 
 
 def scale_levels(levels: Tensor, share: Tensor | None) -> Tensor:
-    """Levels `[*B, Q]` squeezed into the tail, so that the mean of their quantiles is the tail's mean."""
+    """Levels `[*B, Q]` or `[Q]` squeezed into the tail: the mean of their quantiles is the tail's mean."""
     return levels if share is None else levels * share.unsqueeze(-1)
 
 

@@ -15,7 +15,7 @@ def quantile_huber(quantiles: Tensor, target: Tensor, *, levels: Tensor, kappa: 
     Args:
         quantiles: `[M, Q]`.
         target: `[M, P]`, samples or quantiles; give it without gradient.
-        levels: `[M, Q]`, of the quantiles, in [0, 1].
+        levels: `[M, Q]` or `[Q]`, of the quantiles, in [0, 1].
         kappa: error beyond which the loss is linear.
 
     Returns:

@@ -1,0 +1,88 @@
+"""What one update of each off-policy agent costs, sampling included, at batches of 64 and 1024.
+
+    python -m benchmarks.agents [--json FILE] [--quick]
+
+CPU time of one thread, medians of interleaved runs, with networks of the published sizes and a replay of
+100,000 random transitions of 5 objects. Beside them the published implementation's figures at 64, measured on
+the same kind of machine; ratios to them carry over to other machines only roughly.
+"""
+
+from __future__ import annotations
+
+import torch
+from benchmarks.program import cpu_seconds, main
+from tensordict import TensorDict
+
+from edgewise.algorithms.off_policy import OffPolicy
+from edgewise.algorithms.registry import algorithm_class, algorithm_config
+from edgewise.data.transitions import compact
+from edgewise.graphs.actions import AgentsContinuous, AgentsDiscrete
+from edgewise.models.config import EgoConfig
+from edgewise.models.ego import EgoSpec
+
+PUBLISHED = {"ac-iqn": 22.4, "iqn": 11.1, "ddpg": 12.2, "dqn": 9.4, "sac": 21.3, "rainbow": 23.1}
+"""CPU milliseconds of one update of 64 transitions in the published implementation."""
+
+SPEC = EgoSpec()
+
+
+def seen(count: int) -> TensorDict:
+    """What `count` robots see, with half of the slots taken."""
+    entries = {
+        "self": torch.randn(count, SPEC.own),
+        "objects": torch.randn(count, SPEC.slots, SPEC.features),
+        "mask": torch.rand(count, SPEC.slots) < 0.5,
+    }
+    return TensorDict(entries, [count])
+
+
+def transitions(count: int, *, discrete: bool) -> TensorDict:
+    """Random ones, of which one in thirty is the last of its robot."""
+    entries = {
+        "ego": seen(count),
+        "action": torch.randint(25, (count,)) if discrete else torch.rand(count, 2) * 2 - 1,
+        "reward": torch.randn(count),
+        "next_ego": seen(count),
+        "discount": 0.99 * (torch.rand(count) > 1 / 30),
+        "steps": torch.ones(count, dtype=torch.int8),
+    }
+    return TensorDict(entries, [count])
+
+
+def ready(name: str, *, batch: int, stored: int, encoder: str = "flat") -> OffPolicy:
+    """An agent with something to learn from."""
+    discrete = name in ("dqn", "iqn", "rainbow")
+    layout = AgentsDiscrete(3, 25) if discrete else AgentsContinuous(3, 2)
+    config = algorithm_config(name)(minibatch_size=batch, replay_size=stored)
+    agent = algorithm_class(name)(SPEC, layout, config=config, model=EgoConfig(encoder=encoder))
+    agent.replay.extend(compact(transitions(stored, discrete=discrete)))
+    return agent
+
+
+def measure(encoder: str, batch: int, *, stored: int, repeats: int) -> dict[str, float]:
+    """Milliseconds of an update of each agent, and how they compare."""
+    agents = {name: ready(name, batch=batch, stored=stored, encoder=encoder) for name in PUBLISHED}
+    seconds = cpu_seconds({name: agent._update for name, agent in agents.items()}, repeats)
+    numbers = {}
+    for name, published in PUBLISHED.items():
+        numbers[f"{name}_ms"] = 1e3 * seconds[name]
+        numbers[f"{name}_transitions_per_second"] = batch / seconds[name]
+        numbers[f"{name}_speed_over_published"] = (batch / seconds[name]) / (64 / published * 1e3)
+    return numbers
+
+
+def run(quick: bool = False) -> dict[str, dict[str, float]]:
+    """All figures; at 64 alone, with few repeats, where `quick`."""
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    stored, repeats = (2_000, 3) if quick else (100_000, 40)
+    found = {"published at 64": {f"{name}_ms": value for name, value in PUBLISHED.items()}}
+    for encoder in ("flat", "graph"):
+        for batch in (64,) if quick else (64, 1024):
+            times = repeats if batch == 64 else max(3, repeats // 4)
+            found[f"{encoder}, {batch}"] = measure(encoder, batch, stored=stored, repeats=times)
+    return found
+
+
+if __name__ == "__main__":
+    main(run, __doc__)
