@@ -169,8 +169,8 @@ def check_device(device: str) -> None:
         "cpu": 1,
         "cuda": torch.cuda.device_count(),
         "mps": int(torch.backends.mps.is_available()),
-    }[kind]
-    if int(index or 0) >= present:
+    }.get(kind, 0)
+    if not (index or "0").isdigit() or int(index or 0) >= present:
         raise ConfigError(
             f"device: got {device}, but this machine has {present} of kind {kind}", hint="use cpu"
         )
