@@ -1,13 +1,13 @@
 """What grows with the team: embeddings, logits and gradients of InforMARL's network, each remedy, and ours.
 
     python -m benchmarks.stability [--set aggregation=mean,beta=true] [--run FOLDER]
-                                   [--train [--iterations N]] [--json FILE] [--quick]
+                                   [--train [--agents N ...] [--iterations N]] [--json FILE] [--quick]
 
 Random worlds as the swarm begins them; 3 initialisations, means. *Logit* is the largest of the first
 attention, *saturated* the share of its (node, head) with one weight above 0.99, *gradient* the norm over the
 trunk's parameters of a random linear read-out of the agents' rows, averaged over agents. `--train` trains
-the recipe's network at each size with gradients left as they are, and shows their norms and PPO's ratio at
-identical weights.
+the recipe's network, or the published one with the switches of `--set`, at each size with gradients left as
+they are; it shows their norms, PPO's ratio at identical weights, and the table after training.
 """
 
 from __future__ import annotations
@@ -28,16 +28,20 @@ from edgewise.envs.swarm import observe
 from edgewise.envs.swarm.config import SwarmConfig
 from edgewise.envs.swarm.env import SwarmEnv
 from edgewise.models.actor_critic import make_actor_critic
-from edgewise.models.config import EncoderConfig
+from edgewise.models.config import FAITHFUL, EncoderConfig, ModelConfig, Remedies
 from edgewise.models.diagnostics import activation_rms, logit_max
 from edgewise.models.encoder import MessagePassingEncoder
-from edgewise.models.informarl import InforMARLTrunk, Remedies
+from edgewise.models.informarl import InforMARLTrunk
+from edgewise.models.informarl_encoder import InforMARLEncoder
 from edgewise.models.transformer import GraphTransformer
 from edgewise.recipes.swarm_mappo import RECIPE
 
 TEAMS = (3, 7, 10, 20, 50)
 SAMPLES = 48
 """Agents looked at for each size of the team."""
+SENSING = SwarmConfig().sensing_radius
+TRAINED_WORLDS = 8
+"""Worlds in which each size is trained, few, so that fifty agents can be afforded."""
 MEASURES = ("embedding", "logit", "saturated", "gradient")
 REMEDIES = {
     "as published": Remedies(),
@@ -72,11 +76,17 @@ def views(team: int, seed: int) -> tuple[Tensor, Tensor, Tensor]:
     return seen.flatten(0, 1)[:SAMPLES], distance, own
 
 
-def measure_published(remedies: Remedies, team: int, seed: int) -> Row:
+def measure_start(remedies: Remedies, team: int, seed: int) -> Row:
     """One initialisation of InforMARL's trunk in worlds of `team` agents."""
+    torch.manual_seed(seed)
+    return measure_published(InforMARLTrunk(remedies), team, seed)
+
+
+def measure_published(trunk: InforMARLTrunk, team: int, seed: int) -> Row:
+    """InforMARL's trunk as it is, in worlds of `team` agents."""
     features, distance, own = views(team, seed)
     torch.manual_seed(seed)
-    trunk = InforMARLTrunk(remedies)
+    distance = distance * (distance < SENSING)
     h, traces = trunk.traced(features, distance)
     return {
         "embedding": float(traces.embedding.detach().square().mean().sqrt()),
@@ -128,7 +138,7 @@ def table(
     teams, seeds = (TEAMS[:2], 1) if quick else (TEAMS, 3)
     rows = {"chosen": chosen} if chosen else REMEDIES
     found = {
-        name: {str(team): mean(measure_published(row, team, seed) for seed in range(seeds)) for team in teams}
+        name: {str(team): mean(measure_start(row, team, seed) for seed in range(seeds)) for team in teams}
         for name, row in rows.items()
     }
     found["GraphTransformer"] = {
@@ -150,15 +160,19 @@ def trained_encoder(run: Path) -> MessagePassingEncoder:
     return encoder
 
 
-def training(team: int, *, iterations: int) -> tuple[Row, Row]:
-    """The recipe trained on `team` agents for a while, its gradients never shortened.
+def training(team: int, *, iterations: int, chosen: Remedies | None = None) -> tuple[Row, Row]:
+    """The recipe's network, or the published one with `chosen` switches, trained on `team` agents.
 
-    Returns what the run showed, and the measures of the table with the weights that it ended with.
+    Gradients are never shortened.
+
+    Returns:
+        What the run showed, and the measures of the table with the weights that it ended with.
     """
     torch.manual_seed(0)
-    env = SwarmEnv(SwarmConfig(num_agents=team, reward="individual"), num_envs=16, seed=0)
+    fields = SwarmConfig(num_agents=team, reward="individual", goal_nodes=chosen is not None)
+    env = SwarmEnv(fields, num_envs=TRAINED_WORLDS, seed=0)
     config = RECIPE.config.algorithm.model_copy(update={"max_grad_norm": 1e9, "minibatch_size": 100})
-    algorithm = PPO(make_actor_critic(env.graph, env.actions, RECIPE.config.model), config)
+    algorithm = PPO(make_actor_critic(env.graph, env.actions, network(chosen)), config)
     rollout = Rollout(env, algorithm.policy, steps=25)
     history = [algorithm.learn(rollout.collect()) for _ in range(iterations)]
     norms = torch.stack([metrics["gradient_norm"] for metrics in history])
@@ -168,16 +182,28 @@ def training(team: int, *, iterations: int) -> tuple[Row, Row]:
         "ratio at start": float(torch.stack([metrics["ratio_start"] for metrics in history]).max()),
         "finite": float(all(bool(value.isfinite()) for metrics in history for value in metrics.values())),
     }
-    return shown, measure_ours(team, 0, algorithm.policy.encoder)
+    encoder = algorithm.policy.encoder
+    if isinstance(encoder, InforMARLEncoder):
+        return shown, measure_published(encoder.trunk, team, 0)
+    return shown, measure_ours(team, 0, encoder)
 
 
-def trained_rows(teams: Iterable[str], *, iterations: int) -> dict[str, dict[str, Row]]:
+def network(chosen: Remedies | None) -> ModelConfig:
+    """The recipe's, or the published one with some switches."""
+    if chosen is None:
+        return RECIPE.config.model
+    return FAITHFUL.model_copy(update={"encoder": FAITHFUL.encoder.model_copy(update={"remedies": chosen})})
+
+
+def trained_rows(
+    teams: Iterable[int], *, iterations: int, chosen: Remedies | None = None
+) -> dict[str, dict[str, Row]]:
     """Two rows of a table, one column for each size that was trained on."""
-    made = {team: training(int(team), iterations=iterations) for team in teams}
-    return {
-        f"{iterations} iterations": {team: shown for team, (shown, _) in made.items()},
-        "GraphTransformer, after them": {team: after for team, (_, after) in made.items()},
-    }
+    shown, after = {}, {}
+    for team in teams:
+        shown[str(team)], after[str(team)] = training(team, iterations=iterations, chosen=chosen)
+        sys.stderr.write(f"trained at {team}: {shown[str(team)]} {after[str(team)]}\n")
+    return {f"{iterations} iterations": shown, "after them": after}
 
 
 def mean(rows: Iterator[Row]) -> Row:
@@ -224,6 +250,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="write the table here too")
     parser.add_argument("--quick", action="store_true", help="two sizes, one initialisation")
     parser.add_argument("--train", action="store_true", help="train at each size too")
+    parser.add_argument("--agents", type=int, nargs="+", help="sizes to train at (all of the table)")
     parser.add_argument("--iterations", type=int, default=200, help="of training at each size (200)")
     options = parser.parse_args()
     torch.set_num_threads(1)
@@ -231,7 +258,8 @@ def main() -> None:
     sys.stdout.write(show(found) + "\n")
     if options.train:
         count = 2 if options.quick else options.iterations
-        rows = trained_rows(next(iter(found.values())), iterations=count)
+        teams = options.agents or [int(team) for team in next(iter(found.values()))]
+        rows = trained_rows(teams, iterations=count, chosen=options.set)
         sys.stdout.write("\n" + show(rows) + "\n")
         found |= rows
     if options.json:

@@ -18,7 +18,7 @@ RECIPE = Recipe(
         name="swarm-mappo-published",
         env=SwarmConfig(num_agents=3, num_obstacles=3, goal_nodes=True, reward="shared"),
         model=FAITHFUL,
-        # Minibatches of 128 agents' steps; of chunks of 10, which would reach into the next world, 5 are left.
+        # Minibatches of 128 agents' steps; chunks of 10 would reach into the next world, so they become 5.
         algorithm=PPOConfig(
             learning_rate=7e-4,
             epochs=10,
