@@ -1,14 +1,16 @@
 """How well the best possible opponent does against a policy, by playing out every one of its replies.
 
-A policy that acts by its mode leaves so few positions that boards of side 3 and 4 are searched whole in
-seconds. No solver is needed to know whether it is perfect: a side that survives every reply has proved that
-its position is won.
+A policy that acts by its mode leaves few positions, and only those count that are still won for it by perfect
+play: one that it lets slip is lost to the best opponent, whatever it does later. So boards of side 3 and 4
+are searched whole in seconds. That a position is won need not be believed: a side that survives every reply
+has proved it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from tensordict import TensorDict
@@ -18,6 +20,7 @@ from torchrl.envs.utils import ExplorationType, set_exploration_type
 from edgewise.envs.hex import dynamics, scenario
 from edgewise.envs.hex.config import SMALLEST
 from edgewise.envs.hex.env import HexEnv
+from edgewise.envs.hex.solver import LARGEST_SOLVED, Solver
 
 Policy = Callable[[TensorDict], TensorDict]
 CHUNK = 4096
@@ -49,16 +52,36 @@ class Perfection:
         return float((~(self.proved_first | self.proved_second)).float().mean())
 
 
+EXACT_SIZES = (3, 4)
+"""Boards on which a policy's worst case is told."""
+
+
+def exploitability(player: Callable[[Mapping[str, Any]], tuple[HexEnv, Policy]]) -> dict[str, float]:
+    """`Perfection.exploitability` by board, of the policy that `player` gives for settings of the game."""
+    found = {}
+    for size in EXACT_SIZES:
+        env, policy = player({"size": size, "max_size": None, "swap": False})
+        found[f"{size}x{size}"] = perfection(env, policy, size=size).exploitability
+    return found
+
+
 def perfection(env: HexEnv, policy: Policy, *, size: int) -> Perfection:
-    """Play out every reply to the mode of `policy`, on both sides of every opening of a board."""
+    """Play out every reply to the mode of `policy`, on both sides of every opening of a board.
+
+    Args:
+        env: shows boards to the policy; without swap, and with room for boards of `size`.
+        policy: acts by its mode.
+        size: of the boards, 4 at most.
+    """
     cells = size * size
-    opened = _positions(env, size=size, openings=torch.arange(cells, device=env.device))
-    first, second = (survives(env, policy, opened, seat=seat) for seat in (0, 1))
-    empty = _positions(env, size=size, openings=None)
-    return Perfection(first, second, bool(survives(env, policy, empty, seat=0)))
+    opened = opened_boards(env, size=size, openings=torch.arange(cells, device=env.device))
+    solver = Solver(size)
+    first, second = (survives(env, policy, opened, seat=seat, solver=solver) for seat in (0, 1))
+    empty = opened_boards(env, size=size, openings=None)
+    return Perfection(first, second, bool(survives(env, policy, empty, seat=0, solver=solver)))
 
 
-def survives(env: HexEnv, policy: Policy, positions: TensorDict, *, seat: int) -> Tensor:
+def survives(env: HexEnv, policy: Policy, positions: TensorDict, *, seat: int, solver: Solver) -> Tensor:
     """Whether a policy wins each of some positions against every reply, `[B]` bool.
 
     Args:
@@ -66,7 +89,17 @@ def survives(env: HexEnv, policy: Policy, positions: TensorDict, *, seat: int) -
         policy: acts by its mode.
         positions: `state` of undecided games, `[B]`.
         seat: the player that `policy` is.
+        solver: knows their boards.
     """
+    to_win = (positions["player"] == seat) == solver.decided(positions["stones"], player=positions["player"])
+    kept = to_win.nonzero().squeeze(-1)
+    if len(kept):
+        to_win[kept] = _survives(env, policy, positions[kept], seat=seat, solver=solver)
+    return to_win
+
+
+def _survives(env: HexEnv, policy: Policy, positions: TensorDict, *, seat: int, solver: Solver) -> Tensor:
+    """As `survives`, of positions that perfect play wins for the policy."""
     levels: list[tuple[Tensor, Tensor, Tensor]] = []
     with torch.no_grad(), set_exploration_type(ExplorationType.DETERMINISTIC):
         while len(positions):
@@ -74,11 +107,19 @@ def survives(env: HexEnv, policy: Policy, positions: TensorDict, *, seat: int) -
             before = positions[parent]
             moved = env.advance(before, action)
             over = moved.reward > 0
-            lost = over & (before["player"] != seat)
             kept = (~over).nonzero().squeeze(-1)
             children, child = _distinct(TensorDict({**before, **moved.state}, before.batch_size)[kept])
-            levels.append((parent, lost, torch.full_like(parent, -1).index_copy(0, kept, child)))
-            positions = children
+            # Only the policy itself can let a won position slip: then the opponent, to move, wins.
+            slipped = children["player"] != seat
+            slipped[slipped.clone()] = solver.decided(
+                children["stones"][slipped], player=children["player"][slipped]
+            )
+            lost = (over & (before["player"] != seat)).index_copy(0, kept, slipped[child])
+            going_on = (~slipped).nonzero().squeeze(-1)
+            place = torch.full_like(slipped, -1, dtype=torch.int64)
+            place[going_on] = torch.arange(len(going_on), device=place.device)
+            levels.append((parent, lost, torch.full_like(parent, -1).index_copy(0, kept, place[child])))
+            positions = children[going_on]
     return _backwards(levels)
 
 
@@ -100,8 +141,11 @@ def _distinct(positions: TensorDict) -> tuple[TensorDict, Tensor]:
     """Each board once, `[D]`, and which of them every position has, `[B]`; chains may be numbered anyhow."""
     if not len(positions):
         return positions, positions["player"]
-    key = torch.cat((positions["stones"], positions["player"].unsqueeze(-1).to(torch.int8)), -1)
-    _, which = torch.unique(key, dim=0, return_inverse=True)
+    # Boards are small and borders are always the same: cells are the digits of a number to the base 3.
+    cells = positions["stones"][:, : LARGEST_SOLVED**2].long()
+    power = 3 ** torch.arange(cells.shape[-1] + 1, device=cells.device)
+    key = (cells * power[:-1]).sum(-1) + positions["player"] * power[-1]
+    _, which = torch.unique(key, return_inverse=True)
     first = torch.full((int(which.max()) + 1,), len(which), device=which.device)
     first.scatter_reduce_(0, which, torch.arange(len(which), device=which.device), "amin")
     return positions[first], which
@@ -119,7 +163,7 @@ def _backwards(levels: list[tuple[Tensor, Tensor, Tensor]]) -> Tensor:
     return later
 
 
-def _positions(env: HexEnv, *, size: int, openings: Tensor | None) -> TensorDict:
+def opened_boards(env: HexEnv, *, size: int, openings: Tensor | None) -> TensorDict:
     """Games of one size as they begin, `[1]`, or after the first player's stone on each opening, `[O]`."""
     count = 1 if openings is None else len(openings)
     sizes = torch.full((count,), size, device=env.device)
