@@ -17,6 +17,7 @@ from edgewise.graphs.actions import (
     ChooseFromSet,
     ChooseIndependentSet,
     ChooseNode,
+    ChooseSuccessor,
     EdgesDiscrete,
 )
 from edgewise.graphs.spec import GRAPH
@@ -106,7 +107,7 @@ def _mask_shape(env: GraphEnv[Any], entries: TensorDictBase) -> tuple[int, ...]:
     match env.actions:
         case ChooseNode() | ChooseIndependentSet():
             return (env.graph.num_nodes,)
-        case ChooseFromSet(max_choices):
+        case ChooseFromSet(max_choices) | ChooseSuccessor(max_choices):
             return (max_choices,)
         case AgentsDiscrete(agents, actions):
             return (agents, actions)

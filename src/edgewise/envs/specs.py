@@ -14,6 +14,7 @@ from edgewise.graphs.actions import (
     ChooseFromSet,
     ChooseIndependentSet,
     ChooseNode,
+    ChooseSuccessor,
     EdgesDiscrete,
 )
 from edgewise.graphs.spec import GraphSpec
@@ -35,7 +36,7 @@ def action_spec(
     match layout:
         case ChooseNode():
             return Categorical(graph.num_nodes, shape=lead, dtype=torch.int64, device=device)
-        case ChooseFromSet(max_choices):
+        case ChooseFromSet(max_choices) | ChooseSuccessor(max_choices):
             return Categorical(max_choices, shape=lead, dtype=torch.int64, device=device)
         case AgentsDiscrete(agents, actions):
             return Categorical(actions, shape=(*lead, agents), dtype=torch.int64, device=device)

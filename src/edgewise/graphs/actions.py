@@ -74,6 +74,17 @@ class ChooseFromSet:
     members: Literal["nodes", "edges"] = "nodes"
 
 
+@dataclass(frozen=True)
+class ChooseSuccessor:
+    """One of the successors of a state is chosen, of which there may be any number: action `[*B]` int64.
+
+    Successors follow from the state and are not part of the observation. `n_actions [*B]` int64, from 1 to
+    `max_choices`, says how many there are; an action is a place among them.
+    """
+
+    max_choices: int
+
+
 ActionLayout = (
     ChooseNode
     | AgentsDiscrete
@@ -82,4 +93,5 @@ ActionLayout = (
     | EdgesDiscrete
     | ChooseEdgePerGroup
     | ChooseFromSet
+    | ChooseSuccessor
 )

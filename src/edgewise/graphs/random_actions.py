@@ -14,6 +14,7 @@ from edgewise.graphs.actions import (
     ChooseFromSet,
     ChooseIndependentSet,
     ChooseNode,
+    ChooseSuccessor,
     EdgesDiscrete,
 )
 from edgewise.graphs.spec import GRAPH, GraphSpec
@@ -31,7 +32,8 @@ def random_action(
     Args:
         layout: how the environment is acted on.
         graph: the shape of its graphs.
-        observation: batch size `[*B]`, with `graph` and, where the environment has one, `action_mask`.
+        observation: batch size `[*B]`, with `graph` and, where the environment has them, `action_mask` or
+            `n_actions`.
         generator: draws the numbers, on the observation's device; torch's own without.
     """
     lead, mask = observation.batch_size, observation.get("action_mask", None)
@@ -39,6 +41,10 @@ def random_action(
     match layout:
         case ChooseNode() | ChooseFromSet() | ChooseEdgePerGroup():
             return _pick(_required(mask, layout), generator)
+        case ChooseSuccessor():
+            share = torch.rand(lead, device=device, generator=generator)
+            count = observation["n_actions"]
+            return (share * count).long().minimum(count - 1)
         case AgentsDiscrete(agents, actions):
             shape = (*lead, agents, actions)
             return _pick(

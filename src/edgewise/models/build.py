@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from edgewise.config.errors import ConfigError
 from edgewise.graphs.actions import (
     ActionLayout,
     AgentsContinuous,
@@ -12,6 +13,7 @@ from edgewise.graphs.actions import (
     ChooseFromSet,
     ChooseIndependentSet,
     ChooseNode,
+    ChooseSuccessor,
     EdgesDiscrete,
 )
 from edgewise.graphs.spec import GraphSpec
@@ -67,3 +69,8 @@ def make_head(graph: GraphSpec, layout: ActionLayout, config: ModelConfig | None
             return ChooseEdgePerGroupHead(graph, config)
         case ChooseFromSet():
             return ChooseFromSetHead(graph, config, layout=layout)
+        case ChooseSuccessor():
+            raise ConfigError(
+                "a choice among successors that are not in the graph needs a policy that knows what they are",
+                hint="show them, with `view: padded`, or use a recipe of that environment",
+            )

@@ -94,6 +94,21 @@ def test_a_cap_leaves_out_and_says_so_and_invents_nothing(base, batch, cap):
             assert all_of_them == [TRUE]
 
 
+@given(bases, st.lists(goals, min_size=1, max_size=3), st.integers(1, 6))
+def test_rows_that_are_not_counted_are_the_same_rows(base, batch, cap):
+    program, barred = base.program(), torch.zeros(len(batch), 3, dtype=torch.int64)
+    states = torch.stack([to_ids(goal) for goal in batch])
+    exact = expand(program, states, excluded=barred, cap=cap)
+    loose = expand(program, states, excluded=barred, cap=cap, counted=False)
+    rows = len(exact.owner)
+    assert len(loose.owner) == cap * len(batch)
+    for name, value in vars(exact).items():
+        assert torch.equal(value, getattr(loose, name)[: len(value)]), name
+    assert (loose.owner[rows:] == len(batch)).all()
+    for left, right in zip(exact.padded(cap + 1), loose.padded(cap + 1), strict=True):
+        assert torch.equal(left, right)
+
+
 @given(bases, st.lists(goals, min_size=1, max_size=3), st.data())
 def test_holes_and_atoms_that_hold_change_nothing(base, batch, data):
     width = ATOMS + 3

@@ -5,6 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from edgewise.graphs.knowledge.placement import can_count
+
 ODD = (-4658895280553007687, -7723592293110705685, -7046029254386353131)
 """Odd 64-bit constants, as signed numbers, that mix the bits of a product well."""
 
@@ -24,7 +26,7 @@ def left_aligned(atoms: Tensor, keep: Tensor) -> Tensor:
 def without_holes(atoms: Tensor, dropped: Tensor) -> Tensor:
     """As `left_aligned`, without the atoms `dropped` `[N, W]` bool; on a CPU, sorts rows that lose one."""
     keep = ~dropped & (atoms[..., 0] != 0)
-    if atoms.device.type != "cpu":
+    if not can_count(atoms):
         return left_aligned(atoms, keep)
     rows = dropped.any(-1).nonzero().squeeze(-1)
     return atoms.index_copy(0, rows, left_aligned(atoms[rows], keep[rows])) if len(rows) else atoms

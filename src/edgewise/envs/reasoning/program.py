@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from edgewise.graphs.knowledge.dataset import Dataset
 from edgewise.graphs.knowledge.index import FactIndex
+from edgewise.graphs.knowledge.placement import placed
 from edgewise.graphs.knowledge.rules import Rule
 from edgewise.graphs.knowledge.vocabulary import Vocabulary
 
@@ -37,6 +39,7 @@ class Program:
         rule: `[R]` int64, the number of each rule in the order it was given in.
         rule_start: `[P' + 1]` int64 by predicate id: where its rules begin.
         rule_count: `[P' + 1]` int64 by predicate id: how many there are.
+        most_rules: the most rules of one predicate.
         max_fresh: the most fresh variables of a rule.
         plain_heads: whether all heads are two different variables, so that nothing is bound by them.
     """
@@ -52,6 +55,7 @@ class Program:
     rule: Tensor
     rule_start: Tensor
     rule_count: Tensor
+    most_rules: int
     max_fresh: int
     plain_heads: bool
 
@@ -87,6 +91,7 @@ class Program:
             rule=_tensor(order, (len(rules),), torch.int64),
             rule_start=count.cumsum(0) - count,
             rule_count=count,
+            most_rules=int(count.max()),
             max_fresh=max((row.fresh for row in written), default=0),
             plain_heads=not any(row.same_head or any(row.head) for row in written),
         )
@@ -95,11 +100,6 @@ class Program:
     def longest_body(self) -> int:
         """M, the most atoms in a rule's body."""
         return self.body_predicate.shape[1]
-
-    @property
-    def most_rules(self) -> int:
-        """The most rules of one head predicate."""
-        return int(self.rule_count.max())
 
     @property
     def max_variables(self) -> int:
@@ -111,19 +111,14 @@ class Program:
         """The largest id of a term in a goal."""
         return self.vocabulary.num_term_ids(self.max_variables)
 
-    @property
-    def marker(self) -> int:
-        """The first term id that neither goals nor rules use; the next one is free too."""
-        return self.num_term_ids + self.max_fresh + 1
-
     def to(self, device: torch.device | str) -> Program:
         """The same program on another device."""
-        tensors = {
-            field.name: getattr(self, field.name).to(device)
+        tensors: dict[str, Any] = {
+            field.name: placed(getattr(self, field.name), device)
             for field in fields(self)
-            if isinstance(getattr(self, field.name), Tensor | FactIndex)
+            if isinstance(getattr(self, field.name), Tensor)
         }
-        return replace(self, **tensors)
+        return replace(self, facts=self.facts.to(device), **tensors)
 
 
 @dataclass(frozen=True)

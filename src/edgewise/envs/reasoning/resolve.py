@@ -9,6 +9,7 @@ from torch import Tensor
 
 from edgewise.envs.reasoning.canonical import canonical, left_aligned, without_holes
 from edgewise.envs.reasoning.program import FIRST, SECOND, Program
+from edgewise.graphs.knowledge.placement import can_count
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ def prepared(program: Program, states: Tensor, excluded: Tensor) -> Goals:
     first, rest = states[:, 0], states[:, 1:]
     rest = without_holes(rest, program.facts.contains(rest, without=key.unsqueeze(-1)))
     length = (rest[..., 0] > 0).sum(-1)
-    if rest.device.type == "cpu":
+    if can_count(rest):
         rest = rest[:, : int(length.max())] if len(length) else rest[:, :0]
     entities = program.vocabulary.num_entities
     terms = rest[..., 1:]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from edgewise.graphs.knowledge.placement import can_count, placed
+
 BY_HEAD, BY_TAIL, LOOPS = 0, 1, 2
 """Sections of the index: (predicate, head, tail) order, (predicate, tail, head) order, and facts p(a,a)."""
 
@@ -70,7 +72,7 @@ class FactIndex:
         moved = object.__new__(FactIndex)
         moved.__dict__.update(self.__dict__)
         for name in ("keys", "fact", "arguments", "_sieve"):
-            setattr(moved, name, getattr(self, name).to(device))
+            setattr(moved, name, placed(getattr(self, name), device))
         return moved
 
     def key(self, atoms: Tensor) -> Tensor:
@@ -89,7 +91,7 @@ class FactIndex:
         known = (predicate > 0) & (predicate <= self.num_predicates)
         for term in (atoms[..., 1], atoms[..., 2]):
             known = known & (term > 0) & (term <= self.num_entities)
-        if key.device.type != "cpu":
+        if not can_count(key):
             known = known & self._present(key)
             return known if without is None else known & (key != without)
         known = known & self._sieve[self._slot(key)]
@@ -163,7 +165,7 @@ class FactIndex:
     def _check(self, facts: Tensor) -> None:
         if facts.ndim != 2 or facts.shape[1] != 3:
             raise ValueError(f"facts are rows (predicate, head, tail), got shape {list(facts.shape)}")
-        if facts.device.type != "cpu" or not len(facts):
+        if not can_count(facts) or not len(facts):
             return
         largest = torch.tensor([self.num_predicates, self.num_entities, self.num_entities])
         if (facts < 1).any() or (facts > largest).any():

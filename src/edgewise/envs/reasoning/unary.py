@@ -1,0 +1,43 @@
+"""Passing over goals that leave no choice: where one successor is all there is, it is taken at once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from edgewise.envs.reasoning import dynamics
+from edgewise.envs.reasoning.canonical import goal_hash
+from edgewise.envs.reasoning.successors import Successors
+from edgewise.graphs.knowledge.placement import can_count
+
+
+def passed(
+    successors: Successors,
+    atoms: Tensor,
+    *,
+    query: Tensor,
+    history: Tensor,
+    ends: dynamics.Ends,
+    limit: int,
+) -> tuple[Tensor, Tensor]:
+    """Goals after all steps without a choice, `[B, A, 3]`, and which still had none after `limit` of them.
+
+    A single successor that ends the proof is not taken: that is the prover's to do. Goals passed over are
+    remembered while they are passed, so that a circle of them ends, and forgotten afterwards.
+    """
+    forced = replace(successors, give_up=False, claim=False, assume=False, memory=True)
+    history = history if successors.memory else history[:, :0]
+    met = torch.zeros(len(atoms), limit + 1, dtype=torch.int64, device=atoms.device)
+    met[:, 0] = goal_hash(atoms)
+    stuck = torch.zeros_like(query[:, 0], dtype=torch.bool)
+    for number in range(1, limit + 1):
+        found = forced.of(atoms, query, history=torch.cat((history, met), -1))
+        only = found.successors[found.offsets[:-1]]
+        stuck = (found.counts == 1) & ~dynamics.is_over(only, ends) & ~dynamics.is_over(atoms, ends)
+        if can_count(atoms) and not stuck.any():
+            break
+        atoms = torch.where(stuck.view(-1, 1, 1), only, atoms)
+        met[:, number] = torch.where(stuck, goal_hash(atoms), 0)
+    return atoms, stuck
