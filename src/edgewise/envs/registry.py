@@ -96,6 +96,11 @@ ENVS: Mapping[str, EnvEntry] = {
         env="hex.env:HexEnv",
         summary="two players join their sides of a board of hexagons",
     ),
+    "reasoning": EnvEntry(
+        config="reasoning.config:ReasoningConfig",
+        env="reasoning.env:ReasoningEnv",
+        summary="prove queries of a knowledge graph from its facts and rules, step by step",
+    ),
 }
 
 
