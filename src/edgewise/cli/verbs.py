@@ -43,6 +43,9 @@ VERBS = {
         Verb("arena", "let players of a game meet, and rate them", "edgewise.cli.arena"),
         Verb("baseline", "measure hand-written policies of an environment", "edgewise.cli.baseline"),
         Verb("kge", "train and measure embeddings of a knowledge graph", "edgewise.cli.kge"),
+        Verb(
+            "oracle", "solve a small instance exactly, to know what could be reached", "edgewise.cli.oracle"
+        ),
         Verb("report", "write the page of a run, or of several side by side", "edgewise.cli.report"),
         Verb("envs", "list, show or check environments", "edgewise.cli.envs"),
         Verb("recipes", "list, show or check recipes", "edgewise.cli.recipes"),

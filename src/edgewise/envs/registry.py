@@ -32,12 +32,16 @@ class EnvEntry:
         summary: one sentence for lists.
         simulation: a function that runs its hand-written rules on one network file, with all they can decide
             and not only what an action of the environment can say; None where the environment does.
+        exploitability: a function that finds a player's worst cases, exactly; None where there is none.
+        oracle: a function that solves small instances exactly; None where there is none.
     """
 
     config: str
     env: str
     summary: str
     simulation: str | None = None
+    exploitability: str | None = None
+    oracle: str | None = None
 
     def config_class(self) -> type[Config]:
         """The class of its settings."""
@@ -59,6 +63,14 @@ class EnvEntry:
         """The function of `simulation`: `(policy, file, *, slots, seeds, seed)` to a dataclass of figures."""
         return None if self.simulation is None else _resolve(self.simulation)
 
+    def solve(self) -> Callable[..., Any] | None:
+        """The function of `oracle`: `(graph, rates, *, policies, cap, ...)` to a list of exact figures."""
+        return None if self.oracle is None else _resolve(self.oracle)
+
+    def worst_cases(self) -> Callable[..., dict[str, float]] | None:
+        """The function of `exploitability`: from a function of settings that gives environment and policy."""
+        return None if self.exploitability is None else _resolve(self.exploitability)
+
     @property
     def _folder(self) -> str:
         return self.env.partition(":")[0].rpartition(".")[0]
@@ -74,6 +86,7 @@ ENVS: Mapping[str, EnvEntry] = {
         config="queueing.config:QueueingConfig",
         env="queueing.env:QueueingEnv",
         summary="activate nodes that do not conflict so that few packets wait",
+        oracle="queueing.exact:exact_figures",
     ),
     "multihop": EnvEntry(
         config="multihop.config:MultihopConfig",
@@ -95,6 +108,7 @@ ENVS: Mapping[str, EnvEntry] = {
         config="hex.config:HexConfig",
         env="hex.env:HexEnv",
         summary="two players join their sides of a board of hexagons",
+        exploitability="hex.exact:exploitability",
     ),
     "reasoning": EnvEntry(
         config="reasoning.config:ReasoningConfig",
