@@ -23,7 +23,7 @@ def test_every_work_conserving_rule_has_the_mean_of_a_clique():
 
 
 def test_a_packet_that_may_leave_at_once_waits_less():
-    """At a server of its own it never waits; of two rivals, the active one's arrivals are gone a slot sooner."""
+    """At a server of its own it never waits; of two rivals, the active one's arrivals leave a slot sooner."""
     assert exact_figures("clique1", [0.4], arrivals_servable=True)[0].backlog == pytest.approx(0, abs=1e-4)
     late, early = (exact_figures("clique2", [0.3], arrivals_servable=order)[0] for order in (False, True))
     assert early.backlog == pytest.approx(late.backlog - 0.3, abs=1e-4)
