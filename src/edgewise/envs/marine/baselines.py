@@ -1,7 +1,7 @@
-"""Steering by hand: potential fields and a short look ahead, from the same noisy view that policies have.
+"""Steering by hand, from the same noisy view that policies have: potential fields and velocity obstacles.
 
-Both try the 25 discrete actions on the boat's own model in still water, as classical methods for this boat
-do, and serve as experts to imitate. Symbols: `[*B, A, K]` objects in view, J = 25 actions.
+Both say where to head and how fast; one law turns that into thrust. They serve as experts to imitate.
+Symbols: `[*B, A, K]` objects in view, J velocities to choose from. Everything is in the robot's body frame.
 """
 
 from __future__ import annotations
@@ -12,24 +12,30 @@ from collections.abc import Callable, Mapping
 import torch
 from tensordict import TensorDict
 from torch import Tensor
+from torch.nn.functional import normalize
 
 from edgewise.envs.marine import colregs, dynamics
-from edgewise.envs.marine.dynamics import Motion
 from edgewise.envs.marine.env import MarineEnv
 
 Policy = Callable[[TensorDict], TensorDict]
-Choose = Callable[[Tensor, Tensor, Tensor, list[Motion]], Tensor]
-"""From own view `[*B, A, 7]`, objects `[*B, A, K, 5]`, mask and futures to values of actions `[*B, A, J]`."""
+Course = Callable[[Tensor, Tensor, Tensor], Tensor]
+"""From own view `[*B, A, 7]`, objects `[*B, A, K, 5]` and mask to the velocity to take up, `[*B, A, 2]`."""
 
-PULL, PUSH = 50.0, 500.0
-PUSH_RANGE = 15.0
-SPEED_WEIGHT = 0.15
-VIRTUAL_OBJECTS, VIRTUAL_SPACING = 4, 5.0
-HORIZON = 4
-"""Steps that `mpc` looks ahead, two seconds."""
-KEEP_CLEAR, KEEP_CLEAR_CORE = 10.0, 9.0
-COLLISION_PENALTY, RULE_PENALTY = 50.0, 12.0
-HEADING_WEIGHT, EFFORT_WEIGHT = 20.0, 0.0005
+TOP_SPEED = 3.0
+TOP_YAW_RATE = 0.6
+APPROACH = 0.4
+"""Metres per second for each metre to the goal, so that a boat can turn to it."""
+PULL, PUSH, PUSH_RANGE = 50.0, 500.0, 15.0
+LANE_OBJECTS, LANE_SPACING = 4, 5.0
+HEADINGS, SPEEDS = 24, (0.75, 1.5, 2.25, 3.0)
+SEEN_PART = 0.8
+"""The part of an object's radius that is seen, on average."""
+CLEARANCE = 1.0
+SHARE = 1.0
+LAG = 1.0
+HORIZON = 10.0
+"""Seconds within which a meeting matters."""
+MEETING_WEIGHT, RULE_WEIGHT = 8.0, 1.0
 
 
 def random_steering(env: MarineEnv) -> Policy:
@@ -39,62 +45,66 @@ def random_steering(env: MarineEnv) -> Policy:
 
 def apf(env: MarineEnv) -> Policy:
     """Artificial potential field: the goal pulls, what is approached and lanes to keep out of push."""
-    return _policy(env, _along_the_force, steps=1)
+    return _policy(env, _along_the_force)
 
 
-def mpc(env: MarineEnv) -> Policy:
-    """Model-predictive: the action whose next two seconds head for the goal and keep clear of all in view."""
-    return _policy(env, _least_cost, steps=HORIZON)
+def rvo(env: MarineEnv) -> Policy:
+    """Reciprocal velocity obstacles: the velocity nearest to the goal's that meets nothing in view soon."""
+    return _policy(env, _clear_velocity)
 
 
-def _policy(env: MarineEnv, values: Choose, *, steps: int) -> Policy:
-    """The action of highest value, by what each of the 25 would lead to in so many steps."""
+def _policy(env: MarineEnv, course: Course) -> Policy:
+    """Take up the velocity that `course` gives."""
 
     def policy(tensordict: TensorDict) -> TensorDict:
         state = tensordict["state"]
-        own = state["own"]
-        futures = _futures(own, steps)
-        best = values(own, state["objects"], state["object_mask"], futures).argmax(-1)
-        choices = dynamics.choices(own)
-        return tensordict.set("action", best if env.config.actions == "discrete" else choices[best])
+        action = steer(state["own"], course(state["own"], state["objects"], state["object_mask"]))
+        if env.config.actions == "discrete":
+            action = nearest_choice(action)
+        return tensordict.set("action", action)
 
     return policy
 
 
-def _futures(own: Tensor, steps: int) -> list[Motion]:
-    """Where each action leads in the robot's present body frame, thrust held after the first step.
+def steer(own: Tensor, wanted: Tensor) -> Tensor:
+    """The continuous action `[*B, A, 2]` that brings robots to velocities `wanted` `[*B, A, 2]`.
 
-    Args:
-        own: `[*B, A, 7]`.
-        steps: how many.
-
-    Returns:
-        One `Motion` for each step, of shape `[*B, A, J]`.
+    Thrust for the yaw rate and the speed to take up, with what drag will cost and what is still missing; a
+    boat that heads elsewhere slows down until it has turned.
     """
-    actions = dynamics.choices(own)
-    *lead, _ = own.shape
-    view = own.unsqueeze(-2).expand(*lead, len(actions), -1)
-    moving, at_start = view[..., 2:5], torch.zeros_like(view[..., :2])
-    motion = Motion(at_start, at_start[..., 0], moving, moving, view[..., 5:])
-    still = {"cores": at_start[..., :0, :], "circulation": at_start[..., :0, 0]}
-    futures = [dynamics.move(motion, actions.expand_as(at_start), **still)]
-    for _ in range(1, steps):
-        futures.append(dynamics.move(futures[-1], torch.zeros_like(at_start), **still))
-    return futures
+    speed, yaw_rate, thrust = own[..., 2], own[..., 4], own[..., 5:]
+    error = torch.atan2(wanted[..., 1], wanted[..., 0])
+    turn = (1.2 * error).clamp(-TOP_YAW_RATE, TOP_YAW_RATE)
+    ahead = dynamics.length(wanted) * error.cos().clamp(min=0.1)
+    drag = (dynamics.LINEAR_YAW_DRAG + dynamics.SQUARE_YAW_DRAG * turn.abs()) * turn
+    difference = (drag + 1.5 * dynamics.YAW_INERTIA * (turn - yaw_rate)) / dynamics.THRUSTER_ARM
+    resistance = (dynamics.LINEAR_DRAG + dynamics.SQUARE_DRAG * ahead) * ahead
+    total = resistance + dynamics.SURGE_INERTIA * (ahead - speed)
+    target = 0.5 * torch.stack((total + difference, total - difference), -1)
+    change = target.clamp(dynamics.LEAST_THRUST, dynamics.MOST_THRUST) - thrust
+    return (change / (dynamics.THRUST_RATE * dynamics.STEP_SECONDS)).clamp(-1.0, 1.0)
 
 
-def _aim(direction: Tensor, future: Motion) -> Tensor:
-    """How well each future heads along `direction` `[*B, A, J, 2]`: speed along it less the angle to it."""
-    unit = torch.nn.functional.normalize(direction, dim=-1)
-    along = (future.over_ground[..., :2] * unit).sum(-1)
-    angle = torch.atan2(unit[..., 1], unit[..., 0]) - future.heading
-    return SPEED_WEIGHT * along - ((angle + math.pi).remainder(2.0 * math.pi) - math.pi).abs()
+def nearest_choice(action: Tensor) -> Tensor:
+    """The discrete action `[*B, A]` nearest to a continuous one `[*B, A, 2]`."""
+    return (action.unsqueeze(-2) - dynamics.choices(action)).square().sum(-1).argmin(-1)
 
 
-def _along_the_force(own: Tensor, objects: Tensor, mask: Tensor, futures: list[Motion]) -> Tensor:
-    """How well each action turns to where the forces of the potential field point, `[*B, A, J]`."""
+def _to_goal(own: Tensor) -> Tensor:
+    """The velocity that a robot alone would take up, `[*B, A, 2]`."""
+    goal = own[..., :2]
+    speed = (1.0 + APPROACH * dynamics.length(goal)).clamp(max=TOP_SPEED)
+    return speed.unsqueeze(-1) * normalize(goal, dim=-1)
+
+
+def _along_the_force(own: Tensor, objects: Tensor, mask: Tensor) -> Tensor:
+    """At the goal's speed to where the forces of the potential field point.
+
+    The goal pulls with 50 N per metre; an object at a gap of d < 15 m that comes nearer pushes away with
+    `500 (1/d − 1/15) D²/d²` and back from the goal with `500 (1/d − 1/15)² D`, D the way to the goal.
+    """
     goal, velocity = own[..., :2], own[..., 2:4]
-    lanes, in_lane = _virtual(objects, mask, velocity)
+    lanes, in_lane = _lanes(objects, mask, velocity)
     objects, mask = torch.cat((objects, lanes), -2), torch.cat((mask, in_lane), -1)
     to_goal = dynamics.length(goal)[..., None, None]
     distance = dynamics.length(objects).unsqueeze(-1).clamp(min=1e-6)
@@ -103,54 +113,81 @@ def _along_the_force(own: Tensor, objects: Tensor, mask: Tensor, futures: list[M
     gap = (distance - objects[..., 4:] - dynamics.RADIUS).clamp(min=0.1)
     rise = (gap.reciprocal() - 1.0 / PUSH_RANGE).clamp(min=0.0)
     away = -toward * PUSH * rise * to_goal.square() / gap.square()
-    back = -torch.nn.functional.normalize(goal, dim=-1).unsqueeze(-2) * PUSH * rise.square() * to_goal
+    back = -normalize(goal, dim=-1).unsqueeze(-2) * PUSH * rise.square() * to_goal
     pushed = (away + back).masked_fill(~(closing & mask).unsqueeze(-1), 0.0).sum(-2)
-    return _aim((PULL * goal + pushed).unsqueeze(-2), futures[-1])
+    return dynamics.length(_to_goal(own)).unsqueeze(-1) * normalize(PULL * goal + pushed, dim=-1)
 
 
-def _least_cost(own: Tensor, objects: Tensor, mask: Tensor, futures: list[Motion]) -> Tensor:
-    """Minus the cost of each action over the horizon, `[*B, A, J]`; objects keep their velocities."""
-    value = HEADING_WEIGHT * _aim(own[..., None, :2] - futures[-1].position, futures[-1])
-    effort = futures[-1].thrust.abs().sum(-1) * dynamics.STEP_SECONDS * len(futures)
-    value = value - EFFORT_WEIGHT * effort
-    lanes, in_lane = _virtual(objects, mask, own[..., 2:4])
-    for number, future in enumerate(futures, start=1):
-        gap = _gaps(future, objects, seconds=number * dynamics.STEP_SECONDS)
-        steep = (KEEP_CLEAR / gap.clamp(min=KEEP_CLEAR_CORE)) ** 4
-        near = steep * (KEEP_CLEAR - gap + COLLISION_PENALTY * (gap < 0.0)).clamp(min=0.0)
-        value = value - dynamics.STEP_SECONDS * near.masked_fill(~mask.unsqueeze(-2), 0.0).sum(-1)
-        inside = (_gaps(future, lanes, seconds=0.0) < 0.0) & in_lane.unsqueeze(-2)
-        value = value - RULE_PENALTY * dynamics.STEP_SECONDS * inside.sum(-1)
-    return value
-
-
-def _gaps(future: Motion, objects: Tensor, *, seconds: float) -> Tensor:
-    """How far apart the robot's and the objects' edges are then, `[*B, A, J, K]`."""
-    there = (objects[..., :2] + seconds * objects[..., 2:4]).unsqueeze(-3)
-    reach = (objects[..., 4] + dynamics.RADIUS).unsqueeze(-2)
-    return dynamics.length(there - future.position.unsqueeze(-2)) - reach
-
-
-def _virtual(objects: Tensor, mask: Tensor, velocity: Tensor) -> tuple[Tensor, Tensor]:
-    """Lanes to keep out of, as rows of objects `[*B, A, 4 K, 5]`, and which there are.
+def _lanes(objects: Tensor, mask: Tensor, velocity: Tensor) -> tuple[Tensor, Tensor]:
+    """Lanes to keep out of by the rules, as rows of objects `[*B, A, 4 K, 5]`, and which there are.
 
     Ahead of a vessel that is to be given way to, so that one passes astern; to starboard of one met head-on,
     so that both keep to starboard.
     """
-    crossing, head_on = colregs.zones(objects, velocity)
-    moving = colregs.under_way(objects, mask, velocity)
-    course = torch.nn.functional.normalize(objects[..., 2:4], dim=-1)
-    starboard = torch.stack((-course[..., 1], course[..., 0]), -1)
-    side = torch.where(crossing.unsqueeze(-1), course, starboard).unsqueeze(-2)
-    reach = VIRTUAL_SPACING * torch.arange(1, VIRTUAL_OBJECTS + 1, device=objects.device).unsqueeze(-1)
-    lane = objects.unsqueeze(-2).repeat_interleave(VIRTUAL_OBJECTS, -2)
+    met = colregs.encounters(objects, velocity)
+    crossing, head_on = colregs.zones(met)
+    along = normalize(objects[..., 2:4], dim=-1)
+    starboard = torch.stack((-along[..., 1], along[..., 0]), -1)
+    side = torch.where(crossing.unsqueeze(-1), along, starboard).unsqueeze(-2)
+    reach = LANE_SPACING * torch.arange(1, LANE_OBJECTS + 1, device=objects.device).unsqueeze(-1)
+    lane = objects.unsqueeze(-2).expand(*objects.shape[:-1], LANE_OBJECTS, -1)
     lane = torch.cat((lane[..., :2] + reach * side, lane[..., 2:]), -1)
-    holds = (moving & (crossing | head_on)).unsqueeze(-1).expand(lane.shape[:-1])
-    return lane.flatten(-3, -2), holds.flatten(-2)
+    holds = (colregs.under_way(met) & mask & (crossing | head_on)).unsqueeze(-1)
+    return lane.flatten(-3, -2), holds.expand(lane.shape[:-1]).flatten(-2)
+
+
+def _clear_velocity(own: Tensor, objects: Tensor, mask: Tensor) -> Tensor:
+    """Of many velocities the one with the least detour and the latest meeting, `[*B, A, 2]`."""
+    wanted = _to_goal(own)
+    grid = torch.cat((wanted.unsqueeze(-2), _velocities(own).expand(*own.shape[:-1], -1, 2)), -2)
+    detour = dynamics.length(grid - wanted.unsqueeze(-2))
+    meeting = _meeting(grid, own[..., 2:4], objects).masked_fill(~mask.unsqueeze(-2), torch.inf)
+    danger = (MEETING_WEIGHT / meeting.clamp(min=0.5)).masked_fill(meeting > HORIZON, 0.0).amax(-1)
+    cost = detour + danger + RULE_WEIGHT * _to_port(grid, own[..., 2:4], objects, mask)
+    best = cost.argmin(-1)[..., None, None].expand(*cost.shape[:-1], 1, 2)
+    return grid.gather(-2, best).squeeze(-2)
+
+
+def _velocities(like: Tensor) -> Tensor:
+    """A fan of velocities all around, `[J, 2]`."""
+    angle = torch.arange(HEADINGS, dtype=like.dtype, device=like.device) * (2.0 * math.pi / HEADINGS)
+    around = torch.stack((angle.cos(), angle.sin()), -1)
+    return torch.cat([speed * around for speed in SPEEDS])
+
+
+def _meeting(grid: Tensor, velocity: Tensor, objects: Tensor) -> Tensor:
+    """Seconds until velocities `[*B, A, J, 2]` lead to a touch, `[*B, A, J, K]`; infinite where they do not.
+
+    Moving vessels are taken to do half of the evasion, as robots at the same rule do.
+    """
+    moving = (dynamics.length(objects[..., 2:4]) >= colregs.LEAST_SPEED)[..., None, :, None]
+    other, own = objects[..., None, :, 2:4], velocity[..., None, None, :]
+    candidate = grid.unsqueeze(-2)
+    relative = torch.where(moving, candidate + SHARE * (candidate - own), candidate) - other
+    place = objects[..., None, :, :2] - LAG * (own - other)
+    reach = (objects[..., 4] / SEEN_PART + dynamics.RADIUS + CLEARANCE).unsqueeze(-2)
+    closing = (relative * place).sum(-1)
+    speed = relative.square().sum(-1).clamp(min=1e-6)
+    beyond = place.square().sum(-1) - reach.square()
+    root = closing.square() - speed * beyond
+    seconds = (closing - root.clamp(min=0.0).sqrt()) / speed
+    seconds = torch.where(beyond <= 0.0, 0.0, seconds)
+    return seconds.masked_fill((closing <= 0.0) | (root < 0.0), torch.inf)
+
+
+def _to_port(grid: Tensor, velocity: Tensor, objects: Tensor, mask: Tensor) -> Tensor:
+    """How many vessels that are to be given way to a velocity passes on the wrong side, `[*B, A, J]`."""
+    met = colregs.encounters(objects, velocity)
+    crossing, head_on = colregs.zones(met)
+    gives_way = (colregs.under_way(met) & mask & (crossing | head_on)).unsqueeze(-2)
+    relative = grid.unsqueeze(-2) - objects[..., None, :, 2:4]
+    x, y = objects[..., None, :, 0], objects[..., None, :, 1]
+    wrong = x * relative[..., 1] - y * relative[..., 0] < 0.0
+    return (gives_way & wrong).sum(-1)
 
 
 BASELINES: Mapping[str, Callable[[MarineEnv], Policy]] = {
     "random": random_steering,
     "apf": apf,
-    "mpc": mpc,
+    "rvo": rvo,
 }

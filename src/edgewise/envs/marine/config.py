@@ -44,6 +44,8 @@ class MarineConfig(Config):
     """Whether the graph joins each robot to all it detects; agents that read `agents.ego` can do without."""
     end_at_first_collision: bool = False
     """Whether a world ends with its first collision, as the reference evaluates."""
+    compile: bool = False
+    """Whether motion and perception run compiled; the first steps then take a minute."""
     parity: bool = False
     """Whether to keep what the reference does and we would not: see the card."""
     max_robots: int | None = None

@@ -7,7 +7,7 @@ Symbols: `[*B, A]` robots, which do not act on each other.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -34,8 +34,7 @@ LENGTH, WIDTH = 5.0, 2.5
 RADIUS = 0.5 * math.hypot(LENGTH, WIDTH)
 
 
-@dataclass(frozen=True)
-class Motion:
+class Motion(NamedTuple):
     """How robots lie, move and thrust.
 
     Attributes:
@@ -79,18 +78,18 @@ def move(motion: Motion, action: Tensor, *, cores: Tensor, circulation: Tensor) 
     left, right = thrust.unbind(-1)
     push, turn = left + right, THRUSTER_ARM * (left - right)
     heading = motion.heading
+    around = field.vortices(cores, circulation, points=heading.shape[-1])
     for _ in range(SUBSTEPS):
-        if cores.shape[-2]:
-            current_x, current_y = field.current(x, y, cores=cores, circulation=circulation)
+        over_x, over_y = water_x, water_y
+        if around is not None:
+            current_x, current_y = field.current(x, y, around)
             over_x, over_y = water_x + current_x, water_y + current_y
-        else:
-            over_x, over_y = water_x, water_y
         over_yaw = yaw_rate
         x, y = torch.add(x, over_x, alpha=SUBSTEP), torch.add(y, over_y, alpha=SUBSTEP)
         heading = torch.add(heading, yaw_rate, alpha=SUBSTEP)
         cos, sin = heading.cos(), heading.sin()
         surge, sway = to_body(water_x, water_y, cos, sin)
-        ahead, aside = to_body(over_x, over_y, cos, sin) if cores.shape[-2] else (surge, sway)
+        ahead, aside = (surge, sway) if around is None else to_body(over_x, over_y, cos, sin)
         surge, sway, yaw_rate = _accelerate(
             surge, sway, yaw_rate, ahead=ahead, aside=aside, push=push, turn=turn
         )

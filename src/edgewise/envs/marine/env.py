@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from tensordict import TensorDict
 from torch import Tensor
@@ -13,9 +11,11 @@ from edgewise.envs.base import GraphEnv
 from edgewise.envs.marine import colregs, dynamics, field, observe, scenario, sensing
 from edgewise.envs.marine.config import MarineConfig
 from edgewise.envs.marine.dynamics import Motion
+from edgewise.envs.marine.sensing import Scene
 from edgewise.envs.packing import Entries
 from edgewise.envs.transition import Transition
 from edgewise.graphs.actions import AgentsContinuous, AgentsDiscrete
+from edgewise.graphs.compile import compile_module
 
 STEP_COST = 0.1
 RULE_COST = 0.1
@@ -24,7 +24,6 @@ GOAL_REWARD = 10.0
 GOAL_RADIUS = 2.0
 DISCOUNT = 0.99
 """Of the metric `discounted` alone."""
-MOTION = ("position", "heading", "through_water", "over_ground", "thrust")
 
 
 class MarineEnv(GraphEnv[MarineConfig]):
@@ -54,6 +53,9 @@ class MarineEnv(GraphEnv[MarineConfig]):
             if config.actions == "continuous"
             else AgentsDiscrete(robots, dynamics.NUM_CHOICES)
         )
+        self._move = compile_module(dynamics.move, enabled=config.compile)
+        self._perceive = compile_module(sensing.perceive, enabled=config.compile)
+        self._violation = compile_module(colregs.violation, enabled=config.compile)
         self.register_buffer("edge_index", observe.edge_index(config).to(device))
         self.register_buffer("choices", dynamics.choices(torch.empty(0, device=device)))
         self.register_buffer("sizes", sensing.size_table(device))
@@ -96,32 +98,32 @@ class MarineEnv(GraphEnv[MarineConfig]):
 
     def begin(self, born: dict[str, Tensor]) -> dict[str, Tensor]:
         """A whole state from what is where and how it moves: perceived, nothing scored yet."""
-        motion = Motion(*(born[name] for name in MOTION))
+        motion = _motion(born)
         none = born["heading"].new_zeros(len(born["heading"]))
         nobody = torch.zeros_like(born["active"])
         score = {name: none.clone() for name in ("seconds", "energy", "earned", "discounted")}
-        seen, _ = self._perceive(motion, born)
+        seen, _ = self._look(motion, _scene(born))
         return {**born, **seen, **score, "reached": nobody, "collided": nobody.clone()}
 
     def advance(self, state: TensorDict, action: Tensor) -> Transition:
         """Robots thrust, move and look around; then they are scored where they are."""
         config, active = self.config, state["active"]
-        before = Motion(*(state[name] for name in MOTION))
+        before = _motion(state)
         rates = action if config.actions == "continuous" else self.choices.to(state["goal"].dtype)[action]
-        after = dynamics.move(before, rates, cores=state["core"], circulation=state["circulation"])
+        after = self._move(before, rates, cores=state["core"], circulation=state["circulation"])
         after = _only(active, after, before)
-        seen, collided = self._perceive(after, state)
+        seen, collided = self._look(after, _scene(state))
         left = dynamics.length(state["goal"] - after.position)
         reached = (left <= GOAL_RADIUS) & active
         ended, collided, arrived = self._endings(state, collided, reached)
-        off_course = colregs.violation(seen["objects"], seen["object_mask"], seen["own"][..., 2:4])
+        off_course = self._violation(seen["objects"], seen["object_mask"], seen["own"][..., 2:4])
         progress = dynamics.length(state["goal"] - before.position) - left
         reward = progress - STEP_COST - RULE_COST * off_course
         reward = reward - COLLISION_COST * collided + GOAL_REWARD * arrived
         reward = reward.masked_fill(~active, 0.0)
         reached = reached if config.parity else arrived
         changed = {
-            **{name: getattr(after, name) for name in MOTION},
+            **after._asdict(),
             **seen,
             **_scored(state, reward, after.thrust),
             "reached": state["reached"] | reached,
@@ -142,49 +144,27 @@ class MarineEnv(GraphEnv[MarineConfig]):
         late = (state["step"].unsqueeze(-1) + 1 >= self.config.max_steps) & state["active"]
         return collided | arrived | late, collided & ~late, arrived & ~late
 
-    def _perceive(self, motion: Motion, world: Any) -> tuple[dict[str, Tensor], Tensor]:
-        """What robots see, and which of them touch something, `[B, A]` bool.
+    def _look(self, motion: Motion, scene: Scene) -> tuple[dict[str, Tensor], Tensor]:
+        """What robots see, as entries of the state, and which of them touch something, `[B, A]` bool.
 
         Robots that were active before the step see and are seen, those that end with it included.
         """
-        config, active = self.config, world["active"]
-        objects = sensing.objects_of(
-            motion,
-            active,
-            obstacle=world["obstacle"],
-            obstacle_mask=world["obstacle_mask"],
-            radius=world["obstacle_radius"],
-        )
-        pairs = sensing.others(objects, active)
-        north, east = sensing.offsets(motion, objects)
-        noise = None
+        config, noise = self.config, None
         if config.noisy:
             noise = sensing.draw_noise(
-                pairs,
+                scene,
                 position=config.position_noise,
                 velocity=config.velocity_noise,
                 sizes=self.sizes if config.radius_noise else None,
                 generator=self.generator,
             )
-        sensed = sensing.sense(
-            motion,
-            objects,
-            north=north,
-            east=east,
-            pairs=pairs,
-            detection_range=config.detection_range,
-            noise=noise,
+        found = self._perceive(
+            motion, scene, noise, detection_range=config.detection_range, count=config.max_objects
         )
-        listed, mask = sensing.nearest(sensed, config.max_objects)
-        seen = {
-            "own": observe.own_view(motion, world["goal"]),
-            "objects": listed,
-            "object_mask": mask,
-            "present": active,
-        }
+        seen = {name: getattr(found, name) for name in ("own", "objects", "object_mask")}
         if config.graph_edges:
-            seen |= {"seen": sensed.features, "detected": sensed.detected}
-        return seen, sensing.collisions(north, east, objects, pairs=pairs)
+            seen |= {"seen": found.sensed.features, "detected": found.sensed.detected}
+        return seen | {"present": scene.active}, found.collided
 
     def observe(self, state: TensorDict) -> Entries:
         """Each robot's own view, the graph, and how the episode goes."""
@@ -200,15 +180,20 @@ class MarineEnv(GraphEnv[MarineConfig]):
         }
 
 
+def _motion(state: Entries | TensorDict) -> Motion:
+    return Motion(*(state[name] for name in Motion._fields))
+
+
+def _scene(state: Entries | TensorDict) -> Scene:
+    return Scene(*(state[name] for name in Scene._fields))
+
+
 def _only(active: Tensor, after: Motion, before: Motion) -> Motion:
     """The motion after a step of the `active` robots `[B, A]`; the others stay as they were."""
     vectors = active.unsqueeze(-1)
+    pairs = zip(after, before, strict=True)
     return Motion(
-        position=torch.where(vectors, after.position, before.position),
-        heading=torch.where(active, after.heading, before.heading),
-        through_water=torch.where(vectors, after.through_water, before.through_water),
-        over_ground=torch.where(vectors, after.over_ground, before.over_ground),
-        thrust=torch.where(vectors, after.thrust, before.thrust),
+        *(torch.where(active if now.ndim == active.ndim else vectors, now, then) for now, then in pairs)
     )
 
 

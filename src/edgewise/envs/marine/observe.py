@@ -6,9 +6,8 @@ import torch
 from tensordict import TensorDict
 from torch import Tensor
 
-from edgewise.envs.marine import dynamics, sensing
+from edgewise.envs.marine import sensing
 from edgewise.envs.marine.config import MarineConfig
-from edgewise.envs.marine.dynamics import Motion
 from edgewise.graphs.edges import Explicit
 from edgewise.graphs.spec import GraphSpec
 
@@ -38,16 +37,6 @@ def edge_index(config: MarineConfig) -> Tensor:
         return torch.zeros(2, 0, dtype=torch.int64)
     slot = torch.arange(robots * (robots + obstacles))
     return torch.stack((slot % (robots + obstacles), slot // (robots + obstacles)))
-
-
-def own_view(motion: Motion, goal: Tensor) -> Tensor:
-    """What each robot knows of itself, `[*B, A, 7]`, in metres, seconds and newtons; see `OWN_FEATURES`."""
-    cos, sin = motion.heading.cos(), motion.heading.sin()
-    north, east = (goal - motion.position).unbind(-1)
-    to_goal = dynamics.to_body(north, east, cos, sin)
-    x, y, yaw_rate = motion.over_ground.unbind(-1)
-    parts = (*to_goal, *dynamics.to_body(x, y, cos, sin), yaw_rate)
-    return torch.cat((torch.stack(parts, -1), motion.thrust), -1)
 
 
 def graph(state: TensorDict, own: Tensor, *, seen: Tensor | None, index: Tensor) -> dict[str, Tensor]:

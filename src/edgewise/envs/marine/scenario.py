@@ -15,7 +15,6 @@ import torch
 from torch import Tensor
 
 from edgewise.envs.marine import field
-from edgewise.envs.marine.dynamics import length
 
 SIDE = 55.0
 TRIES = 500
@@ -117,18 +116,20 @@ def _place_robots(wanted: Wanted, room: int, *, uniform: Uniform) -> Placed:
     least = wanted.start_goal_distance.unsqueeze(-1)
 
     def draw(tries: int) -> Tensor:
-        return 2.0 + (SIDE - 4.0) * uniform(tries, 4)
+        return 2.0 + (SIDE - 4.0) * uniform(4, tries)
 
     def free(places: Tensor) -> Tensor:
-        apart = length(places[..., 2:] - places[..., :2])
+        x, y, goal_x, goal_y = places.unbind(1)
+        apart = torch.hypot(goal_x - x, goal_y - y)
         far = apart >= least
-        if places.shape[1] < TRIES:
+        if places.shape[-1] < TRIES:
             return far
         return far | (apart == apart.amax(-1, keepdim=True)) & ~far.any(-1, keepdim=True)
 
     def clash(places: Tensor, chosen: Tensor) -> Tensor:
-        offset = places - chosen
-        return (length(offset[..., :2]) <= ROBOT_GAP) | (length(offset[..., 2:]) <= ROBOT_GAP)
+        square = (places - chosen).square_()
+        least = ROBOT_GAP**2
+        return (square[:, 0] + square[:, 1] <= least) | (square[:, 2] + square[:, 3] <= least)
 
     return _place(draw, free, clash, wanted=wanted.robots, room=room)
 
@@ -137,15 +138,15 @@ def _place_cores(number: Tensor, room: int, *, ends: Placed, uniform: Uniform, p
     """Centres of vortices and their turn, 1 for clockwise or -1, `[n, C, 3]`; zeros where there is none."""
 
     def draw(tries: int) -> Tensor:
-        places = uniform(tries, 3)
-        return torch.cat((SIDE * places[..., :2], (places[..., 2:] < 0.5) * 2.0 - 1.0), -1)
+        places = uniform(3, tries)
+        return torch.cat((SIDE * places[:, :2], (places[:, 2:] < 0.5) * 2.0 - 1.0), 1)
 
     def free(places: Tensor) -> Tensor:
-        inside = (places[..., :2] - SIDE / 2).abs().amax(-1) <= SIDE / 2 - field.CORE_RADIUS
+        inside = (places[:, :2] - SIDE / 2).abs().amax(1) <= SIDE / 2 - field.CORE_RADIUS
         return inside & (_clearance(places, ends) >= CORE_CLEARANCE)
 
     def clash(places: Tensor, chosen: Tensor) -> Tensor:
-        apart, same = length(places - chosen), places[..., 2] == chosen[..., 2]
+        apart, same = _apart(places, chosen), places[:, 2] == chosen[:, 2]
         opposite = apart < OPPOSITE_TURN_GAP
         if parity:
             opposite = opposite & (apart >= OPPOSITE_TURN_BLIND)
@@ -159,14 +160,14 @@ def _place_obstacles(number: Tensor, room: int, *, ends: Placed, cores: Placed, 
     """Centres of obstacles, `[n, O, 2]`."""
 
     def draw(tries: int) -> Tensor:
-        return 5.0 + (SIDE - 10.0) * uniform(tries, 2)
+        return 5.0 + (SIDE - 10.0) * uniform(2, tries)
 
     def free(places: Tensor) -> Tensor:
         off_cores = _clearance(places, cores) > OBSTACLE_RADIUS + field.CORE_RADIUS
         return (_clearance(places, ends) >= OBSTACLE_CLEARANCE) & off_cores
 
     def clash(places: Tensor, chosen: Tensor) -> Tensor:
-        return length(places - chosen) <= 2.0 * OBSTACLE_RADIUS
+        return _apart(places, chosen) <= 2.0 * OBSTACLE_RADIUS
 
     return _place(draw, free, clash, wanted=number, room=room)
 
@@ -182,18 +183,18 @@ def _place(
     """The first tries that are free and clash with none before them.
 
     Args:
-        draw: gives so many tries, `[n, P, D]`.
-        free: which tries `[n, P, D]` heed everything that is placed already, `[n, P]` bool.
-        clash: which of them are too near to a chosen one `[n, 1, D]`, `[n, P]` bool.
+        draw: gives so many tries, `[n, D, P]`.
+        free: which tries `[n, D, P]` heed everything that is placed already, `[n, P]` bool.
+        clash: which of them are too near to a chosen one `[n, D, 1]`, `[n, P]` bool.
         wanted: how many each world should have, `[n]`.
         room: S, the most that `wanted` may say.
     """
     places = draw(0)
     if not room:
-        return Placed(places, places.new_zeros(places.shape[:2], dtype=torch.bool))
+        return Placed(places.mT, torch.zeros_like(places[:, 0], dtype=torch.bool))
     may_ask = places.device.type == "cpu" and len(places) >= MANY_WORLDS
     for tries in (FIRST_TRIES, TRIES - FIRST_TRIES) if may_ask else (TRIES,):
-        places = torch.cat((places, draw(tries)), 1)
+        places = torch.cat((places, draw(tries)), -1)
         placed = _first_fits(places, free(places), clash, wanted=wanted, room=room)
         if may_ask and not (placed.mask.sum(-1) < wanted).any():
             break
@@ -208,15 +209,22 @@ def _first_fits(
     for slot in range(room):
         first = free.byte().argmax(-1, keepdim=True)
         found = free.gather(1, first).squeeze(-1) & (slot < wanted)
-        chosen = places.gather(1, first.unsqueeze(-1).expand(-1, -1, places.shape[-1]))
+        chosen = places.gather(-1, first.unsqueeze(1).expand(-1, places.shape[1], 1))
         free = free & ~(clash(places, chosen) & found.unsqueeze(-1))
-        values.append(chosen.squeeze(1))
+        values.append(chosen.squeeze(-1))
         mask.append(found)
     return Placed(torch.stack(values, 1), torch.stack(mask, 1))
 
 
+def _apart(places: Tensor, chosen: Tensor) -> Tensor:
+    """Distance of each place `[n, 2+, P]` to the chosen one `[n, 2+, 1]`, `[n, P]`."""
+    north, east = (places[:, :2] - chosen[:, :2]).unbind(1)
+    return torch.addcmul(north * north, east, east).sqrt_()
+
+
 def _clearance(places: Tensor, others: Placed) -> Tensor:
-    """Distance from each place `[n, P, 2+]` to the nearest of the others that exist, `[n, P]`."""
-    offset = places[..., None, :2] - others.values[:, None, :, :2]
-    distance = length(offset).masked_fill(~others.mask.unsqueeze(1), torch.inf)
-    return torch.nn.functional.pad(distance, (0, 1), value=torch.inf).amin(-1)
+    """Distance from each place `[n, 2+, P]` to the nearest of the others that exist, `[n, P]`."""
+    x, y = others.values[..., :2].masked_fill(~others.mask.unsqueeze(-1), -1e6).unsqueeze(-2).unbind(-1)
+    north, east = places[:, :1] - x, places[:, 1:2] - y
+    square = torch.addcmul(north * north, east, east)
+    return torch.nn.functional.pad(square, (0, 0, 0, 1), value=torch.inf).amin(1).sqrt_()

@@ -6,7 +6,7 @@ Symbols: A robots perceive M objects, all robots and then all obstacles, so that
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -20,8 +20,7 @@ CONCENTRATION = 1.0
 TABLE_SIZE = 4096
 
 
-@dataclass(frozen=True)
-class Objects:
+class Objects(NamedTuple):
     """All there is to perceive, each `[*B, M]`: place, velocity over ground, radius, whether it is there."""
 
     x: Tensor
@@ -32,8 +31,25 @@ class Objects:
     exists: Tensor
 
 
-@dataclass(frozen=True)
-class Noise:
+class Scene(NamedTuple):
+    """What of a world is perceived besides motion: acting robots `[*B, A]`, obstacles `[*B, O]`, goals.
+
+    Attributes:
+        active: `[*B, A]` bool; only active robots see and are seen.
+        goal: `[*B, A, 2]`.
+        obstacle: `[*B, O, 2]`.
+        obstacle_radius: `[*B, O]`.
+        obstacle_mask: `[*B, O]` bool.
+    """
+
+    active: Tensor
+    goal: Tensor
+    obstacle: Tensor
+    obstacle_radius: Tensor
+    obstacle_mask: Tensor
+
+
+class Noise(NamedTuple):
     """How perception errs.
 
     Attributes:
@@ -47,8 +63,7 @@ class Noise:
     size: Tensor
 
 
-@dataclass(frozen=True)
-class Sensed:
+class Sensed(NamedTuple):
     """What each robot makes of each object.
 
     Attributes:
@@ -65,19 +80,68 @@ class Sensed:
         return self.gap.isfinite()
 
 
-def objects_of(
-    motion: Motion, active: Tensor, *, obstacle: Tensor, obstacle_mask: Tensor, radius: Tensor
-) -> Objects:
-    """Robots that are `active` `[*B, A]`, then obstacles `[*B, O, 2]` with their masks and radii."""
-    still = torch.zeros_like(radius)
+class Perception(NamedTuple):
+    """What robots know after a look around.
+
+    Attributes:
+        own: `[*B, A, 7]`: goal, velocity over ground, yaw rate and thrust, in the body frame.
+        objects: `[*B, A, K, 5]`, the nearest first, zero where there is none.
+        object_mask: `[*B, A, K]` bool.
+        sensed: of all objects.
+        collided: `[*B, A]` bool, whether a robot truly touches something.
+    """
+
+    own: Tensor
+    objects: Tensor
+    object_mask: Tensor
+    sensed: Sensed
+    collided: Tensor
+
+
+def perceive(
+    motion: Motion, scene: Scene, noise: Noise | None, *, detection_range: float, count: int
+) -> Perception:
+    """A look around of all active robots.
+
+    Args:
+        motion: of the robots.
+        scene: everything else.
+        noise: as of `draw_noise`; None to see things as they are.
+        detection_range: metres to an object's edge.
+        count: K, how many objects to list.
+    """
+    objects = objects_of(motion, scene)
+    pairs = others(objects, scene.active)
+    north, east = offsets(motion, objects)
+    sensed = sense(
+        motion, objects, north=north, east=east, pairs=pairs, detection_range=detection_range, noise=noise
+    )
+    listed, mask = nearest(sensed, count)
+    touching = collisions(north, east, objects, pairs=pairs)
+    return Perception(own_view(motion, scene.goal), listed, mask, sensed, touching)
+
+
+def own_view(motion: Motion, goal: Tensor) -> Tensor:
+    """What each robot knows of itself, `[*B, A, 7]`, in metres, seconds and newtons."""
+    cos, sin = motion.heading.cos(), motion.heading.sin()
+    north, east = (goal - motion.position).unbind(-1)
+    to_goal = dynamics.to_body(north, east, cos, sin)
+    x, y, yaw_rate = motion.over_ground.unbind(-1)
+    parts = (*to_goal, *dynamics.to_body(x, y, cos, sin), yaw_rate)
+    return torch.cat((torch.stack(parts, -1), motion.thrust), -1)
+
+
+def objects_of(motion: Motion, scene: Scene) -> Objects:
+    """The robots that act, then the obstacles."""
+    still = torch.zeros_like(scene.obstacle_radius)
     robots = torch.full_like(motion.heading, dynamics.RADIUS)
     return Objects(
-        x=torch.cat((motion.position[..., 0], obstacle[..., 0]), -1),
-        y=torch.cat((motion.position[..., 1], obstacle[..., 1]), -1),
+        x=torch.cat((motion.position[..., 0], scene.obstacle[..., 0]), -1),
+        y=torch.cat((motion.position[..., 1], scene.obstacle[..., 1]), -1),
         velocity_x=torch.cat((motion.over_ground[..., 0], still), -1),
         velocity_y=torch.cat((motion.over_ground[..., 1], still), -1),
-        radius=torch.cat((robots, radius), -1),
-        exists=torch.cat((active, obstacle_mask), -1),
+        radius=torch.cat((robots, scene.obstacle_radius), -1),
+        exists=torch.cat((scene.active, scene.obstacle_mask), -1),
     )
 
 
@@ -170,18 +234,19 @@ def size_table(device: torch.device) -> Tensor:
 
 
 def draw_noise(
-    pairs: Tensor, *, position: float, velocity: float, sizes: Tensor | None, generator: torch.Generator
+    scene: Scene, *, position: float, velocity: float, sizes: Tensor | None, generator: torch.Generator
 ) -> Noise:
     """Fresh noise for every pair of robot and object.
 
     Args:
-        pairs: `[*B, A, M]`, whose shape and device noise takes.
+        scene: whose numbers of robots and objects noise takes.
         position: standard deviation in metres.
         velocity: standard deviation in metres per second.
         sizes: what `size_table` gives; None to see true sizes.
         generator: draws everything.
     """
-    shape, device = pairs.shape, pairs.device
+    *lead, robots = scene.active.shape
+    shape, device = (*lead, robots, robots + scene.obstacle_mask.shape[-1]), scene.active.device
     normal = torch.randn(4, *shape, generator=generator, device=device)
     place, speed = normal[:2].mul_(position), normal[2:].mul_(velocity)
     if sizes is None:

@@ -1,0 +1,109 @@
+"""How fast boats step: robot-steps per CPU-second by worlds, eager and compiled, beside worlds in processes.
+
+    python -m benchmarks.marine [--json FILE] [--quick]
+
+One thread; CPU time of this process and its workers. Noise is on, and resets, observation and metrics are
+included; random actions are drawn beforehand. Only robots that act are counted: a robot that has ended costs
+as much and counts for nothing. `graph` adds the edges of the graph to what is observed. The reference's
+figures were measured on one core with the published code, resets excluded.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import os
+import time
+from functools import partial
+from pathlib import Path
+
+import torch
+from torchrl.envs import EnvBase, ParallelEnv
+
+from edgewise.envs.marine.config import MarineConfig
+from edgewise.envs.marine.env import MarineEnv
+
+SEAS = {"6 robots, 4 obstacles": (6, 4, 0), "6 robots, 8 obstacles, 8 cores": (6, 8, 8)}
+REFERENCE = {"6 robots, 4 obstacles": 429.0, "6 robots, 8 obstacles, 8 cores": 134.0}
+WORLDS = (1, 64, 1024, 4096)
+WORKERS = 2
+ACTIONS = 16
+"""Random actions drawn beforehand, which take turns."""
+Figures = dict[str, dict[str, float]]
+
+
+def cpu_seconds() -> float:
+    """CPU time of this process and of its workers so far."""
+    ticks = 0
+    for worker in multiprocessing.active_children():
+        fields = Path(f"/proc/{worker.pid}/stat").read_text().rpartition(")")[2].split()
+        ticks += int(fields[11]) + int(fields[12])
+    return time.process_time() + ticks / os.sysconf("SC_CLK_TCK")
+
+
+def robot_steps(env: EnvBase, *, seconds: float, warm_up: int = 5) -> float:
+    """Steps of acting robots per CPU-second, until `seconds` are spent."""
+    root, acted, start = env.reset(), 0, 0.0
+    actions = [env.rand_action(root)["action"].clone() for _ in range(ACTIONS)]
+    for number in range(warm_up):
+        _, root = env.step_and_maybe_reset(root.set("action", actions[number % ACTIONS]))
+    start = cpu_seconds()
+    while cpu_seconds() - start < seconds:
+        for action in actions:
+            acted += int(root["agents", "active"].sum())
+            _, root = env.step_and_maybe_reset(root.set("action", action))
+    return acted / (cpu_seconds() - start)
+
+
+def sea(
+    worlds: int, robots: int, obstacles: int, *, cores: int, graph: bool = False, compiled: bool = False
+) -> MarineEnv:
+    """Worlds with noise on, as agents train in them."""
+    config = MarineConfig(
+        num_robots=robots, num_obstacles=obstacles, num_cores=cores, graph_edges=graph, compile=compiled
+    )
+    return MarineEnv(config, num_envs=worlds, seed=0)
+
+
+def measure(name: str, *, quick: bool) -> dict[str, float]:
+    """All columns of one sea."""
+    robots, obstacles, cores = SEAS[name]
+    seconds = 0.3 if quick else 3.0
+    make = partial(sea, robots=robots, obstacles=obstacles, cores=cores)
+    worlds = WORLDS[:3] if quick else WORLDS
+    row = {f"{count} worlds": robot_steps(make(count), seconds=seconds) for count in worlds}
+    for count in worlds:
+        row[f"{count} worlds, compiled"] = robot_steps(make(count, compiled=True), seconds=seconds)
+    row["1024 worlds, graph"] = robot_steps(make(1024, graph=True), seconds=seconds)
+    each = 64 // WORKERS if quick else 1024 // WORKERS
+    parallel = ParallelEnv(WORKERS, partial(make, each))
+    try:
+        row[f"ParallelEnv {WORKERS} x {each}"] = robot_steps(parallel, seconds=seconds)
+    finally:
+        parallel.close()
+    return row | {"reference": REFERENCE[name]}
+
+
+def run(quick: bool) -> Figures:
+    """Robot-steps per CPU-second: sea → column → figure."""
+    return {name: measure(name, quick=quick) for name in SEAS}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--json", type=Path, help="also write the figures to this file")
+    parser.add_argument("--quick", action="store_true", help="fewer sizes, less time each")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    figures = run(options.quick)
+    for name, row in figures.items():
+        print(f"{name}: robot-steps per CPU-second")
+        for column, value in row.items():
+            print(f"  {column:30s} {value:12,.0f}")
+    if options.json:
+        options.json.write_text(json.dumps(figures, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()
