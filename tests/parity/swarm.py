@@ -9,7 +9,6 @@ import torch
 from tensordict import TensorDict
 
 from edgewise.envs.registry import make_env
-from edgewise.envs.swarm import observe
 
 LIMIT = 1e-6
 
@@ -21,7 +20,8 @@ def replay(case: dict) -> dict[str, float]:
         for name, source in (("position", "agents"), ("goal", "goals"), ("obstacle", "obstacles"))
     }
     agents, obstacles = places["position"].shape[1], places["obstacle"].shape[1]
-    env = make_env("swarm", num_agents=agents, num_obstacles=obstacles, max_steps=len(case["steps"]))
+    sizes = {"num_agents": agents, "num_obstacles": obstacles, "max_steps": len(case["steps"])}
+    env = make_env("swarm", ego_view=True, **sizes)
     born = places | {
         "active": torch.ones(1, agents, dtype=torch.bool),
         "obstacle_mask": torch.ones(1, obstacles, dtype=torch.bool),
@@ -42,9 +42,10 @@ def replay(case: dict) -> dict[str, float]:
         compare("obs", torch.cat(local, -1)[0], step["obs"])
         compare("reward", moved.reward[0], step["reward"])
         if "nodes" in step:
-            nodes, distances = observe.ego_view(state)
-            compare("nodes", nodes[0], step["nodes"])
-            compare("distances", distances[0], step["distances"])
+            ego = env.observe(state)["agents"]["ego"]
+            compare("nodes", ego["nodes"][0], step["nodes"])
+            for agent in range(agents):
+                compare("distances", ego["distance"][0, agent], step["distances"])
     return worst
 
 

@@ -13,6 +13,9 @@ from edgewise.envs.ranges import WholeRange, highest, lowest
 class SwarmConfig(Config):
     """How many agents and obstacles there are, what they see and what they are paid for."""
 
+    task: Literal["target", "coverage", "formation", "line"] = "target"
+    """Whether each agent has a goal of its own, or a team should take all landmarks, stand evenly on a circle
+    about one, or evenly between two, and nobody is told who goes where."""
     num_agents: WholeRange = 3
     """Agents of a world, or the range they are drawn from."""
     num_obstacles: WholeRange = 3
@@ -20,7 +23,9 @@ class SwarmConfig(Config):
     max_steps: int = Field(25, gt=0)
     """Steps of an episode."""
     world_size: float = Field(2.0, gt=0)
-    """Side of the square in which everything is born; nothing keeps agents inside it."""
+    """Side of the square in which everything is born."""
+    walls: bool = False
+    """Whether walls keep agents inside the square; without, nothing does."""
     constant_density: bool = False
     """Whether the square grows with the team, so that a larger team is no denser than one of three."""
     sensing_radius: float = Field(1.0, gt=0)
@@ -28,7 +33,11 @@ class SwarmConfig(Config):
     one_way: bool = False
     """Whether only agents hear others; without, every entity does."""
     goal_nodes: bool = False
-    """Whether goals are nodes of the graph; without, each agent still knows the way to its own."""
+    """Whether goals are nodes of the graph; without, each agent still knows the way to its own. Landmarks of
+    the other tasks always are."""
+    ego_view: bool = False
+    """Whether `agents.ego` holds the reference's view beside the graph: every entity as every agent sees it,
+    which grows with agents times entities."""
     continuous: bool = False
     """Whether an agent gives a force in [-1, 1]², in place of one of five directions."""
     goal_threshold: float = Field(0.05, gt=0)
@@ -53,6 +62,16 @@ class SwarmConfig(Config):
     def obstacle_capacity(self) -> int:
         """How many obstacles a world has room for."""
         return int(highest(self.num_obstacles)) if self.max_obstacles is None else self.max_obstacles
+
+    @property
+    def landmark_capacity(self) -> int:
+        """How many goals or landmarks a world has."""
+        return {"formation": 1, "line": 2}.get(self.task, self.agent_capacity)
+
+    @property
+    def shows_landmarks(self) -> bool:
+        """Whether goals or landmarks are nodes of the graph."""
+        return self.goal_nodes or self.task != "target"
 
     @model_validator(mode="after")
     def _fits(self) -> Self:

@@ -15,7 +15,6 @@ DAMPING = 0.25
 SENSITIVITY = 5.0
 MAX_SPEED = 2.0
 DIAMETER = 0.1
-WALL_REACH = 0.1
 CONTACT_FORCE = 100.0
 CONTACT_MARGIN = 1e-3
 DIRECTIONS = ((0.0, 0.0), (1.0, 0.0), (-1.0, 0.0), (0.0, 1.0), (0.0, -1.0))
@@ -78,6 +77,18 @@ def contact_force(pairs: Gaps) -> Tensor:
     """What neighbours and obstacles push each agent with, `[*B, A, 2]`."""
     from_agents = repulsion(pairs.to_agents, pairs.agent_distance)
     return from_agents + repulsion(pairs.to_obstacles, pairs.obstacle_distance)
+
+
+def wall_force(position: Tensor, half_side: Tensor) -> Tensor:
+    """What four walls push agents at `[*B, A, 2]` with, `[*B, A, 2]`; half the square's side is `[*B]`.
+
+    A wall touches an agent whose centre leaves the square, by the same law as other bodies do. It pushes from
+    one side alone: the deeper one is in it, the more, so that nobody gets through.
+    """
+    side = half_side.view(*half_side.shape, 1, 1)
+    inward = torch.stack((-side - position, position - side), -1) / CONTACT_MARGIN
+    push = CONTACT_FORCE * CONTACT_MARGIN * torch.nn.functional.softplus(inward, threshold=30.0)
+    return push[..., 0] - push[..., 1]
 
 
 def move(position: Tensor, velocity: Tensor, force: Tensor) -> tuple[Tensor, Tensor]:

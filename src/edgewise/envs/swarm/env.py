@@ -9,7 +9,7 @@ from torch import Tensor
 from edgewise.config.errors import ConfigError
 from edgewise.envs.base import GraphEnv
 from edgewise.envs.packing import Entries
-from edgewise.envs.swarm import dynamics, observe, scenario
+from edgewise.envs.swarm import dynamics, observe, scenario, tasks
 from edgewise.envs.swarm.config import SwarmConfig
 from edgewise.envs.transition import Transition
 from edgewise.graphs.actions import AgentsContinuous, AgentsDiscrete
@@ -56,9 +56,10 @@ class SwarmEnv(GraphEnv[SwarmConfig]):
             half_side=half_side,
             agents=self.num_agents,
             obstacles=self.config.obstacle_capacity,
+            task=self.config.task,
             generator=self.generator,
         )
-        return self.begin(born)
+        return self.begin(born | ({"half_side": half_side} if self.config.walls else {}))
 
     def begin(self, born: dict[str, Tensor]) -> dict[str, Tensor]:
         """A whole state from the bodies' places: at rest, nothing scored yet."""
@@ -66,8 +67,9 @@ class SwarmEnv(GraphEnv[SwarmConfig]):
         never = torch.full_like(born["active"], self.config.max_steps + 1, dtype=torch.int64)
         none = born["position"].new_zeros(len(never))
         return born | {
+            "goal": self._goal(born, born["position"]),
             "velocity": torch.zeros_like(born["position"]),
-            "contact": dynamics.contact_force(pairs),
+            "contact": self._contact(born, born["position"], pairs),
             "arrival": never,
             "touches": none,
             "earned": none.clone(),
@@ -83,7 +85,8 @@ class SwarmEnv(GraphEnv[SwarmConfig]):
         )
         position, velocity = dynamics.move(state["position"], state["velocity"], thrust + state["contact"])
         pairs = dynamics.gaps(position, state["obstacle"], active, state["obstacle_mask"])
-        left = dynamics.length(state["goal"] - position)
+        goal = self._goal(state, position)
+        left = dynamics.length(goal - position)
         touches = dynamics.touched(pairs)
         own = dynamics.score(
             left,
@@ -92,16 +95,32 @@ class SwarmEnv(GraphEnv[SwarmConfig]):
             goal_reward=config.goal_reward,
             collision_cost=config.collision_cost,
         ).masked_fill(~active, 0.0)
-        arrived = torch.where(left < config.goal_threshold, state["step"].unsqueeze(-1) + 1, state["arrival"])
+        there = left < config.goal_threshold
+        if config.task != "target":
+            there = (there | ~active).all(-1, keepdim=True)
+        arrived = torch.where(there, state["step"].unsqueeze(-1) + 1, state["arrival"])
         changed = {
             "position": position,
             "velocity": velocity,
-            "contact": dynamics.contact_force(pairs),
+            "goal": goal,
+            "contact": self._contact(state, position, pairs),
             "arrival": torch.minimum(arrived, state["arrival"]),
             "touches": state["touches"] + (0.5 * touches.agents + touches.obstacle).sum(-1),
             "earned": state["earned"] + own.sum(-1),
         }
         return Transition(changed, reward=self._paid(own, active))
+
+    def _goal(self, state: Entries, position: Tensor) -> Tensor:
+        """Where each agent should be, `[B, A, 2]`: at its own goal, or at what its team leaves for it."""
+        if self.config.task == "target":
+            return state["goal"]
+        place = tasks.places(self.config.task, position, state["landmark"], state["active"])
+        return tasks.assigned(position, place, state["active"])
+
+    def _contact(self, state: Entries, position: Tensor, pairs: dynamics.Gaps) -> Tensor:
+        """What agents, obstacles and walls push each agent with, `[B, A, 2]`."""
+        force = dynamics.contact_force(pairs)
+        return force + dynamics.wall_force(position, state["half_side"]) if self.config.walls else force
 
     def _paid(self, own: Tensor, active: Tensor) -> Tensor:
         """What each agent receives of all agents' own rewards, `[B, A]`."""
@@ -114,5 +133,6 @@ class SwarmEnv(GraphEnv[SwarmConfig]):
 
     def observe(self, state: TensorDict) -> Entries:
         """The graph, and how the episode goes."""
-        graph = observe.graph(state, goal_nodes=self.config.goal_nodes)
-        return {"graph": graph, "metrics": observe.metrics(state, max_steps=self.config.max_steps)}
+        graph = observe.graph(state, landmarks=self.config.shows_landmarks)
+        seen = {"graph": graph, "metrics": observe.metrics(state, max_steps=self.config.max_steps)}
+        return seen | ({"agents": {"ego": observe.ego_graphs(state)}} if self.config.ego_view else {})

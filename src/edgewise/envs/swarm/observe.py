@@ -6,19 +6,20 @@ import torch
 from tensordict import TensorDict
 from torch import Tensor
 
-from edgewise.envs.swarm import dynamics
+from edgewise.envs.swarm import dynamics, tasks
 from edgewise.envs.swarm.config import SwarmConfig
 from edgewise.graphs.rules import Displacement, Distance, PairFunction, Pairs, Radius
 from edgewise.graphs.spec import GraphSpec
 
 AGENT, GOAL, OBSTACLE = range(3)
 NODE_FEATURES = 4
-"""Velocity, and the way to the goal; zero for what is no agent."""
+"""Velocity, and the way to the goal, or to the nearest landmark where nobody has a goal of its own; zero for
+what is no agent."""
 
 
 def graph_spec(config: SwarmConfig) -> GraphSpec:
-    """Nodes are agents, goals where asked for, then obstacles; edges join what is within sensing radius."""
-    goals = config.agent_capacity if config.goal_nodes else 0
+    """Nodes are agents, goals or landmarks where shown, then obstacles; edges join what is within sight."""
+    goals = config.landmark_capacity if config.shows_landmarks else 0
     rule = Radius(
         config.sensing_radius,
         features=(Displacement(), Distance(), PairFunction(_relative_velocity, 2)),
@@ -33,13 +34,28 @@ def _relative_velocity(graph: TensorDict, pairs: Pairs) -> Tensor:  # noqa: ARG0
     return velocity.unsqueeze(-2) - velocity.unsqueeze(-3)
 
 
-def graph(state: TensorDict, *, goal_nodes: bool) -> dict[str, Tensor]:
-    """The graph of the worlds in `state`, `[B]`."""
-    position, goal, obstacle, active = (state[name] for name in ("position", "goal", "obstacle", "active"))
-    agents = torch.cat((state["velocity"], goal - position), -1)
+def marks(state: TensorDict) -> tuple[Tensor, Tensor]:
+    """Goals or landmarks `[B, L, 2]`, and which exist, `[B, L]`."""
+    place = state.get("landmark", None)
+    if place is None or place.shape[-2] == state["active"].shape[-1]:
+        return state["goal"] if place is None else place, state["active"]
+    return place, torch.ones(place.shape[:-1], dtype=torch.bool, device=place.device)
+
+
+def way(state: TensorDict) -> Tensor:
+    """Where each agent is drawn to, from where it stands, `[B, A, 2]`."""
+    if state.get("landmark", None) is None:
+        return state["goal"] - state["position"]
+    return tasks.nearest_landmark(state["position"], *marks(state))
+
+
+def graph(state: TensorDict, *, landmarks: bool) -> dict[str, Tensor]:
+    """The graph of the worlds in `state`, `[B]`; `landmarks` says whether goals and landmarks are nodes."""
+    position, obstacle, active = (state[name] for name in ("position", "obstacle", "active"))
+    agents = torch.cat((state["velocity"], way(state)), -1)
     kinds = [(position, active, AGENT), (obstacle, state["obstacle_mask"], OBSTACLE)]
-    if goal_nodes:
-        kinds.insert(1, (goal, active, GOAL))
+    if landmarks:
+        kinds.insert(1, (*marks(state), GOAL))
     places, masks, _ = zip(*kinds, strict=True)
     place = torch.cat(places, -2)
     node_type = torch.cat([torch.full_like(mask, kind, dtype=torch.int64) for _, mask, kind in kinds], -1)
@@ -79,9 +95,9 @@ def ego_view(state: TensorDict) -> tuple[Tensor, Tensor]:
         less those of i (its goal less i's position), and the type; and the distances of all entities,
         `[B, E, E]`.
     """
-    position, goal, obstacle = state["position"], state["goal"], state["obstacle"]
+    position, goal, obstacle = state["position"], marks(state)[0], state["obstacle"]
     place = torch.cat((position, goal, obstacle), -2)
-    target = torch.cat((goal, goal, obstacle), -2)
+    target = torch.cat((position + way(state), goal, obstacle), -2)
     velocity = torch.nn.functional.pad(state["velocity"], (0, 0, 0, place.shape[-2] - position.shape[-2]))
     seen = [
         velocity.unsqueeze(-3) - state["velocity"].unsqueeze(-2),
@@ -91,3 +107,20 @@ def ego_view(state: TensorDict) -> tuple[Tensor, Tensor]:
     kinds = [torch.full_like(part[..., :1], kind) for kind, part in enumerate((position, goal, obstacle))]
     kind = torch.cat(kinds, -2).unsqueeze(-3).expand(*seen[0].shape[:-1], 1)
     return torch.cat((*seen, kind), -1), dynamics.length(place.unsqueeze(-2) - place.unsqueeze(-3))
+
+
+def ego_graphs(state: TensorDict) -> dict[str, Tensor]:
+    """`ego_view` as entries of an observation: `nodes` `[B, A, E, 7]`, `distance` and `mask` `[B, A, E, E]`.
+
+    The mask says which pairs of entities exist, none in the graph of an absent agent; the rest is zero where
+    it is false.
+    """
+    nodes, distance = ego_view(state)
+    exists = torch.cat((state["active"], marks(state)[1], state["obstacle_mask"]), -1)
+    pairs = (exists.unsqueeze(-1) & exists.unsqueeze(-2)).unsqueeze(1) & state["active"][:, :, None, None]
+    seen = pairs.diagonal(dim1=-2, dim2=-1).unsqueeze(-1)
+    return {
+        "nodes": nodes.masked_fill(~seen, 0.0),
+        "distance": distance.unsqueeze(1).masked_fill(~pairs, 0.0),
+        "mask": pairs,
+    }
