@@ -168,10 +168,13 @@ class ProofConfig(Config):
         policy_gain: orthogonal gain of the last layer of the policy; small makes the first policy near
             uniform.
         temperature: that logits of `dot` are divided by, states being of length 1.
-        fusion: how much of log sigmoid(KGE score) of a successor's first atom, where it has no variable, is
-            added to its logit; needs an embedding model.
-        keep_best: only so many successors, those of the highest fused plausibility, can be chosen; None for
-            all. Special ones are always kept.
+        kge: a folder that `edgewise kge` wrote; what follows needs it.
+        initialise: whether entities begin with their vectors there, projected to `hidden`.
+        fusion: how much of the log-probability there of a successor's first atom, where it has no variable,
+            is added to its logit.
+        keep_best: only so many successors, those whose first atom is the most probable there, can be chosen;
+            None for all. Those without such an atom are always kept.
+        shaping: weight of a potential, the same log-probability of a goal's first atom, in the reward.
     """
 
     encoder: Literal["graph", "dot"] = "graph"
@@ -182,8 +185,11 @@ class ProofConfig(Config):
     counts: bool = True
     policy_gain: float = Field(0.1, gt=0)
     temperature: float = Field(0.2, gt=0)
+    kge: str | None = None
+    initialise: bool = False
     fusion: float = Field(0.0, ge=0)
     keep_best: int | None = Field(None, ge=1)
+    shaping: float = Field(0.0, ge=0)
 
 
 class EgoConfig(Config):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import torch
@@ -123,6 +124,15 @@ class ProofActor(TensorDictModuleBase):
         """The same, of states that stand in no environment."""
         return RaggedCategorical(self.score(decision), decision.owner, num_segments=len(decision.atoms))
 
+    @contextmanager
+    def on(self, expand: Expand) -> Iterator[None]:
+        """Act on other decisions inside, such as those where more facts are within reach."""
+        own, self._expand = self._expand, expand
+        try:
+            yield
+        finally:
+            self._expand = own
+
     def forward(self, tensordict: TensorDictBase) -> TensorDictBase:
         """Choose a successor in every world."""
         distribution = self.get_dist(tensordict)
@@ -205,6 +215,26 @@ def make_proof_actor_critic(
     actor = ProofActor(StepScore(encoder(), symbols, config, plausibility=fused), expand, in_keys=in_keys)
     critic = ProofCritic(encoder(), config, observed=observed, in_keys=in_keys)
     return ProofActorCritic(actor, critic)
+
+
+def initialise_entities(model: ProofActorCritic, vectors: Tensor) -> None:
+    """Let entities begin with given vectors `[E, D]`, projected to the model's width at its own scale.
+
+    Raises:
+        ValueError: the model's entities have no embeddings.
+    """
+    tables = [
+        table for name, table in model.named_parameters() if name.endswith(("entity.weight", "term.weight"))
+    ]
+    tables = [table for table in tables if len(table) > len(vectors)]
+    if not tables:
+        raise ValueError("entities have no embeddings to begin with: set entities=True")
+    for table in tables:
+        width = table.shape[1]
+        projection = nn.init.orthogonal_(table.new_empty(max(width, vectors.shape[1]), width))
+        drawn = functional.pad(vectors, (0, max(0, width - vectors.shape[1]))).to(table) @ projection
+        with torch.no_grad():
+            table[1 : len(vectors) + 1] = drawn * (table.std() / drawn.std())
 
 
 def _rank_within(scores: Tensor, owner: Tensor) -> Tensor:

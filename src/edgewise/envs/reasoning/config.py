@@ -19,6 +19,8 @@ class ReasoningConfig(Config):
     """A rule file of that folder; `rules.txt` if not given."""
     split: Literal["train", "valid", "test"] = "train"
     """Where queries come from. Facts are always the training set's, without the query itself."""
+    withheld: float = Field(0.0, ge=0, lt=1)
+    """Share of the facts that are out of reach, always the same ones: training must then find other ways."""
     mode: Literal["train", "eval"] = "train"
     """`train` draws queries at random and corrupts some; `eval` walks a list of queries in order."""
     view: Literal["padded", "state"] = "padded"

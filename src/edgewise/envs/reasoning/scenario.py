@@ -38,3 +38,9 @@ def draw_queries(
 def concluded(queries: Tensor, head_predicates: Tensor) -> Tensor:
     """The queries `[n, 3]` whose predicate is one of those that rules conclude, `[k]`."""
     return queries[torch.isin(queries[:, 0], head_predicates)]
+
+
+def within_reach(facts: Tensor, withheld: float) -> Tensor:
+    """The facts `[n, 3]` without a share of them, which is drawn once and for all, in their order."""
+    draw = torch.rand(len(facts), generator=torch.Generator().manual_seed(len(facts)))
+    return facts[draw >= withheld]
