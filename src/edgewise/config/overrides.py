@@ -49,7 +49,11 @@ def _env_overrides(data: Mapping[str, Any]) -> Iterator[tuple[Path, Mapping[str,
     stages = _mapping(data, "training").get("curriculum")
     for index, stage in enumerate(stages if isinstance(stages, list | tuple) else ()):
         yield ("training", "curriculum", index, "env"), _mapping(stage, "env")
-    yield ("evaluation", "settings"), _mapping(_mapping(data, "evaluation"), "settings")
+    measured = _mapping(data, "evaluation")
+    yield ("evaluation", "settings"), _mapping(measured, "settings")
+    kinds = measured.get("stages")
+    for index, kind in enumerate(kinds if isinstance(kinds, list | tuple) else ()):
+        yield ("evaluation", "stages", index, "settings"), _mapping(kind, "settings")
 
 
 def _schedules(

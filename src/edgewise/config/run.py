@@ -90,6 +90,17 @@ class TrainingConfig(Config):
         return self
 
 
+class EvaluationStage(Config):
+    """Some of the fixed instances, of one kind."""
+
+    name: str = Field(min_length=1)
+    """What tables call it."""
+    episodes: int = Field(gt=0)
+    """How many instances of this kind there are."""
+    settings: dict[str, JsonValue] = Field(default_factory=dict)
+    """Fields of the environment's config that differ on these instances."""
+
+
 class EvaluationConfig(Config):
     """The fixed instances on which a policy is measured, whatever the curriculum does."""
 
@@ -101,6 +112,9 @@ class EvaluationConfig(Config):
     """Seed of the instances, apart from the run's own."""
     settings: dict[str, JsonValue] = Field(default_factory=dict)
     """Fields of the environment's config that differ from the run's own on these instances."""
+    stages: tuple[EvaluationStage, ...] = ()
+    """Instances of several kinds, all played as one batch and told apart in the results; they take the place
+    of `episodes`, and their settings come over `settings`."""
     baselines: tuple[str, ...] = ()
     """Hand-written policies of the environment to measure beside."""
     metric: str = Field("return", min_length=1)

@@ -46,6 +46,7 @@ def evaluate(
     max_steps: int | None = None,
     record: int = 0,
     progress: Progress | None = None,
+    start: TensorDictBase | None = None,
 ) -> Evaluation:
     """Play `episodes` worlds at once, made from `seed`, each for one episode.
 
@@ -63,6 +64,8 @@ def evaluate(
         max_steps: limit of an episode; the environment's own is used when absent.
         record: how many worlds to record, the first ones.
         progress: called now and then.
+        start: the `state` that worlds begin in, `[episodes]`; what the environment draws from `seed` if not
+            given.
     """
     if not 0 <= record <= episodes or episodes < 1:
         raise ValueError(f"record must be in [0, episodes] and episodes above 0, got {record} and {episodes}")
@@ -80,7 +83,7 @@ def evaluate(
         torch.no_grad(),
     ):
         world.set_seed(seed)
-        tally, recorded = _play(world, policy, limit=limit, record=record, progress=progress)
+        tally, recorded = _play(world, policy, limit=limit, record=record, progress=progress, start=start)
     return _evaluation(tally, world, seed=seed, deterministic=deterministic, recorded=recorded)
 
 
@@ -123,10 +126,16 @@ class _Tally:
 
 
 def _play(
-    env: EnvBase, policy: Policy, *, limit: int, record: int, progress: Progress | None
+    env: EnvBase,
+    policy: Policy,
+    *,
+    limit: int,
+    record: int,
+    progress: Progress | None,
+    start: TensorDictBase | None,
 ) -> tuple[_Tally, list[TensorDictBase]]:
     """Step all worlds until each is done, and the states `[record]` passed on the way."""
-    root = env.reset()
+    root = env.reset() if start is None else _begin(env, start)
     names = list(root.keys(include_nested=True, leaves_only=True))
     tally, recorded = _Tally.start(root), [_states(root, record)]
     for step in range(1, limit + 1):
@@ -143,6 +152,12 @@ def _play(
             if done == len(tally.finished):
                 break
     return tally, recorded
+
+
+def _begin(env: EnvBase, start: TensorDictBase) -> TensorDictBase:
+    """The root of worlds that are in the given states: a reset that is asked to renew none of them."""
+    none = torch.zeros(*env.batch_size, 1, dtype=torch.bool, device=env.device)
+    return env.reset(TensorDict({"state": start.clone(), "_reset": none}, env.batch_size, device=env.device))
 
 
 def _states(root: TensorDictBase, record: int) -> TensorDictBase:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import torch
+from tensordict import TensorDictBase
 
 from edgewise.algorithms.registry import algorithm_class
 from edgewise.config.errors import ConfigError
@@ -20,8 +21,10 @@ from edgewise.envs.base import GraphEnv
 from edgewise.envs.registry import EnvEntry, entry
 from edgewise.evaluation.evaluate import Policy, evaluate
 from edgewise.evaluation.result import Evaluation
+from edgewise.evaluation.stages import Kind, with_kinds
 from edgewise.models.actor_critic import Actor, make_actor_critic
 from edgewise.recipes.oversight import overseen
+from edgewise.recipes.pictures import drawn_for
 from edgewise.recipes.recipe import AnyRun
 from edgewise.recipes.registry import recipe
 from edgewise.training.parts import Parts
@@ -54,7 +57,7 @@ def build(config: AnyRun) -> Parts:
         rollout=Rollout(env, acting, steps=config.training.steps),
         evaluate=instances,
         baselines=instances.baselines(config.evaluation.baselines),
-        replay=line.replay(),
+        replay=drawn_for(algorithm.policy, instances.env, line=line),
     )
 
 
@@ -87,6 +90,8 @@ class Instances:
         settings: how they differ from the run's own environment.
         deterministic: whether policies act by their mode.
         algorithm: of the run whose actors are measured; it may let a baseline take over from them.
+        kinds: of instances, in their order; none where all are of one kind.
+        start: the states `[num_envs]` that they begin in; what the seed gives if not given.
     """
 
     env: GraphEnv[Any]
@@ -95,11 +100,15 @@ class Instances:
     settings: Mapping[str, Any]
     deterministic: bool = True
     algorithm: Config | None = None
+    kinds: tuple[Kind, ...] = ()
+    start: TensorDictBase | None = None
 
     @classmethod
     def of(cls, config: AnyRun) -> Instances:
         """The instances that a run's config asks for."""
         chosen = config.evaluation
+        if chosen.stages:
+            return replace(cls._of_kinds(config), algorithm=config.algorithm)
         made = cls.make(
             recipe(config.recipe).env,
             config.env,
@@ -126,6 +135,34 @@ class Instances:
         worlds = line.env_class()(changed(config, settings), num_envs=episodes, seed=seed, device=device)
         return cls(env=worlds, line=line, seed=seed, settings=dict(settings))
 
+    @classmethod
+    def _of_kinds(cls, config: AnyRun) -> Instances:
+        """All stages of a run's evaluation as one batch; each stage's worlds are drawn from its own seed."""
+        chosen, name = config.evaluation, recipe(config.recipe).env
+        kinds = tuple(Kind(stage.name, stage.episodes, stage.settings) for stage in chosen.stages)
+        parts = [
+            cls.make(
+                name,
+                config.env,
+                episodes=kind.episodes,
+                seed=stream(chosen.seed, f"{index}/{kind.name}"),
+                settings={**chosen.settings, **kind.settings},
+                device=config.device,
+            ).env.reset()["state"]
+            for index, kind in enumerate(kinds)
+        ]
+        _same_room(parts, kinds)
+        episodes = sum(kind.episodes for kind in kinds)
+        made = cls.make(
+            name,
+            config.env,
+            episodes=episodes,
+            seed=chosen.seed,
+            settings=chosen.settings,
+            device=config.device,
+        )
+        return replace(made, kinds=kinds, start=torch.cat(parts))
+
     def __call__(self, policy: Policy, *, record: int = 0) -> Evaluation:
         """Every episode's measures, and the states of the first `record` episodes."""
         with policy.on(self.env.graph) if isinstance(policy, Actor) else nullcontext():
@@ -136,8 +173,10 @@ class Instances:
                 seed=self.seed,
                 deterministic=self.deterministic,
                 record=min(record, self.env.num_envs),
+                start=self.start,
             )
-        return replace(result, settings=dict(self.settings))
+        result = replace(result, settings=dict(self.settings))
+        return with_kinds(result, self.kinds) if self.kinds else result
 
     def _overseen(self, policy: Policy) -> Policy:
         """An actor of the run as it acts there; baselines act alone."""
@@ -155,6 +194,16 @@ class Instances:
                 hint=f"it has {', '.join(sorted(known))}",
             )
         return {name: known[name](self.env) for name in names}
+
+
+def _same_room(states: Sequence[TensorDictBase], kinds: Sequence[Kind]) -> None:
+    """Refuses kinds of instances whose worlds differ in room, since they cannot be one batch."""
+    for state, kind in zip(states, kinds, strict=True):
+        if any(state[0].get(key).shape != value.shape for key, value in states[0][0].items(True, True)):
+            raise ConfigError(
+                f"evaluation.stages: worlds of {kind.name} have other room than those of {kinds[0].name}",
+                hint="give the environment room for the largest, such as max_robots",
+            )
 
 
 def changed(config: ConfigT, settings: Mapping[str, Any]) -> ConfigT:

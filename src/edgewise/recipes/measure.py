@@ -16,6 +16,7 @@ from edgewise.recipes.recipe import AnyRun
 from edgewise.recipes.registry import recipe
 from edgewise.recipes.sizes import smallest
 from edgewise.training import checkpoint
+from edgewise.training.parts import Algorithm
 from edgewise.training.run_folder import RunFolder
 
 WHICH = ("best", "latest")
@@ -26,9 +27,14 @@ class Trained:
     """A trained policy, ready to act in an environment of the settings it was loaded for."""
 
     config: AnyRun
-    policy: Policy
+    algorithm: Algorithm
     frames: int
     checkpoint: Path
+
+    @property
+    def policy(self) -> Policy:
+        """What acts."""
+        return self.algorithm.policy
 
 
 def load_trained(
@@ -54,13 +60,13 @@ def load_trained(
         algorithm.load_state_dict(state)
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
         raise CheckpointError(f"the weights in {path} do not fit {config.recipe}: {error}") from error
-    return Trained(config=config, policy=algorithm.policy, frames=checkpoint.step_of(path), checkpoint=path)
+    return Trained(config=config, algorithm=algorithm, frames=checkpoint.step_of(path), checkpoint=path)
 
 
 def _for_acting(config: AnyRun) -> AnyRun:
     """The smallest config with the same policy, without what was said of another environment."""
     small = smallest(config)
-    bare: dict[str, Any] = {"settings": {}, "baselines": ()}
+    bare: dict[str, Any] = {"settings": {}, "baselines": (), "stages": ()}
     return small.model_copy(
         update={
             "training": small.training.model_copy(update={"curriculum": ()}),

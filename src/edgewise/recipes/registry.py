@@ -10,14 +10,23 @@ from edgewise.recipes.recipe import Recipe
 
 RECIPES = {
     "graphwalk-ppo": "edgewise.recipes.graphwalk_ppo",
+    "multihop-clone": "edgewise.recipes.multihop_clone",
     "queueing-family-dagger": "edgewise.recipes.queueing_family_dagger",
+    "queueing-family-ppo": "edgewise.recipes.queueing_family_ppo",
     "queueing-line3-clone": "edgewise.recipes.queueing_line3_clone",
     "queueing-line3-ppo": "edgewise.recipes.queueing_line3_ppo",
     "hex-quick": "edgewise.recipes.hex_quick",
     "hex-selfplay": "edgewise.recipes.hex_selfplay",
+    "reasoning-countries": "edgewise.recipes.reasoning_countries",
     "swarm-mappo": "edgewise.recipes.swarm_mappo",
     "swarm-mappo-mixed": "edgewise.recipes.swarm_mappo_mixed",
     "swarm-mappo-published": "edgewise.recipes.swarm_mappo_published",
+    "marine-dqn": "edgewise.recipes.marine_dqn",
+    "marine-rainbow": "edgewise.recipes.marine_rainbow",
+    "marine-iqn": "edgewise.recipes.marine_iqn",
+    "marine-ac-iqn": "edgewise.recipes.marine_ac_iqn",
+    "marine-sac": "edgewise.recipes.marine_sac",
+    "marine-ddpg": "edgewise.recipes.marine_ddpg",
 }
 """Name → the module that holds its `RECIPE`."""
 

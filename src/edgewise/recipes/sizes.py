@@ -32,15 +32,16 @@ def smallest(config: AnyRun) -> AnyRun:
     return config.model_copy(
         update={
             "training": config.training.model_copy(update=training),
-            "evaluation": config.evaluation.model_copy(update={"episodes": 1}),
+            "evaluation": config.evaluation.model_copy(update={"episodes": 1, "stages": ()}),
         }
     )
 
 
 def parameters_of(algorithm: Any) -> list[nn.Parameter]:
-    """Every parameter of the modules that an algorithm holds, each once."""
+    """Every parameter that an algorithm learns, each once; targets that follow are not counted."""
     modules = [value for value in vars(algorithm).values() if isinstance(value, nn.Module)]
-    return list(dict.fromkeys(parameter for module in modules for parameter in module.parameters()))
+    found = dict.fromkeys(parameter for module in modules for parameter in module.parameters())
+    return [parameter for parameter in found if parameter.requires_grad]
 
 
 def _bytes(batch: TensorDictBase) -> int:

@@ -1,0 +1,13 @@
+"""Boats learn two continuous thrusts by climbing one critic."""
+
+from __future__ import annotations
+
+from edgewise.algorithms.off_policy_config import DDPGConfig
+from edgewise.recipes.marine import marine_recipe
+
+RECIPE = marine_recipe(
+    "ddpg",
+    DDPGConfig(),
+    actions="continuous",
+    summary="the boats' curriculum by deterministic policy gradients",
+)

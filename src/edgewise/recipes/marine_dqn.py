@@ -1,0 +1,13 @@
+"""Boats learn the value of 25 thrust choices by double deep Q-learning."""
+
+from __future__ import annotations
+
+from edgewise.algorithms.off_policy_config import DQNConfig
+from edgewise.recipes.marine import marine_recipe
+
+RECIPE = marine_recipe(
+    "dqn",
+    DQNConfig(),
+    actions="discrete",
+    summary="the boats' curriculum by double deep Q-learning over 25 thrust choices",
+)
