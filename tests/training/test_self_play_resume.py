@@ -59,7 +59,8 @@ def test_a_resumed_run_ends_like_one_left_alone(whole, tmp_path):
     assert all(pool["weights"][name].equal(again["weights"][name]) for name in pool["weights"])
 
 
-def test_the_arena_shows_tables_and_data(whole, capsys):
+def test_the_arena_shows_tables_and_data(whole, capsys, monkeypatch):
+    monkeypatch.setattr("edgewise.envs.hex.exact.EXACT_SIZES", (3,))
     options = [
         str(whole),
         "--games",
@@ -70,12 +71,17 @@ def test_the_arena_shows_tables_and_data(whole, capsys):
         "3",
         "--opening-plies",
         "1",
+        "--search",
+        "2",
     ]
     assert main(["arena", *options]) == 0
-    assert "score in %" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert all(words in shown for words in ("score in %", "Nash weight", "exploitability in %"))
     assert main(["arena", *options, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert found["players"] == ["random", "shortest_way", "whole"]
+    assert found["players"] == ["random", "shortest_way", "whole", "whole+2"]
+    assert sum(found["nash"].values()) == pytest.approx(1)
+    assert 0 <= found["exploitability"]["whole"]["3x3"] <= 1
     assert found["games"] == 8
     assert found["ratings"][0] == {"name": "random", "rating": 0.0, "low": 0.0, "high": 0.0}
 

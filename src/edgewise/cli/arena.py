@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from edgewise.evaluation.arena_ratings import Rating
 
 ANCHOR = "random"
+Worst = dict[str, dict[str, float]]
+"""Exploitability by player and board."""
 
 
 def configure(parser: Parser) -> None:
@@ -36,6 +38,16 @@ def configure(parser: Parser) -> None:
     parser.add_argument(
         "--checkpoint", choices=["best", "latest"], default="best", help="which weights (best)"
     )
+    parser.add_argument(
+        "--search",
+        type=int,
+        default=0,
+        metavar="N",
+        help="let runs play once more, looking at N positions before each move",
+    )
+    parser.add_argument(
+        "--no-exact", action="store_true", help="leave out the worst cases of runs on small boards"
+    )
     parser.add_argument("--stochastic", action="store_true", help="let policies draw their moves")
     parser.add_argument(
         "--set", action="append", default=[], metavar="FIELD=A", help="another value of a field of the game"
@@ -44,6 +56,7 @@ def configure(parser: Parser) -> None:
     parser.examples(
         "edgewise arena runs/hex-selfplay-1 --games 400 --size 7 --opening-plies 2",
         "edgewise arena runs/hex-selfplay-1 --snapshots --opponents shortest_way,monte_carlo",
+        "edgewise arena runs/hex-selfplay-1 --games 100 --search 32 --opponents mcts,open_spiel",
         "edgewise arena runs/hex-selfplay-1 runs/hex-selfplay-2 --size 11 --json",
     )
 
@@ -55,7 +68,7 @@ def run(options: Namespace, console: Console) -> int:
     settings = _settings(options, RunFolder(_folder(options.runs[0])).config_file)
     prepare(threads=options.threads)
     from edgewise.evaluation.arena import play_arena
-    from edgewise.recipes.arena import make_contest
+    from edgewise.recipes.arena import exploitability, make_contest
 
     others = [name for name in options.opponents.split(",") if name and name != ANCHOR]
     contest = make_contest(
@@ -65,6 +78,7 @@ def run(options: Namespace, console: Console) -> int:
         settings=settings,
         snapshots=options.snapshots,
         which=options.checkpoint,
+        search=options.search,
     )
     found = play_arena(
         contest.env,
@@ -74,7 +88,8 @@ def run(options: Namespace, console: Console) -> int:
         progress=lambda one, other: console.note(f"{one} against {other}"),
     )
     ratings = found.ratings(anchor=ANCHOR)
-    console.show(_data(found, ratings, settings), _text(found, ratings))
+    worst = {} if options.no_exact else exploitability(contest)
+    console.show(_data(found, ratings, worst, settings=settings), _text(found, ratings, worst))
     return 0
 
 
@@ -92,32 +107,73 @@ def _settings(options: Namespace, config_file: Path) -> dict[str, Any]:
     return {**config.evaluation.settings, **given[0]}
 
 
-def _data(found: CrossTable, ratings: list[Rating], settings: dict[str, Any]) -> dict[str, Any]:
+def _data(
+    found: CrossTable, ratings: list[Rating], worst: Worst, *, settings: dict[str, Any]
+) -> dict[str, Any]:
+    names = found.names
     return {
         "settings": settings,
         "games": next(iter(found.matches.values())).games,
-        "players": list(found.names),
+        "players": list(names),
         "scores": found.scores(),
         "ratings": [
             {"name": one.name, "rating": one.rating.estimate, "low": one.rating.low, "high": one.rating.high}
             for one in ratings
         ],
         "cycles": [list(cycle) for cycle in found.cycles()],
+        "nash": dict(zip(names, found.nash().tolist(), strict=True)),
+        "surprises": [
+            {
+                "player": names[one.row],
+                "opponent": names[one.column],
+                "score": one.score,
+                "foretold": one.foretold,
+            }
+            for one in found.surprises(ratings)
+        ],
+        "exploitability": worst,
     }
 
 
-def _text(found: CrossTable, ratings: list[Rating]) -> str:
-    """The ratings, best first, and what every player scored against every other, in percent."""
+def _text(found: CrossTable, ratings: list[Rating], worst: Worst) -> str:
+    """The ratings, best first, what every player scored against every other, in percent, and what is odd."""
+    weights = dict(zip(found.names, found.nash(), strict=True))
     ordered = sorted(ratings, key=lambda one: -one.rating.estimate)
-    listed = [[one.name, f"{one.rating.estimate:.0f}", _span(one)] for one in ordered]
+    listed = [
+        [one.name, f"{one.rating.estimate:.0f}", _span(one), f"{weights[one.name]:.2f}"] for one in ordered
+    ]
     scores = [
         [name, *("" if score is None else f"{100 * score:.1f}" for score in row)]
         for name, row in zip(found.names, found.scores(), strict=True)
     ]
-    parts = [table(["player", "rating", "95 %"], listed), table(["score in %", *found.names], scores)]
-    cycles = found.cycles()
-    circles = [f"{a} beats {b}, which beats {c}, which beats {a}" for a, b, c in cycles]
-    return "\n\n".join([*parts, "\n".join(circles) or "nobody beats somebody who beats their better"])
+    parts = [
+        table(["player", "rating", "95 %", "Nash weight"], listed),
+        table(["score in %", *found.names], scores),
+        *_worst_text(worst),
+        *_order_text(found, ratings),
+    ]
+    return "\n\n".join(parts)
+
+
+def _worst_text(worst: Worst) -> list[str]:
+    """Openings, in percent, that the best opponent wins from both sides though one is won."""
+    if not worst:
+        return []
+    boards = list(next(iter(worst.values())))
+    rows = [[name, *(f"{100 * of[board]:.1f}" for board in boards)] for name, of in worst.items()]
+    return [table(["exploitability in %", *boards], rows)]
+
+
+def _order_text(found: CrossTable, ratings: list[Rating]) -> list[str]:
+    """Circles of players, and results that no rating explains."""
+    circles = [f"{a} beats {b}, which beats {c}, which beats {a}" for a, b, c in found.cycles()]
+    odd = [
+        f"{found.names[one.row]} scored {100 * one.score:.1f} % against {found.names[one.column]}, "
+        f"where ratings foretell {100 * one.foretold:.1f} %"
+        for one in found.surprises(ratings)
+    ]
+    nobody = "nobody beats somebody who beats their better"
+    return ["\n".join(circles) or nobody, "\n".join(odd) or "ratings explain every score within chance"]
 
 
 def _span(one: Rating) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 
 from edgewise.envs.base import GraphEnv
+from edgewise.evaluation.arena_order import Surprise, nash_weights, surprises
 from edgewise.evaluation.arena_ratings import Rating, rate
 from edgewise.evaluation.match import Match, Policy, play_match
+from edgewise.evaluation.statistics import Values
 
 Progress = Callable[[str, str], None]
 """Called with the two names before they meet."""
@@ -58,6 +60,15 @@ class CrossTable:
             for c in range(len(self.names))
             if a < min(b, c) and (b, c) in beats and (c, a) in beats
         ]
+
+    def nash(self) -> Values:
+        """A mixture of players `[K]` that none of them beats: see `nash_weights`."""
+        return nash_weights(np.array([[0.5 if one is None else one for one in row] for row in self.scores()]))
+
+    def surprises(self, ratings: Sequence[Rating]) -> list[Surprise]:
+        """Matches that went otherwise than the ratings foretell, beyond chance, the farthest off first."""
+        found = surprises(self.matches, np.array([one.rating.estimate for one in ratings]))
+        return [one for one in found if one.beyond_chance]
 
     def ratings(self, *, anchor: str, seed: int = 0) -> list[Rating]:
         """Bradley-Terry ratings, the anchor's being 0."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,7 +32,7 @@ class Surprise:
     beyond_chance: bool
 
 
-def surprises(matches: dict[tuple[int, int], Match], ratings: Values) -> list[Surprise]:
+def surprises(matches: Mapping[tuple[int, int], Match], ratings: Values) -> list[Surprise]:
     """Every match beside what ratings `[K]` foretell, the farthest off first."""
     expected = predicted(ratings)
     found = []

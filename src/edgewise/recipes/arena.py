@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from edgewise.config.model import Config
 from edgewise.envs.base import GraphEnv
 from edgewise.envs.registry import EnvEntry, entry
 from edgewise.evaluation.evaluate import Policy
+from edgewise.evaluation.lookahead import looking_ahead
 from edgewise.recipes.compose import changed
 from edgewise.recipes.measure import Trained, load_trained
 from edgewise.recipes.registry import recipe
@@ -28,10 +30,12 @@ class Contest:
     Args:
         env: as many worlds as games in a match.
         players: by name.
+        checkpoints: those of the trained players, by name.
     """
 
     env: GraphEnv[Any]
     players: Mapping[str, Policy]
+    checkpoints: Mapping[str, Path]
 
 
 def make_contest(
@@ -42,6 +46,7 @@ def make_contest(
     settings: Mapping[str, Any],
     snapshots: bool = False,
     which: str = "best",
+    search: int = 0,
 ) -> Contest:
     """The board of the first run's environment, changed by `settings`, and all players.
 
@@ -52,6 +57,8 @@ def make_contest(
         settings: fields of the environment's config, such as its size.
         snapshots: whether every checkpoint of a run plays, not one alone.
         which: `best` or `latest` checkpoint.
+        search: how many positions trained players look at before a move, in a second player of each, named
+            `RUN+N`; none for the first alone.
     """
     if games < 2 or games % 2:
         raise ConfigError(f"--games: got {games}, expected an even number, 2 or more")
@@ -67,9 +74,30 @@ def make_contest(
     if env.observation_spec.get("player", None) is None:
         raise ConfigError(f"{env.name} is no game of two players", hint="`edgewise eval` measures its runs")
     players: dict[str, Policy] = {name: known[name](env) for name in opponents}
+    checkpoints = {}
     for place, one in zip(places, trained, strict=True):
-        players[_name(place, players)] = Seen(_worlds(line, one.config.env, 1), one.policy)
-    return Contest(env, players)
+        name, own = _name(place, players), _worlds(line, one.config.env, 1)
+        checkpoints[name], players[name] = one.checkpoint, Seen(own, one.policy)
+        if search:
+            players[f"{name}+{search}"] = looking_ahead(own, one.algorithm, simulations=search)
+    return Contest(env, players, checkpoints)
+
+
+def exploitability(contest: Contest) -> dict[str, dict[str, float]]:
+    """How often the best opponent beats each trained player where perfect play would not lose, by board.
+
+    Nothing where the environment has no exact answer.
+    """
+    line = entry(contest.env.name)
+    worst_cases = line.worst_cases()
+    if worst_cases is None:
+        return {}
+
+    def player(place: Path, settings: Mapping[str, Any]) -> tuple[GraphEnv[Any], Policy]:
+        one = load_trained(place, settings=settings)
+        return _worlds(line, one.config.env, 1), one.policy
+
+    return {name: worst_cases(partial(player, place)) for name, place in contest.checkpoints.items()}
 
 
 class Seen:
