@@ -40,7 +40,7 @@ TEAMS = (3, 7, 10, 20, 50)
 SAMPLES = 48
 """Agents looked at for each size of the team."""
 SENSING = SwarmConfig().sensing_radius
-TRAINED_WORLDS = 8
+TRAINED_WORLDS = 4
 """Worlds in which each size is trained, few, so that fifty agents can be afforded."""
 MEASURES = ("embedding", "logit", "saturated", "gradient")
 REMEDIES = {

@@ -18,7 +18,7 @@ from edgewise.models.attention import Weights
 from edgewise.models.config import EncoderConfig
 from edgewise.models.diagnostics import activation_rms, attention_entropy, logit_max
 from edgewise.models.norm import make_norm
-from edgewise.models.views import View, dense_view, sparse_view
+from edgewise.models.views import Dense, View, dense_view, sparse_view
 
 
 class GraphEncoder(nn.Module):
@@ -48,6 +48,10 @@ class GraphEncoder(nn.Module):
     @abstractmethod
     def diagnostics(self, graph: TensorDict) -> dict[str, Tensor]:
         """Numbers that show trouble early, each a 0-d tensor."""
+
+    def attention(self, graph: TensorDict) -> Tensor | None:  # noqa: ARG002
+        """How much each node (row) listens to each other (column), `[*B, N, N]`; None where unknown."""
+        return None
 
 
 class NodeEmbedding(nn.Module):
@@ -156,6 +160,18 @@ class MessagePassingEncoder(GraphEncoder):
                 found[f"layer_{number}/logit_max"] = logit_max(weights, view)
                 found[f"layer_{number}/entropy"] = attention_entropy(weights, view)
         return {**found, "output/rms": activation_rms(self.trunk.norm(h, view), view)}
+
+    @torch.no_grad()
+    def attention(self, graph: TensorDict) -> Tensor | None:
+        """Weights of the last block's attention on pairs, mean over heads; None without matrices of pairs."""
+        x, node_type, view = self._view(graph)
+        h, weights = self.trunk.embed(x, node_type), None
+        for block in self.trunk.blocks:
+            h, weights = block(h, view)
+        if weights is None or not isinstance(view, Dense):
+            return None
+        heard = weights.alpha.mean(1).masked_fill(~view.linked, 0.0)
+        return heard.view(*graph["node_mask"].shape, -1)
 
     def _view(self, graph: TensorDict) -> tuple[Tensor, Tensor | None, View]:
         """What the trunk sees of `graph`: features, types and edges."""

@@ -5,12 +5,17 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from tensordict import TensorDict
 from tests.envs.swarm.worlds import follow, placed, swarm
 
+from edgewise.envs.registry import entry
 from edgewise.envs.swarm import observe
 from edgewise.envs.swarm.baselines import BASELINES
 from edgewise.envs.swarm.render import replay
 from edgewise.evaluation.evaluate import evaluate
+from edgewise.models.actor_critic import make_actor_critic
+from edgewise.recipes.pictures import drawn_for
+from edgewise.recipes.swarm_mappo import RECIPE
 from edgewise.report.replay import check
 
 
@@ -153,3 +158,31 @@ def test_an_episode_becomes_a_replay():
     layers = {layer["name"]: layer for layer in shown["layers"]}
     assert len(layers["goals"]["x"]) == agents
     assert len(layers["obstacles"]["x"]) == 3
+
+
+def test_attention_is_the_width_of_edges():
+    env = swarm(num_envs=1, num_agents=3, max_agents=5, num_obstacles=2, max_obstacles=4)
+    states, _ = episode(env)
+    attention = torch.zeros(len(states[0]), env.graph.num_nodes, env.graph.num_nodes)
+    attention[:, 0, 2], attention[:, 1, 6], attention[:, 1, 0], attention[:, 2, 3] = 0.4, 0.6, 0.01, 0.9
+    shown = check(replay(states[0], attention))
+    for frame in shown["frames"]:
+        assert (frame["heard"]["source"], frame["heard"]["target"]) == ([0], [2])
+        assert frame["heard"]["width"] == pytest.approx([2.0])
+        assert (frame["watched"]["source"], frame["watched"]["target"]) == ([1], [1])
+        assert frame["watched"]["width"] == pytest.approx([3.0])
+
+
+def test_a_run_s_replay_shows_what_its_policy_attends_to():
+    env = swarm(num_envs=2, num_agents=4)
+    actor = make_actor_critic(env.graph, env.actions, RECIPE.config.model).actor
+    states, _ = episode(env)
+    root = env.observe(states[0])
+    attention = actor.encoder.attention(TensorDict(root["graph"], states[0].batch_size))
+    assert attention.shape == (len(states[0]), env.graph.num_nodes, env.graph.num_nodes)
+    total = attention.sum(-1)
+    assert torch.allclose(total[total > 0], torch.ones(()), atol=1e-5)
+    assert (attention.diagonal(dim1=-2, dim2=-1) == 0).all()
+    shown = check(drawn_for(actor, env, line=entry("swarm"))(states[0]))
+    assert shown["caption"].endswith("attention.")
+    assert shown["frames"] == check(replay(states[0], attention))["frames"]
