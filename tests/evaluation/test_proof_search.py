@@ -57,6 +57,12 @@ def test_a_narrow_beam_finds_a_part_of_it():
     assert narrow.expanded[0] < wide.expanded[0]
 
 
+def test_the_greedy_way_takes_the_likeliest_step_though_it_be_the_end():
+    greedy = _found(beam=None)
+    assert greedy.depth.tolist() == [-1, -1, -1]
+    assert greedy.expanded.tolist() == [3, 1, 10]
+
+
 def test_depths_are_of_the_shortest_proof():
     found = _found()
     assert found.depth.tolist() == [2, -1, 1]

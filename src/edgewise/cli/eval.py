@@ -6,11 +6,14 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from edgewise.cli import ranking
 from edgewise.cli.console import Console, table
 from edgewise.cli.machine import prepare
 from edgewise.cli.parser import Parser
 from edgewise.cli.sweep import combinations, given_settings
+from edgewise.config.errors import ConfigError
 from edgewise.recipes.load import load_config
+from edgewise.recipes.registry import recipe
 
 if TYPE_CHECKING:
     from edgewise.evaluation.result import Evaluation
@@ -38,12 +41,14 @@ def configure(parser: Parser) -> None:
         metavar="FIELD=A,B",
         help="other values of a field of the environment; every combination is measured",
     )
+    ranking.add_arguments(parser)
     parser.add_machine()
     parser.examples(
         "edgewise eval runs/graphwalk-ppo-1 --baselines all",
         "edgewise eval runs/graphwalk-ppo-1 --num-nodes 8,16,32 --episodes 200",
         "edgewise eval runs/graphwalk-ppo-1 --set env.num_nodes=[4,8],[20,40]",
         "edgewise eval runs/graphwalk-ppo-1 runs/graphwalk-ppo-2 runs/graphwalk-ppo-3 --json",
+        "edgewise eval runs/reasoning-countries-1 --mode rl --negatives all",
     )
 
 
@@ -52,6 +57,14 @@ def run(options: Namespace, console: Console) -> int:
     from edgewise.training.run_folder import RunFolder
 
     config = load_config(RunFolder(options.runs[0]).config_file)
+    if options.mode is not None:
+        if recipe(config.recipe).env != "reasoning":
+            raise ConfigError(
+                f"--mode ranks candidates of knowledge graphs, and {options.runs[0]} is of another kind",
+                hint="leave --mode out",
+            )
+        prepare(threads=options.threads)
+        return ranking.rank(options, console)
     chosen = combinations(config.env, given_settings(options.set, options.settings))
     prepare(threads=options.threads)
     from edgewise.cli.outcome import summary, summary_table

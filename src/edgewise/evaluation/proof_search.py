@@ -26,6 +26,11 @@ class Offered:
     owner: Tensor
     log_probability: Tensor
 
+    def best(self) -> Offered:
+        """The most probable step of each state alone."""
+        kept = best_of_each(self.log_probability, self.owner, 1)
+        return Offered(self.successors[kept], self.owner[kept], self.log_probability[kept])
+
 
 @dataclass(frozen=True)
 class Proofs:
@@ -49,7 +54,14 @@ class Proofs:
 
 @torch.no_grad()
 def search(
-    steps: Steps, starts: Tensor, queries: Tensor, *, true: int, ends: tuple[int, ...], beam: int, depth: int
+    steps: Steps,
+    starts: Tensor,
+    queries: Tensor,
+    *,
+    true: int,
+    ends: tuple[int, ...],
+    depth: int,
+    beam: int | None,
 ) -> Proofs:
     """Follow the policy's most probable ways to prove each query.
 
@@ -63,8 +75,9 @@ def search(
         queries: `[Q, 3]`.
         true: the predicate that stands alone in a proved state.
         ends: predicates that stand first in states that are over without a proof.
-        beam: most states that are kept of each query after each step.
         depth: most steps.
+        beam: most states that are kept of each query after each step; None for the greedy way, which takes
+            the most probable step and nothing else, be it the end.
     """
     count = len(queries)
     probability = torch.zeros(count, dtype=torch.float64, device=starts.device)
@@ -78,6 +91,8 @@ def search(
             break
         expanded.index_add_(0, of, torch.ones_like(of))
         offered = steps(states, queries[of])
+        if beam is None:
+            offered = offered.best()
         total = reached[offered.owner] + offered.log_probability.double()
         query, first = of[offered.owner], offered.successors[:, 0, 0]
         proved = first == true
@@ -85,7 +100,8 @@ def search(
         done = query[proved]
         shortest[done] = torch.where(shortest[done] < 0, step, shortest[done])
         alive = (~proved & ~torch.isin(first, failing)).nonzero().squeeze(1)
-        alive = alive[best_of_each(total[alive], query[alive], beam)]
+        if beam is not None:
+            alive = alive[best_of_each(total[alive], query[alive], beam)]
         states, of, reached = offered.successors[alive], query[alive], total[alive]
     return Proofs(probability.log(), shortest, expanded)
 

@@ -13,10 +13,10 @@ from edgewise.algorithms.registry import algorithm_class
 from edgewise.config.errors import ConfigError
 from edgewise.data.rollout import Rollout
 from edgewise.envs.reasoning.env import ReasoningEnv
-from edgewise.envs.reasoning.expand import Expansion
 from edgewise.envs.reasoning.potential import Potential
 from edgewise.envs.registry import entry
 from edgewise.evaluation.evaluate import Policy
+from edgewise.evaluation.proof_scores import decision
 from edgewise.evaluation.result import Evaluation
 from edgewise.graphs.knowledge.vocabulary import SPECIALS
 from edgewise.models.config import ProofConfig
@@ -125,11 +125,6 @@ def observed(tensordict: TensorDictBase) -> tuple[Tensor, Tensor]:
     """States `[N, A, 3]` and queries `[N, 3]` of observations `[*B]`."""
     goal = tensordict.get(GOAL)
     return goal.get("atoms").flatten(0, -3), goal.get("query").flatten(0, -2)
-
-
-def decision(atoms: Tensor, query: Tensor, found: Expansion) -> Decision:
-    """What the policy is asked, from what the engine found."""
-    return Decision(atoms, query, found.successors, found.owner, (found.origin + 1).clamp(min=0))
 
 
 def load_embedding(config: ProofConfig, env: ReasoningEnv) -> KnowledgeEmbedding | None:
