@@ -11,7 +11,7 @@ from edgewise.cli.console import Console
 from edgewise.cli.fields import fields_help
 from edgewise.cli.machine import prepare
 from edgewise.cli.parser import Parser
-from edgewise.recipes.load import load_config
+from edgewise.recipes.load import load_runs
 from edgewise.recipes.recipe import AnyRun
 from edgewise.recipes.registry import RECIPES, recipe
 
@@ -24,7 +24,9 @@ def configure(parser: Parser) -> None:
         "edgewise train RECIPE_OR_FILE [--config FILE] [--out FOLDER] [--dry-run] [--SETTING VALUE ...]"
     )
     parser.add_argument(
-        "source", metavar="RECIPE_OR_FILE", help="name of a recipe, or a YAML or JSON file that names one"
+        "source",
+        metavar="RECIPE_OR_FILE",
+        help="name of a recipe, a YAML or JSON file that names one, or a JSON of schedules",
     )
     parser.add_argument("--config", metavar="FILE", help="a file whose settings change the recipe's")
     parser.add_argument(
@@ -37,30 +39,44 @@ def configure(parser: Parser) -> None:
         "edgewise train graphwalk-ppo",
         "edgewise train graphwalk-ppo --seed 3 --training.total-frames 1e6 --env.num-nodes 6,20",
         "edgewise train mine.yaml --dry-run --json",
+        "edgewise train schedules.json --device cuda",
     )
 
 
 def run(options: Namespace, console: Console) -> int:
     """Trains, or shows what would be trained."""
-    config = load_config(options.source, file=options.config, flags=options.settings)
-    prepare(threads=config.threads)
+    runs = load_runs(options.source, file=options.config, flags=options.settings)
+    prepare(threads=runs[0][0].threads)
     if options.dry_run:
-        return _dry_run(config, console)
+        return _dry_run([config for config, _ in runs], console)
     from edgewise.cli.outcome import show_run
     from edgewise.recipes.launch import start
     from edgewise.training.progress import watcher
 
-    show_run(start(config, folder=options.out, watcher=watcher()), console)
+    for config, within in runs:
+        folder = _folder(config, within, out=options.out, only=len(runs) == 1)
+        show_run(start(config, folder=folder, watcher=watcher()), console)
     return 0
 
 
-def _dry_run(config: AnyRun, console: Console) -> int:
+def _folder(config: AnyRun, within: Path | None, *, out: Path | None, only: bool) -> Path | None:
+    """Where a run goes: `--out`, or within it where there are several; where its file says; else anywhere."""
+    from edgewise.recipes.launch import next_folder
+
+    if out is not None:
+        return out if only else next_folder(config.name, within=out)
+    return None if within is None else next_folder(config.name, within=within)
+
+
+def _dry_run(configs: Sequence[AnyRun], console: Console) -> int:
     import yaml
 
     from edgewise.recipes.sizes import sizes
 
-    found = sizes(config)
-    plain: dict[str, Any] = {"config": config.to_plain(), "sizes": found}
+    every: list[dict[str, Any]] = [
+        {"config": config.to_plain(), "sizes": sizes(config)} for config in configs
+    ]
+    plain = every[0] if len(every) == 1 else {"runs": every}
     console.show(plain, yaml.safe_dump(plain, sort_keys=False, allow_unicode=True).rstrip())
     return 0
 

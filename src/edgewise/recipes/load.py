@@ -17,6 +17,7 @@ from edgewise.config.run import RunConfig
 from edgewise.config.settings import from_flags, from_keywords
 from edgewise.recipes.recipe import AnyRun
 from edgewise.recipes.registry import RECIPES, nearest, recipe
+from edgewise.recipes.schedule_file import Planned, is_schedule_file, planned_runs
 
 
 class Unchecked(Config):
@@ -47,7 +48,36 @@ def load_config(
         layers, schema = [Layer("the given config", source.to_plain())], type(source)
     else:
         layers, schema = _base(str(source), file)
-    below = len(layers)
+    return _over(layers, schema, flags=flags, keywords=keywords)
+
+
+def load_runs(
+    source: str | Path, *, file: str | Path | None = None, flags: Sequence[tuple[str, str | None]] = ()
+) -> list[tuple[AnyRun, Path | None]]:
+    """The configs of all runs that a source asks for, each with where its run folder goes, if it says.
+
+    A recipe is one run, and so is a file that changes one; a file of marine schedules may be many.
+
+    Args:
+        source: as in `load_config`.
+        file: as in `load_config`.
+        flags: as in `load_config`; they change every run.
+    """
+    layer = read(Path(source)) if str(source) not in RECIPES and _is_file(str(source)) else None
+    if layer is None or file is not None or not is_schedule_file(layer):
+        return [(load_config(source, file=file, flags=flags), None)]
+    return [(_over(*_on_recipe(run), flags=flags), run.folder) for run in planned_runs(layer)]
+
+
+def _over(
+    layers: Sequence[Layer],
+    schema: type[AnyRun],
+    *,
+    flags: Sequence[tuple[str, str | None]] = (),
+    keywords: Mapping[str, Any] | None = None,
+) -> AnyRun:
+    """The config of these layers with flags or keywords over them, which choose no recipe."""
+    layers, below = list(layers), len(layers)
     if flags:
         layers.append(from_flags(schema, flags))
     if keywords:
@@ -72,6 +102,8 @@ def _base(source: str, file: str | Path | None) -> tuple[list[Layer], type[AnyRu
             f"{source} is a file already, so {file} has nothing to change", hint="give one file"
         )
     layer = read(Path(source))
+    if is_schedule_file(layer):
+        return _on_recipe(_only_run(layer))
     named = layer.values.get("recipe")
     if isinstance(named, str) and named in RECIPES:
         found = recipe(named)
@@ -80,6 +112,22 @@ def _base(source: str, file: str | Path | None) -> tuple[list[Layer], type[AnyRu
         layer.problems.append(_unknown_recipe(layer, named))
     stand_in = {"recipe": "unknown", "name": "unknown", "env": {}, "model": {}, "algorithm": {}}
     return [Layer("", stand_in), layer], RunConfig[Unchecked, Unchecked, Unchecked]
+
+
+def _on_recipe(run: Planned) -> tuple[list[Layer], type[AnyRun]]:
+    """A planned run over its recipe."""
+    found = recipe(run.layer.values["recipe"])
+    return [Layer(f"recipe {found.name}", found.config.to_plain()), run.layer], found.schema
+
+
+def _only_run(layer: Layer) -> Planned:
+    runs = planned_runs(layer)
+    if len(runs) > 1:
+        raise ConfigError(
+            f"{layer.name} asks for {len(runs)} runs, where one is wanted",
+            hint="`edgewise train` runs them one after another; here, name one agent and one seed",
+        )
+    return runs[0]
 
 
 def _is_file(source: str) -> bool:
