@@ -90,12 +90,12 @@ class Rudders(Buoys):
 SEAS = {"buoys": Buoys, "rudders": Rudders}
 QUICK = {
     "gamma": 0.5,
-    "learning_rate": 5e-3,
+    "learning_rate": 3e-3,
     "max_grad_norm": 10.0,
-    "minibatch_size": 64,
-    "updates_per_transition": 1 / 16,
+    "minibatch_size": 96,
+    "updates_per_transition": 1 / 10,
     "learning_starts": 0,
-    "tau": 0.05,
+    "tau": 0.02,
     "replay_size": 4096,
 }
 SMALL = EgoConfig(
@@ -106,12 +106,12 @@ SMALL = EgoConfig(
     graph=EncoderConfig(hidden=16, layers=1, heads=2),
 )
 AGENTS = {
-    "dqn": DQNConfig(**QUICK, epsilon=0.02),
+    "dqn": DQNConfig(**QUICK, epsilon=0.15),
     "rainbow": RainbowConfig(**QUICK, lowest=-0.5, highest=2.5, sigma=0.1),
-    "iqn": IQNConfig(**QUICK, epsilon=0.02),
-    "ddpg": DDPGConfig(**QUICK, epsilon=0.02, action_noise=0.05),
-    "ac-iqn": ACIQNConfig(**QUICK, epsilon=0.02, action_noise=0.05),
-    "sac": SACConfig(**QUICK, temperature=0.01, wanted_entropy=-4.0),
+    "iqn": IQNConfig(**QUICK, epsilon=0.15),
+    "ddpg": DDPGConfig(**QUICK, epsilon=0.15, action_noise=0.1),
+    "ac-iqn": ACIQNConfig(**QUICK, epsilon=0.15, action_noise=0.1),
+    "sac": SACConfig(**QUICK, temperature=0.02),
 }
 """Name of an agent → settings under which it solves its sea in seconds."""
 

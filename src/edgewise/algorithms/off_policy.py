@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from copy import deepcopy
 from itertools import chain
 from typing import Any, Generic, TypeVar
 
@@ -13,7 +12,7 @@ import torch
 from tensordict import TensorDictBase
 from tensordict.nn import TensorDictModuleBase
 from torch import Tensor, nn
-from torchrl.envs import ExplorationType
+from torchrl.envs import ExplorationType, set_exploration_type
 from torchrl.envs.utils import exploration_type
 
 from edgewise.algorithms.off_policy_config import OffPolicyConfig
@@ -66,7 +65,8 @@ class OffPolicy(ABC, Generic[ConfigT]):
         self.config, self.actions, self.device = config, actions, torch.device(device)
         self.compile = compile
         self.networks = self.build(spec, actions, model=model).to(self.device)
-        self.targets = deepcopy(self.networks).requires_grad_(False)
+        self.targets = self.build(spec, actions, model=model).to(self.device).requires_grad_(False)
+        self.targets.load_state_dict(self.networks.state_dict())
         self.optimizers = {name: self._adam(part) for name, part in self.networks.named_children()}
         self.policy = EgoPolicy(self.networks, self._choose, idle=_idle(actions))
         self.generator = torch.Generator().manual_seed(seed)
@@ -291,6 +291,14 @@ class EgoPolicy(TensorDictModuleBase):
             counts = active.reshape(*active.shape, *[1] * (chosen.ndim - active.ndim))
             action = torch.where(counts, chosen, self.idle)
         return tensordict.set("action", action)
+
+    def decide(self, ego: Mapping[str, Tensor]) -> Tensor:
+        """What robots do that see `self`, `objects` and `mask`, `[M]` or `[M, dim]`; never at random.
+
+        Plain tensors in, a tensor out, for programs without TensorDicts.
+        """
+        with set_exploration_type(ExplorationType.DETERMINISTIC):
+            return self._choose(ego)  # type: ignore[arg-type]
 
 
 def _idle(actions: ActionLayout) -> float:

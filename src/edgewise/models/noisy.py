@@ -16,7 +16,7 @@ class NoisyLinear(nn.Module):
     """Factorised Gaussian noise on weights and biases (https://arxiv.org/abs/1706.10295).
 
     With the factors `p` of inputs and `q` of outputs, a row is `W x + b + q * (S (p * x) + s)`. Every row of
-    a batch may have noise of its own, and no noisy matrix is built: robots that act side by side explore apart.
+    a batch may have noise of its own, without any noisy matrix: robots that act side by side explore apart.
     Or all rows share theirs, and one noisy matrix takes half the work of that: for learning.
 
     Args:

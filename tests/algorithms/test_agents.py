@@ -1,0 +1,212 @@
+"""What the six off-policy agents share: how they act, what they learn towards, and on which device."""
+
+import pytest
+import torch
+from tensordict import TensorDict
+from tests.algorithms.sea import AGENTS, SEA_OF, SEAS, SLOTS, SMALL, agent, sea
+from torchrl.envs import ExplorationType, set_exploration_type
+
+from edgewise.algorithms.off_policy import OffPolicy
+from edgewise.config.errors import ConfigError
+from edgewise.graphs.actions import AgentsContinuous
+
+every_agent = pytest.mark.parametrize("name", AGENTS)
+ILLEGAL_TRIED = 20_000
+"""Actions of each agent that are looked at here; a million in tests/learning."""
+
+
+def views(*lead):
+    """What robots see."""
+    entries = {
+        "self": torch.randn(*lead, 7),
+        "objects": torch.randn(*lead, SLOTS, 5),
+        "mask": torch.rand(*lead, SLOTS) < 0.5,
+    }
+    return TensorDict(entries, lead)
+
+
+def transitions(name, count=24):
+    """Random samples as a replay gives them, half of them the last of their robots."""
+    discrete = SEA_OF[name] == "buoys"
+    entries = {
+        "ego": views(count),
+        "next_ego": views(count),
+        "action": torch.randint(4, (count,)) if discrete else torch.rand(count, 2) * 4 - 2,
+        "reward": torch.rand(count),
+        "discount": 0.5 * (torch.arange(count) % 2),
+        "steps": torch.ones(count, dtype=torch.int8),
+        "weight": torch.ones(count),
+    }
+    return TensorDict(entries, [count])
+
+
+def actions_of(learner, *, worlds, explores):
+    """What a policy does in `worlds` worlds, of which some robots are inactive, and which are active."""
+    observed = TensorDict(
+        {"agents": {"ego": views(worlds, 3), "active": torch.rand(worlds, 3) < 0.6}}, [worlds]
+    )
+    mode = ExplorationType.RANDOM if explores else ExplorationType.DETERMINISTIC
+    with set_exploration_type(mode):
+        return learner.policy(observed)["action"], observed["agents", "active"]
+
+
+def illegal(action, layout):
+    """How many actions no environment of this layout would take."""
+    if isinstance(layout, AgentsContinuous):
+        inside = (action >= layout.low) & (action <= layout.high)
+        return int((~inside).any(-1).sum())
+    return int(((action < 0) | (action >= layout.num_actions)).sum())
+
+
+@every_agent
+@pytest.mark.parametrize("encoder", ["flat", "graph"])
+def test_no_action_is_illegal_and_who_is_inactive_idles(name, encoder):
+    learner = agent(name, model=SMALL.model_copy(update={"encoder": encoder}))
+    layout = SEAS[SEA_OF[name]].layout
+    for _ in range(5):
+        learner.update(transitions(name))
+    for explores in (True, False):
+        action, active = actions_of(learner, worlds=ILLEGAL_TRIED // 12, explores=explores)
+        assert illegal(action, layout) == 0
+        assert (action[~active] == 0).all()
+        assert (action[active] != 0).any()
+
+
+@every_agent
+def test_it_is_deterministic_where_it_does_not_explore_and_only_there(name):
+    learner, ego = agent(name, epsilon=0.5), views(50)
+    with set_exploration_type(ExplorationType.DETERMINISTIC):
+        assert torch.equal(learner._choose(ego), learner._choose(ego))
+    with set_exploration_type(ExplorationType.RANDOM):
+        assert not torch.equal(learner._choose(ego), learner._choose(ego))
+
+
+@pytest.mark.parametrize("name", ["rainbow", "sac"])
+def test_some_explore_by_themselves(name):
+    learner, ego = agent(name, epsilon=0.0), views(200)
+    with set_exploration_type(ExplorationType.RANDOM):
+        assert not torch.equal(learner.act(ego), learner.act(ego))
+
+
+@every_agent
+def test_a_forward_for_all_is_the_same_as_one_for_each(name):
+    learner, ego = agent(name), views(6, 3)
+    with set_exploration_type(ExplorationType.DETERMINISTIC):
+        together = learner.act(ego)
+        torch.testing.assert_close(learner.act(ego[4, 2]), together[4, 2])
+
+
+@every_agent
+def test_what_ended_has_the_target_of_its_reward_alone(name):
+    """And what has not, time-outs included, has more: the value of what follows."""
+    learner, samples = agent(name), transitions(name, 400)
+    target = learner.target(samples)
+    if name == "rainbow":
+        target = (target * learner.support).sum(-1)
+    reward = samples["reward"] if target.dim() == 1 else samples["reward"].unsqueeze(-1)
+    ended = samples["discount"] == 0
+    torch.testing.assert_close(target[ended], reward.expand_as(target)[ended], atol=1e-5, rtol=1e-5)
+    assert not torch.isclose(target, reward.expand_as(target))[~ended].all()
+
+
+@every_agent
+def test_no_gradient_ever_reaches_a_target(name):
+    """The planted fault: a target that carries a graph would run backward through the target network."""
+    learner, samples = agent(name), transitions(name)
+    assert not learner.target(samples).requires_grad
+    before = [parameter.clone() for parameter in learner.targets.parameters()]
+    _, error = learner.update(samples)
+    assert all(parameter.grad is None for parameter in learner.targets.parameters())
+    assert all(map(torch.equal, before, learner.targets.parameters()))
+    assert error.shape == (24,)
+    assert (error >= 0).all()
+    assert not error.requires_grad
+
+
+@every_agent
+def test_every_network_moves_by_its_own_loss(name):
+    learner = agent(name)
+    before = {key: value.clone() for key, value in learner.networks.state_dict().items()}
+    metrics, _ = learner.update(transitions(name))
+    after = learner.networks.state_dict()
+    moved = {key.split(".")[0] for key, value in before.items() if not torch.equal(value, after[key])}
+    assert moved == {part for part, _ in learner.networks.named_children()}
+    assert all(value.dim() == 0 and not value.requires_grad for value in metrics.values())
+
+
+@pytest.mark.parametrize("name", ["ddpg", "ac-iqn", "sac"])
+def test_the_actor_climbs_the_critic_and_does_not_move_it(name):
+    """With all other steps held at zero the critic stays as it is, and the actor's loss falls."""
+    learner, samples = agent(name), transitions(name)
+    part = "critics" if name == "sac" else "critic"
+    for held in learner.optimizers.keys() - {"actor"}:
+        learner.optimizers[held].param_groups[0]["lr"] = 0.0
+    before = [parameter.clone() for parameter in learner.networks[part].parameters()]
+    losses = [learner.update(samples)[0]["actor_loss"].item() for _ in range(60)]
+    assert all(map(torch.equal, before, learner.networks[part].parameters()))
+    assert sum(losses[-10:]) < sum(losses[:10])
+
+
+@every_agent
+def test_weights_of_samples_weigh(name):
+    learner, samples = agent(name), transitions(name)
+    samples["weight"] = torch.zeros(24)
+    metrics, error = learner.update(samples)
+    assert metrics["loss"] == 0
+    assert error.sum() > 0
+
+
+@every_agent
+def test_cloning_leads_to_what_was_done(name):
+    learner, samples = agent(name, epsilon=0.0), transitions(name, 64)
+    wanted = samples["action"] if SEA_OF[name] == "buoys" else samples["action"].clamp(-1, 1)
+    samples["action"] = wanted
+    for _ in range(150):
+        for part, loss in learner.imitation(samples).items():
+            learner.descend(part, loss)
+    with set_exploration_type(ExplorationType.DETERMINISTIC):
+        action = learner.act(samples["ego"])
+    if SEA_OF[name] == "buoys":
+        assert (action == wanted).float().mean() > 0.9
+    else:
+        assert (action - wanted).abs().mean() < 0.25
+
+
+@every_agent
+@pytest.mark.parametrize("encoder", ["flat", "graph"])
+def test_an_update_on_another_device(fake_device, monkeypatch, name, encoder):
+    """Nothing mixes devices and nothing waits for a value; seeds alone are drawn on the host."""
+    monkeypatch.setattr(OffPolicy, "_draw_seed", lambda _: 0)
+    monkeypatch.setattr("edgewise.algorithms.off_policy.Replay", lambda *_, **__: None)
+    learner = agent(name, model=SMALL.model_copy(update={"encoder": encoder}), device=fake_device)
+    metrics, error = learner.update(transitions(name).to(fake_device))
+    learner._move_targets()
+    assert error.device == fake_device
+    assert all(value.device == fake_device for value in metrics.values())
+    observed = {"agents": {"ego": views(8, 3), "active": torch.rand(8, 3) < 0.6}}
+    acted = learner.policy(TensorDict(observed, [8]).to(fake_device))
+    assert acted["action"].device == fake_device
+    assert acted["action"].shape[:2] == (8, 3)
+
+
+@pytest.mark.parametrize("name, other", [("dqn", "rudders"), ("rainbow", "rudders"), ("sac", "buoys")])
+def test_actions_of_the_wrong_kind_are_refused_with_a_way_out(name, other, monkeypatch):
+    monkeypatch.setitem(SEA_OF, name, other)
+    with pytest.raises(ConfigError, match="actions") as refused:
+        agent(name)
+    assert "use an environment with" in refused.value.hint
+
+
+@every_agent
+def test_a_rollout_leads_to_updates_and_finite_numbers(name):
+    from edgewise.data.rollout import Rollout
+
+    learner = agent(name)
+    env = sea(SEA_OF[name], num_envs=8)
+    rollout = Rollout(env, learner.policy, steps=16)
+    for _ in range(2):
+        batch = rollout.collect()
+        assert batch["next", "reward"].isfinite().all()
+        metrics = learner.learn(batch)
+    assert metrics["updates"] > 0
+    assert all(value.isfinite() for value in metrics.values())

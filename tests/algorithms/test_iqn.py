@@ -1,0 +1,65 @@
+"""IQN: one action for all quantiles of a target, and risk at will."""
+
+import pytest
+import torch
+from tests.algorithms.sea import agent
+from tests.algorithms.test_agents import transitions
+from tests.algorithms.test_dqn import Fixed
+from torch import nn
+from torchrl.envs import ExplorationType, set_exploration_type
+
+QUANTILES = [[0.0, 1.0, 0, 0], [3.0, 1.0, 0, 0]]
+"""Two quantiles of four choices: the first has mean 1.5, each quantile's best are 1 and 3."""
+
+
+@pytest.mark.parametrize("double", [True, False])
+def test_a_target_takes_the_action_of_the_best_mean(double):
+    """The planted fault, the best of each quantile by itself, would give 1 and 3 and a mean of 2."""
+    learner, samples = agent("iqn", double=double), transitions("iqn")
+    learner.networks["network"] = learner.targets["network"] = Fixed(QUANTILES)
+    following = (learner.target(samples) - samples["reward"].unsqueeze(-1))[1] / 0.5
+    torch.testing.assert_close(following, torch.tensor([0.0, 3.0]), atol=1e-5, rtol=1e-5)
+
+
+def test_double_targets_choose_by_the_online_network():
+    learner, samples = agent("iqn"), transitions("iqn")
+    learner.networks["network"], learner.targets["network"] = Fixed([[0.0, 0, 5, 0]]), Fixed([[9.0, 0, 3, 0]])
+    target = learner.target(samples)
+    torch.testing.assert_close(target.squeeze(-1), samples["reward"] + 3 * samples["discount"])
+
+
+class Ramp(nn.Module):
+    """Choice 0 earns 1 for certain; choice 1 anything from -2 to 5, each quantile its level."""
+
+    def forward(self, ego, levels):
+        levels = levels.expand(*ego.batch_size, levels.shape[-1])
+        rows = torch.stack((torch.ones_like(levels), 7 * levels - 2), -1)
+        return torch.nn.functional.pad(rows, (0, 2), value=-9.0)
+
+
+def test_risk_decides_between_the_certain_and_the_better():
+    ego = transitions("iqn")["ego"]
+    ego["mask"][:] = False
+    ego["mask"][:12, 0] = True
+    ego["objects"][:12, 0] = torch.tensor([0.15, 0.0, 0.0, 0.0, 0.5])
+    for risk, near, far in (("mean", 1, 1), ("cvar", 0, 0), ("adaptive", 0, 1)):
+        learner = agent("iqn", risk=risk, risk_alpha=0.3)
+        learner.networks["network"] = Ramp()
+        with set_exploration_type(ExplorationType.DETERMINISTIC):
+            action = learner.act(ego)
+        assert action[:12].tolist() == [near] * 12, risk
+        assert action[12:].tolist() == [far] * 12, risk
+
+
+def test_quantiles_of_a_known_return_are_learnt():
+    """A coin decides between 0 and 1: low quantiles become 0, high ones 1."""
+    learner, samples = agent("iqn", quantiles=16, kappa=0.05), transitions("iqn", 128)
+    samples["discount"], samples["reward"] = torch.zeros(128), (torch.rand(128) < 0.5).float()
+    for entry in ("self", "objects", "mask"):
+        samples["ego", entry] = samples["ego", entry][:1].expand_as(samples["ego", entry])
+    samples["action"] = torch.zeros(128, dtype=torch.int64)
+    for _ in range(200):
+        learner.update(samples)
+    found = learner.networks["network"](samples["ego"][:1], torch.tensor([0.1, 0.25, 0.75, 0.9]))[0, :, 0]
+    assert found[:2].max() < 0.2
+    assert found[2:].min() > 0.8
