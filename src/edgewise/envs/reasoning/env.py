@@ -30,7 +30,9 @@ from edgewise.envs.reasoning.canonical import goal_hash
 from edgewise.envs.reasoning.config import ReasoningConfig
 from edgewise.envs.reasoning.corruption import Corruption
 from edgewise.envs.reasoning.expand import Expansion
+from edgewise.envs.reasoning.further import Further
 from edgewise.envs.reasoning.memo import Memo
+from edgewise.envs.reasoning.potential import Potential
 from edgewise.envs.reasoning.program import Program
 from edgewise.envs.reasoning.successors import Successors
 from edgewise.graphs.actions import ChooseFromSet, ChooseSuccessor
@@ -59,7 +61,12 @@ class ReasoningEnv(GraphEnv[ReasoningConfig]):
         config = self.config
         with _disable_current_modes():
             self.dataset = load_dataset(config.data, rules=config.rules)
-            program = Program.of(self.dataset, max_atoms=config.max_atoms)
+            program = Program.compile(
+                scenario.within_reach(self.dataset.facts, config.withheld),
+                self.dataset.rules,
+                vocabulary=self.dataset.vocabulary,
+                max_atoms=config.max_atoms,
+            )
             corruption = Corruption.of(self.dataset, use_domains=config.use_domains)
             queries = self._own_queries()
         words = self.dataset.vocabulary
@@ -75,12 +82,11 @@ class ReasoningEnv(GraphEnv[ReasoningConfig]):
             program,
             cap=config.max_successors,
             memory=config.memory,
-            give_up=config.give_up,
-            claim=config.claim,
-            assume=config.assume,
+            further=Further(assume=config.assume, give_up=config.give_up, claim=config.claim),
         ).to(self.device)
         self.corruption = corruption.to(self.device)
         self._memo = Memo()
+        self._potential: Potential | None = None
         self._depths: tuple[int, Tensor] | None = None
         self.set_queries(queries, torch.ones(len(queries), dtype=torch.bool))
         self._pool = self._pool_of(config)
@@ -99,6 +105,10 @@ class ReasoningEnv(GraphEnv[ReasoningConfig]):
         self._queries = placed(queries, self.device).to(torch.int64)
         self._labels = placed(labels, self.device).to(torch.bool)
         self._cursor = 0
+
+    def set_potential(self, potential: Potential | None) -> None:
+        """Shape rewards from now on; None to stop."""
+        self._potential = potential
 
     def check_stage(self, stage: ReasoningConfig) -> None:
         """There must be queries of the depths that are asked for."""
@@ -154,8 +164,13 @@ class ReasoningEnv(GraphEnv[ReasoningConfig]):
         reward = dynamics.reward(
             atoms, label, kind=config.reward, negative_weight=state["negative_weight"], ends=self.ends
         )
+        reward = torch.where(over, reward, 0.0)
+        if self._potential is not None:
+            reward = reward + self._potential.gained(
+                state["atoms"], atoms, over=over, num_entities=self.dataset.vocabulary.num_entities
+            )
         after = {"atoms": atoms, "history": history}
-        return Transition(after, reward=torch.where(over, reward, 0.0), terminated=over, truncated=truncated)
+        return Transition(after, reward=reward, terminated=over, truncated=truncated)
 
     def observe(self, state: TensorDict) -> Entries:
         """The goal, how many successors it has, and in the padded view all of them."""

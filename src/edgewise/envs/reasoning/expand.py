@@ -18,6 +18,8 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from edgewise.envs.reasoning.further import Further
+from edgewise.envs.reasoning.history import History
 from edgewise.envs.reasoning.program import Program
 from edgewise.envs.reasoning.resolve import Goals, Resolvents, by_facts, by_rules, prepared
 from edgewise.graphs.knowledge.placement import can_count
@@ -79,6 +81,8 @@ def expand(
     *,
     excluded: Tensor,
     cap: int | None = None,
+    history: Tensor | None = None,
+    further: Further | None = None,
     counted: bool | None = None,
 ) -> Expansion:
     """All successors of goals.
@@ -89,6 +93,8 @@ def expand(
         excluded: `[B, 3]`, for each goal a fact that must not be used; zeros for none.
         cap: the most successors of a goal; more are left out, rules kept before facts, and the goal is
             flagged. What a cap leaves out is never taken for a proof.
+        history: `[B, H]`, hashes of goals; successors that have one of their goal's are left out.
+        further: actions to offer beside successors; the cap does not count them.
         counted: whether to ask the host how many rows there are; on a CPU if not given. Needs a cap if not.
     """
     counted = can_count(states) if counted is None else counted
@@ -100,10 +106,10 @@ def expand(
     match = (start + (start >= skipped).long()).clamp(max=program.facts.last)
     proof = torch.where(at_once, -1 - program.facts.fact[match], NO_CLAUSE)
     goals = replace(goals, proved=goals.proved | at_once)
-    found = _Found(program, goals, proof=proof, cap=cap, counted=counted)
+    found = _Found(program, goals, proof=proof, cap=cap, history=history, counted=counted)
     found.add_rules()
     found.add_facts(start, count, skipped)
-    return found.assembled()
+    return found.assembled(further or Further())
 
 
 def matching_facts(program: Program, goals: Goals, excluded: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -134,9 +140,17 @@ class _Found:
     """Successors as they are found: rules first, then facts."""
 
     def __init__(
-        self, program: Program, goals: Goals, *, proof: Tensor, cap: int | None, counted: bool
+        self,
+        program: Program,
+        goals: Goals,
+        *,
+        proof: Tensor,
+        cap: int | None,
+        history: Tensor | None,
+        counted: bool,
     ) -> None:
         self.program, self.goals, self.proof, self.cap, self.counted = program, goals, proof, cap, counted
+        self.history = None if history is None else History(history)
         self.proved = goals.proved
         nobody = torch.zeros_like(goals.proved)
         self.truncated, self.long = nobody, nobody
@@ -198,12 +212,13 @@ class _Found:
         self.proved = self.proved | proves
         if len(owner):
             self.proof = torch.where(proves, origin[first.clamp(max=len(owner) - 1)], self.proof)
-        self.parts.append(
-            _Part.of(resolved.atoms, owner, origin, fits, counted=self.counted, like=self.proof)
-        )
+        if self.history is not None:
+            fits = fits & ~self.history.has(resolved.atoms, owner)
+        rows = resolved.atoms, owner, origin
+        self.parts.append(_Part.of(*rows, fits, counted=self.counted, like=self.proof))
 
-    def assembled(self) -> Expansion:
-        """Everything in its place, proofs and failures collapsed to one successor."""
+    def assembled(self, further: Further) -> Expansion:
+        """Everything in its place, proofs and failures collapsed to one successor, other actions behind."""
         program, live, words = self.program, self._live, self.program.vocabulary
         cap = self.cap
         kept = [torch.where(live, part.count, 0) for part in self.parts]
@@ -212,9 +227,11 @@ class _Found:
             kept[0] = kept[0].clamp(max=cap)
         total = sum(kept[1:], kept[0])
         over = total == 0
-        total = total.clamp(min=1)
+        extras = further.offered(self.goals, proved=self.proved, over=over, program=program)
+        room = total.clamp(min=1)
+        total = sum((offered.long() for offered, _ in extras), room)
         offsets = torch.cat((total.new_zeros(1), total.cumsum(0)))
-        owner, _ = spread(total, rows=None if self.counted else len(total) * max(1, cap or 0))
+        owner, _ = spread(total, rows=None if self.counted else len(total) * (max(1, cap or 0) + len(extras)))
         successors = self.goals.first.new_zeros(len(owner) + 1, program.max_atoms, 3)
         origin = torch.full((len(owner) + 1,), NO_CLAUSE, device=owner.device)
         start = offsets[:-1]
@@ -230,6 +247,10 @@ class _Found:
         word = torch.where(self.proved, words.true, words.false).to(successors.dtype)
         successors[ends, 0, 0] = word
         origin[ends] = self.proof
+        start = offsets[:-1] + room
+        for offered, goal in extras:
+            successors[torch.where(offered, start, len(owner))] = goal
+            start = start + offered.long()
         return Expansion(
             successors=successors[:-1],
             owner=owner,

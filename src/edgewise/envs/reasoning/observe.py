@@ -14,8 +14,8 @@ from edgewise.graphs.topology import Topology, TopologyBank
 NODE_FEATURES = 6
 """Of a goal: whether it is proved, failed or given up, and claimed; its share of atoms and of free arguments;
 and whether an atom was assumed."""
-ATOM_FEATURES = 3
-"""Of an atom: whether it is the first, and whether its arguments are free."""
+ATOM_FEATURES = 2
+"""Of an atom: whether its arguments are free."""
 
 
 def padded_spec(max_successors: int) -> GraphSpec:
@@ -59,11 +59,8 @@ def goal_features(goals: Tensor, *, ends: dynamics.Ends, num_entities: int) -> T
 def atoms_graph(atoms: Tensor, *, num_entities: int) -> dict[str, Tensor]:
     """The graph of `atoms_spec`, from `[B, A, 3]`."""
     lead, device = atoms.shape[:-2], atoms.device
-    first = torch.zeros_like(atoms[..., 0], dtype=torch.bool)
-    first[..., 0] = True
-    free = atoms[..., 1:] > num_entities
     return {
-        "x": torch.cat((first.unsqueeze(-1), free), -1).float(),
+        "x": (atoms[..., 1:] > num_entities).float(),
         "node_mask": atoms[..., 0] > 0,
         "edge_index": torch.zeros(*lead, 2, 0, dtype=torch.int64, device=device),
         "edge_mask": torch.zeros(*lead, 0, dtype=torch.bool, device=device),

@@ -18,7 +18,7 @@ class Goals:
 
     Attributes:
         first: `[B, 3]` int32, the atom to resolve.
-        rest: `[B, W, 3]` int32, the others, left-aligned, known facts left out.
+        rest: `[B, W, 3]` int32, the others, left-aligned.
         bound: `[B, W, 3]` int32, as `rest`, with −1 and −2 for the variables of `first`, the others renamed
             by first appearance: what is left of the goal once a fact has bound `first`.
         length: `[B]` int64, atoms in `rest`.
@@ -57,21 +57,31 @@ def prepared(program: Program, states: Tensor, excluded: Tensor) -> Goals:
     predicate = states[..., 0]
     failed = ((predicate == words.false) | (predicate == words.end_false)).any(-1)
     regular = (predicate > 0) & (predicate <= words.num_predicates)
-    states = left_aligned(states, regular)
-    key = program.facts.key(excluded)
+    misplaced = (regular[:, 1:] & ~regular[:, :-1]) | (~regular[:, 1:] & (predicate[:, 1:] != 0))
+    if not can_count(states) or misplaced.any():
+        states = left_aligned(states, regular)
+    length = regular.sum(-1)
+    if can_count(states):
+        states = states[:, : max(1, int(length.max()))] if len(length) else states[:, :1]
     first, rest = states[:, 0], states[:, 1:]
-    rest = without_holes(rest, program.facts.contains(rest, without=key.unsqueeze(-1)))
-    length = (rest[..., 0] > 0).sum(-1)
-    if can_count(rest):
-        rest = rest[:, : int(length.max())] if len(length) else rest[:, :0]
-    entities = program.vocabulary.num_entities
-    terms = rest[..., 1:]
-    head, tail = first[:, 1].view(-1, 1, 1), first[:, 2].view(-1, 1, 1)
-    terms = terms.masked_fill((terms == tail) & (tail > entities), -2)
-    terms = terms.masked_fill((rest[..., 1:] == head) & (head > entities), -1)
-    bound = canonical(torch.cat((rest[..., :1], terms), -1), num_entities=entities)
-    empty = ~regular.any(-1) & ~failed
-    return Goals(first, rest, bound, length, failed, empty, key)
+    bound = _without_variables_of(first, rest, num_entities=words.num_entities)
+    return Goals(
+        first,
+        rest,
+        bound,
+        length=(length - 1).clamp(min=0),
+        failed=failed,
+        proved=(length == 0) & ~failed,
+        excluded=program.facts.key(excluded),
+    )
+
+
+def _without_variables_of(first: Tensor, rest: Tensor, *, num_entities: int) -> Tensor:
+    """`rest` `[B, W, 3]` with −1 and −2 for variables of `first` `[B, 3]` and others by first appearance."""
+    terms, variables = rest[..., 1:], first[:, 1:].masked_fill(first[:, 1:] <= num_entities, -1)
+    head, tail = variables[:, 0].view(-1, 1, 1), variables[:, 1].view(-1, 1, 1)
+    marked = terms.masked_fill(terms == tail, -2).masked_fill(terms == head, -1)
+    return canonical(torch.cat((rest[..., :1], marked), -1), num_entities=num_entities)
 
 
 def by_facts(program: Program, goals: Goals, *, owner: Tensor, place: Tensor) -> Resolvents:

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from edgewise.envs.reasoning import dynamics
 from edgewise.envs.reasoning.canonical import goal_hash
+from edgewise.envs.reasoning.further import Further
 from edgewise.envs.reasoning.successors import Successors
 from edgewise.graphs.knowledge.placement import can_count
 
@@ -27,7 +28,7 @@ def passed(
     A single successor that ends the proof is not taken: that is the prover's to do. Goals passed over are
     remembered while they are passed, so that a circle of them ends, and forgotten afterwards.
     """
-    forced = replace(successors, give_up=False, claim=False, assume=False, memory=True)
+    forced = replace(successors, further=Further(), memory=True)
     history = history if successors.memory else history[:, :0]
     met = torch.zeros(len(atoms), limit + 1, dtype=torch.int64, device=atoms.device)
     met[:, 0] = goal_hash(atoms)

@@ -87,19 +87,17 @@ class FactIndex:
             atoms: `[*N, 3]`.
             without: keys of facts that do not count, of a shape that broadcasts to `[*N]`.
         """
-        key, predicate = self.key(atoms), atoms[..., 0]
-        known = (predicate > 0) & (predicate <= self.num_predicates)
-        for term in (atoms[..., 1], atoms[..., 2]):
-            known = known & (term > 0) & (term <= self.num_entities)
+        key = self.key(atoms)
         if not can_count(key):
-            known = known & self._present(key)
+            known = self._ground(atoms) & self._present(key)
             return known if without is None else known & (key != without)
-        known = known & self._sieve[self._slot(key)]
+        known = self._sieve[self._slot(key)]
         likely = known.nonzero(as_tuple=True)
-        found = self._present(key[likely])
+        found = self._ground(atoms[likely]) & self._present(key[likely])
         if without is not None:
-            found = found & (key[likely] != without.expand_as(key)[likely])
-        return known.index_put(likely, found)
+            found &= key[likely] != without.expand_as(key)[likely]
+        known[likely] = found
+        return known
 
     def matches(self, atoms: Tensor) -> tuple[Tensor, Tensor]:
         """The facts that each atom `[N, 3]` unifies with: `start` and `count`, places in the index, `[N]`.
@@ -146,6 +144,14 @@ class FactIndex:
             torch.where(section == BY_TAIL, head, tail),
         )
         return ((section * (self.num_predicates + 1) + predicate) * self._base + first) * self._base + second
+
+    def _ground(self, atoms: Tensor) -> Tensor:
+        """Which atoms `[*N, 3]` have ids of the vocabulary alone, `[*N]` bool; only their keys are unique."""
+        ids = atoms > 0
+        ids &= atoms <= torch.tensor(
+            (self.num_predicates, self.num_entities, self.num_entities), device=atoms.device
+        )
+        return ids.all(-1)
 
     def _present(self, key: Tensor) -> Tensor:
         return self.keys[torch.searchsorted(self.keys, key)] == key
