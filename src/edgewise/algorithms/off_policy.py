@@ -298,7 +298,7 @@ class EgoPolicy(TensorDictModuleBase):
         Plain tensors in, a tensor out, for programs without TensorDicts.
         """
         with set_exploration_type(ExplorationType.DETERMINISTIC):
-            return self._choose(ego)  # type: ignore[arg-type]
+            return self._choose(ego)
 
 
 def _idle(actions: ActionLayout) -> float:

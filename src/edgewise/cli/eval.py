@@ -108,8 +108,7 @@ def _over_seeds(measured: list[list[Evaluation]]) -> list[dict[str, Any]]:
     from edgewise.evaluation.statistics import stratified_interval
 
     rows = []
-    for evaluations in measured:
-        runs = [evaluation for evaluation in evaluations if not evaluation.baseline]
+    for runs in _alike(measured):
         for name in runs[0].measures():
             means = [float(np.nanmean(one.measures()[name])) for one in runs]
             interval = stratified_interval(means, generator=np.random.default_rng(0))
@@ -124,6 +123,16 @@ def _over_seeds(measured: list[list[Evaluation]]) -> list[dict[str, Any]]:
                 }
             )
     return rows
+
+
+def _alike(measured: list[list[Evaluation]]) -> list[list[Evaluation]]:
+    """Results of all runs on the same kind of instances, kind by kind."""
+    groups: dict[str, list[Evaluation]] = {}
+    for index, evaluations in enumerate(measured):
+        for evaluation in evaluations:
+            if not evaluation.baseline:
+                groups.setdefault(f"{index} {dict(evaluation.settings)}", []).append(evaluation)
+    return list(groups.values())
 
 
 def _span(row: dict[str, Any]) -> str:

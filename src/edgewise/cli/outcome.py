@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,20 @@ from edgewise.evaluation.result import Evaluation
 from edgewise.recipes.launch import REPORT
 
 
+def show_runs(runs: Sequence[Path], console: Console) -> None:
+    """Shows how each of some runs ended; one document for programs, however many there are."""
+    told = [_outcome(run) for run in runs]
+    data = told[0][0] if len(told) == 1 else {"runs": [data for data, _ in told]}
+    console.show(data, "\n\n".join(text for _, text in told))
+
+
 def show_run(run: Path, console: Console) -> None:
-    """Shows the last evaluation of a run, its baselines, and the path of its report last."""
+    """Shows how a run ended."""
+    show_runs([run], console)
+
+
+def _outcome(run: Path) -> tuple[dict[str, Any], str]:
+    """The last evaluation of a run, its baselines, and the path of its report last."""
     found = [Evaluation.load(path) for path in sorted((run / "evaluations").glob("*.json"))]
     own = [evaluation for evaluation in found if not evaluation.baseline][-1:]
     shown = [*own, *(evaluation for evaluation in found if evaluation.baseline)]
@@ -21,7 +34,7 @@ def show_run(run: Path, console: Console) -> None:
         "report": str(report) if report.exists() else None,
         "evaluation": [summary(evaluation) for evaluation in shown],
     }
-    console.show(data, f"{summary_table(shown)}\n\nrun folder: {run}\nreport:     {report}")
+    return data, f"{summary_table(shown)}\n\nrun folder: {run}\nreport:     {report}"
 
 
 def summary(evaluation: Evaluation) -> dict[str, Any]:

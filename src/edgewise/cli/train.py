@@ -49,13 +49,15 @@ def run(options: Namespace, console: Console) -> int:
     prepare(threads=runs[0][0].threads)
     if options.dry_run:
         return _dry_run([config for config, _ in runs], console)
-    from edgewise.cli.outcome import show_run
+    from edgewise.cli.outcome import show_runs
     from edgewise.recipes.launch import start
     from edgewise.training.progress import watcher
 
+    finished = []
     for config, within in runs:
         folder = _folder(config, within, out=options.out, only=len(runs) == 1)
-        show_run(start(config, folder=folder, watcher=watcher()), console)
+        finished.append(start(config, folder=folder, watcher=watcher()))
+    show_runs(finished, console)
     return 0
 
 

@@ -46,6 +46,7 @@ VERBS = {
         Verb(
             "oracle", "solve a small instance exactly, to know what could be reached", "edgewise.cli.oracle"
         ),
+        Verb("export", "write a policy of robots as a program and as weights", "edgewise.cli.export"),
         Verb("report", "write the page of a run, or of several side by side", "edgewise.cli.report"),
         Verb("envs", "list, show or check environments", "edgewise.cli.envs"),
         Verb("recipes", "list, show or check recipes", "edgewise.cli.recipes"),

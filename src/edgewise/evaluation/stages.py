@@ -48,7 +48,7 @@ def by_kind(evaluation: Evaluation, kinds: Sequence[Kind]) -> list[Evaluation]:
                 returns=evaluation.returns[chosen],
                 lengths=evaluation.lengths[chosen],
                 finished=evaluation.finished[chosen],
-                metrics={name: values[chosen] for name, values in _of_successes(evaluation).items()},
+                metrics=_cut(evaluation, chosen),
                 agent_returns=None if agents is None else agents[chosen],
                 settings={**evaluation.settings, **kind.settings},
                 recordings=(),
@@ -78,3 +78,10 @@ def _success_by_kind(evaluation: Evaluation, kinds: Sequence[Kind]) -> dict[str,
         belongs = (place >= end - kind.episodes) & (place < end)
         found[f"{SUCCESS}.{kind.name}"] = np.where(belongs, evaluation.success, np.nan)
     return found
+
+
+def _cut(evaluation: Evaluation, chosen: slice) -> dict[str, Values]:
+    """The metrics of some episodes, without those of single kinds."""
+    prefix = f"{SUCCESS}."
+    whole = _of_successes(evaluation)
+    return {name: values[chosen] for name, values in whole.items() if not name.startswith(prefix)}

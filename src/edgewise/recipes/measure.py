@@ -10,6 +10,7 @@ from typing import Any
 from edgewise.config.errors import CheckpointError, ConfigError
 from edgewise.evaluation.evaluate import Policy
 from edgewise.evaluation.result import Evaluation
+from edgewise.evaluation.stages import by_kind
 from edgewise.recipes.compose import Instances, changed
 from edgewise.recipes.load import load_config
 from edgewise.recipes.recipe import AnyRun
@@ -90,7 +91,8 @@ def measure_run(
 
     Args:
         run: a run folder, or a checkpoint's folder within one.
-        settings: fields of the environment's config that differ from the run's own evaluation.
+        settings: fields of the environment's config that differ from the run's own evaluation. Without any,
+            a run that is evaluated on several kinds of instances gives a result for each kind.
         episodes: how many instances; as in the run's own evaluation if not given.
         seed: of the instances; as in the run's own evaluation if not given.
         which: `best` or `latest` checkpoint.
@@ -100,6 +102,17 @@ def measure_run(
     """
     folder, _ = _locate(run, which)
     own = load_config(folder.config_file)
+    if own.evaluation.stages and not settings:
+        return _measure_kinds(
+            run,
+            own,
+            episodes=episodes,
+            seed=seed,
+            which=which,
+            baselines=baselines,
+            deterministic=deterministic,
+            device=device,
+        )
     differing = {**own.evaluation.settings, **(settings or {})}
     trained = load_trained(run, settings=differing, which=which, device=device)
     instances = replace(
@@ -116,6 +129,39 @@ def measure_run(
     )
     found = replace(instances(trained.policy), policy=folder.path.name, frames=trained.frames)
     return [found, *measure_baselines(instances, baselines)]
+
+
+def _measure_kinds(
+    run: Path,
+    own: AnyRun,
+    *,
+    episodes: int | None,
+    seed: int | None,
+    which: str,
+    baselines: Sequence[str],
+    deterministic: bool,
+    device: str | None,
+) -> list[Evaluation]:
+    """The same on each kind of the run's own instances: all in one batch, and one result for each kind.
+
+    `episodes` are then instances of every kind.
+    """
+    trained = load_trained(run, settings=own.evaluation.settings, which=which, device=device)
+    chosen = own.evaluation
+    stages = tuple(
+        stage.model_copy(update={"episodes": episodes or stage.episodes}) for stage in chosen.stages
+    )
+    changes = {"stages": stages, "seed": chosen.seed if seed is None else seed}
+    asked = own.model_copy(
+        update={"evaluation": chosen.model_copy(update=changes), "device": trained.config.device}
+    )
+    instances = replace(Instances.of(asked), deterministic=deterministic)
+    name = _locate(run, which)[0].path.name
+    found = [
+        replace(instances(trained.policy), policy=name, frames=trained.frames),
+        *measure_baselines(instances, baselines),
+    ]
+    return [part for evaluation in found for part in by_kind(evaluation, instances.kinds)]
 
 
 def measure_baselines(instances: Instances, names: Sequence[str]) -> list[Evaluation]:
