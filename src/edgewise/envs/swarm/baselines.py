@@ -1,8 +1,9 @@
-"""Steering by hand: each agent looks where every action would bring it to rest, and takes the best."""
+"""Steering by hand: each agent looks a few steps ahead, at all it could do, and takes the best beginning."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import product
 
 import torch
 from tensordict import TensorDict
@@ -12,9 +13,12 @@ from edgewise.envs.swarm import dynamics
 from edgewise.envs.swarm.env import SwarmEnv
 
 Policy = Callable[[TensorDict], TensorDict]
-COAST = dynamics.TIME_STEP / dynamics.DAMPING
-"""How far a free agent still goes for each unit of speed, after the step it has just made."""
-CLEARANCE = 1.5 * dynamics.DIAMETER
+AHEAD = 3
+"""Steps that are looked ahead."""
+COAST = (1.0 - dynamics.DAMPING) * dynamics.TIME_STEP / dynamics.DAMPING
+"""How far a free agent still goes for each unit of speed that it has after a step."""
+CAUTION = 0.2
+"""Share of a collision's cost that a cautious agent counts for each touch ahead: it may yet be avoided."""
 
 
 def random_steering(env: SwarmEnv) -> Policy:
@@ -28,45 +32,57 @@ def straight(env: SwarmEnv) -> Policy:
 
 
 def cautious(env: SwarmEnv) -> Policy:
-    """The way to the goal, less what an agent would come too close to others and obstacles."""
-    return _steer(env, caution=20.0)
+    """The way to the goal, and clear of obstacles and of others, if they go on as they are."""
+    return _steer(env, caution=CAUTION * env.config.collision_cost)
 
 
 def _steer(env: SwarmEnv, *, caution: float) -> Policy:
-    """The action with the least distance to the goal plus `caution` times the lack of clearance."""
+    """The first action of the plan that earns most on its way and comes to rest nearest to the goal."""
     directions = torch.tensor(dynamics.DIRECTIONS, device=env.device)
+    first, *_ = plans = torch.tensor(list(product(range(len(directions)), repeat=AHEAD))).T.to(env.device)
+    thrusts = dynamics.SENSITIVITY * directions[plans]
 
     def policy(tensordict: TensorDict) -> TensorDict:
-        state = tensordict["state"]
-        cost = torch.stack([_cost(state, direction, caution) for direction in directions], -1)
-        best = cost.argmin(-1)
+        worth = _worth(tensordict["state"], thrusts, env, caution=caution)
+        best = first[worth.argmax(-1)]
         return tensordict.set("action", directions[best] if env.config.continuous else best)
 
     return policy
 
 
-def _cost(state: TensorDict, direction: Tensor, caution: float) -> Tensor:
-    """What each agent expects of thrust in `direction` `[2]`, the others going on as they are, `[B, A]`."""
-    thrust = dynamics.SENSITIVITY * direction + state["contact"]
-    position, velocity = dynamics.move(state["position"], state["velocity"], thrust)
-    rest = position + COAST * (1.0 - dynamics.DAMPING) * velocity
-    left = dynamics.length(state["goal"] - rest)
-    if not caution:
-        return left
-    others = state["position"] + dynamics.TIME_STEP * state["velocity"]
-    to_agents = dynamics.length(position.unsqueeze(-2) - others.unsqueeze(-3))
-    alone = torch.eye(to_agents.shape[-1], dtype=torch.bool, device=to_agents.device)
-    absent = ~state["active"].unsqueeze(-2) | alone
-    to_obstacles = dynamics.length(position.unsqueeze(-2) - state["obstacle"].unsqueeze(-3))
-    near = _lack(to_agents.masked_fill(absent, torch.inf))
-    return left + caution * (
-        near + _lack(to_obstacles.masked_fill(~state["obstacle_mask"].unsqueeze(-2), torch.inf))
-    )
+def _worth(state: TensorDict, thrusts: Tensor, env: SwarmEnv, *, caution: float) -> Tensor:
+    """What each agent may expect of each plan, `[B, A, S]`, if everybody else goes on without thrust.
+
+    Args:
+        state: the worlds, `[B]`.
+        thrusts: of every plan at every step, `[AHEAD, S, 2]`.
+        env: says what a step at the goal is worth.
+        caution: cost of touching somebody or something.
+    """
+    config, goal = env.config, state["goal"].unsqueeze(-2)
+    position, velocity = (state[name].unsqueeze(-2) for name in ("position", "velocity"))
+    others, drift = state["position"], state["velocity"]
+    worth = torch.zeros((), device=goal.device)
+    for step, thrust in enumerate(thrusts):
+        pushed = thrust + state["contact"].unsqueeze(-2) if step == 0 else thrust
+        position, velocity = dynamics.move(position, velocity, pushed)
+        left = dynamics.length(goal - position)
+        worth = worth + torch.where(left < config.goal_threshold, config.goal_reward, -left)
+        if caution:
+            drift = (1.0 - dynamics.DAMPING) * drift
+            others = others + dynamics.TIME_STEP * drift
+            worth = worth - caution * _crowding(position, others, state)
+    return worth - 2 * AHEAD * dynamics.length(goal - position - COAST * velocity)
 
 
-def _lack(distance: Tensor) -> Tensor:
-    """By how much all distances together fall short of the clearance, `[..., K]` to `[...]`."""
-    return (CLEARANCE - distance).clamp(min=0.0).sum(-1)
+def _crowding(position: Tensor, others: Tensor, state: TensorDict) -> Tensor:
+    """How many of the others and of the obstacles one would touch at `position` `[B, A, S, 2]`."""
+    bodies = torch.cat((others, state["obstacle"]), -2)
+    exists = torch.cat((state["active"], state["obstacle_mask"]), -1)
+    alone = torch.eye(others.shape[-2], bodies.shape[-2], dtype=torch.bool, device=bodies.device)
+    distance = dynamics.length(position.unsqueeze(-2) - bodies.unsqueeze(-3).unsqueeze(-3))
+    counted = exists[:, None, None] & ~alone[:, None]
+    return ((distance < dynamics.DIAMETER) & counted).sum(-1)
 
 
 BASELINES: Mapping[str, Callable[[SwarmEnv], Policy]] = {
