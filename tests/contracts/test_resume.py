@@ -1,4 +1,4 @@
-"""The resume contract: a PPO run that is killed at random moments ends bit for bit like one left alone."""
+"""The resume contract: a run that is killed at random moments ends bit for bit like one left alone."""
 
 import csv
 import json
@@ -15,6 +15,7 @@ import torch
 from benchmarks.kill_resume import PHASES, differences, small_run, train
 
 from edgewise.cli.main import main
+from edgewise.recipes.load import load_config
 from edgewise.training import checkpoint
 from edgewise.training.run_folder import RunFolder
 
@@ -58,17 +59,70 @@ PLANTS = {
 
 @pytest.mark.parametrize("plant", [None, *PLANTS])
 def test_the_comparison_sees_whatever_is_not_kept(alone, tmp_path, plant):
-    shutil.copytree(alone.path, tmp_path / "run")
-    folder = RunFolder(tmp_path / "run")
+    folder = resumed(alone, tmp_path / "run", change=PLANTS.get(plant))
+    assert (differences(alone.path, folder.path) == []) == (plant is None)
+
+
+def resumed(alone, path, *, change):
+    """A copy of a run that went on from its last checkpoint but one, after a change of what that holds."""
+    shutil.copytree(alone.path, path)
+    folder = RunFolder(path)
     before_last, last = checkpoint.saved(folder.checkpoints)[-2:]
     state = checkpoint.load(before_last)
-    for path in (before_last, last):
-        shutil.rmtree(path)
-    if plant is not None:
-        PLANTS[plant](state)
+    for saved in (before_last, last):
+        shutil.rmtree(saved)
+    if change is not None:
+        change(state)
     checkpoint.save(folder.checkpoints, state, step=checkpoint.step_of(before_last))
     train(folder)
-    assert (differences(alone.path, folder.path) == []) == (plant is None)
+    return folder
+
+
+OFF_POLICY = {
+    "env.max_steps": 12,
+    "model.self_width": 8,
+    "model.object_width": 4,
+    "model.hidden": 16,
+    "model.cosines": 8,
+    "algorithm.minibatch_size": 16,
+    "algorithm.learning_starts": 0,
+    "algorithm.updates_per_transition": 0.05,
+    "algorithm.replay_size": 300,
+    "training.total_frames": 192,
+    "training.num_envs": 4,
+    "training.steps": 8,
+    "training.curriculum": [],
+    "evaluation.every": 90,
+    "evaluation.episodes": 4,
+    "evaluation.stages": [],
+    "checkpoint.every": 60,
+    "checkpoint.keep_last": 2,
+}
+"""A run of six batches whose replay overflows."""
+
+REPLAY_PLANTS = {
+    "other rewards": lambda state: state["algorithm"]["replay"]["stored"]["reward"].zero_(),
+    "another draw": lambda state: other(state["algorithm"]["replay"]["generator"]),
+    "other noise": lambda state: other(state["algorithm"]["generator"]),
+    "targets that follow nobody": lambda state: [
+        value.zero_() for value in state["algorithm"]["targets"].values()
+    ],
+}
+
+
+@pytest.fixture(scope="module", params=["marine-ac-iqn", "marine-rainbow"])
+def at_sea(request, tmp_path_factory):
+    """A run of an off-policy agent that nobody disturbs."""
+    config = load_config(request.param, keywords=OFF_POLICY)
+    folder = RunFolder.create(tmp_path_factory.mktemp("sea") / "run", config.to_plain())
+    train(folder)
+    return folder
+
+
+@pytest.mark.parametrize("plant", [None, *REPLAY_PLANTS])
+def test_a_replay_and_what_is_drawn_from_it_are_kept(at_sea, tmp_path, plant):
+    folder = resumed(at_sea, tmp_path / "run", change=REPLAY_PLANTS.get(plant))
+    assert (differences(at_sea.path, folder.path) == []) == (plant is None)
 
 
 def test_processes_of_the_command_line_agree_whatever_their_hashes(alone, tmp_path):
