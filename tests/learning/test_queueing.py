@@ -61,3 +61,14 @@ def test_ppo_beats_maxweight(seed, rate, enough, tmp_path, record_property):
     (learnt,) = backlogs(folder)
     record_property("backlog", learnt)
     assert learnt <= enough
+
+
+def test_ppo_on_small_graphs_schedules_larger_ones_with_less_than_maxweight(tmp_path, record_property):
+    """The last policy of the run, on graphs that it never met."""
+    folder = train("queueing-family-ppo", tmp_path / "run")
+    last = checkpoint.latest(folder / "checkpoints")
+    for graph in ("line8", "ring10", "grid3x3"):
+        settings = {"graphs": [graph], "load": None, "arrival_rate": 0.4}
+        learnt, expert = backlogs(last, baselines=("maxweight",), **settings)
+        record_property(graph, [learnt, expert])
+        assert learnt <= expert

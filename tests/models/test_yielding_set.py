@@ -9,7 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from edgewise.models.config import ModelConfig
+from edgewise.algorithms.config import PPOConfig
+from edgewise.algorithms.ppo import PPO
+from edgewise.data.rollout import Rollout
+from edgewise.envs.registry import make_env
+from edgewise.models.actor_critic import make_actor_critic
+from edgewise.models.config import EncoderConfig, ModelConfig
 from edgewise.models.yielding_set import YieldingSet
 
 graphs = st.tuples(st.integers(1, 5), st.sampled_from([0.0, 0.3, 0.7, 1.0]), st.integers(0, 1000))
@@ -145,3 +150,40 @@ def test_batch_equals_singles_and_what_is_absent_holds_anything():
 def test_an_order_without_yielding_is_refused():
     with pytest.raises(ValidationError, match="asked_by"):
         ModelConfig(asked_by=2)
+
+
+SMALL = ModelConfig(
+    encoder=EncoderConfig(hidden=16, layers=2, heads=2), policy_gain=1.0, yielding=True, asked_by=2
+)
+
+
+def test_an_actor_of_such_sets_never_conflicts_and_learns_from_its_own_probabilities():
+    env = make_env("queueing", graphs=("line3", "ring5", "star4"), num_envs=16, seed=0, initial_queue=3)
+    torch.manual_seed(0)
+    algorithm = PPO(make_actor_critic(env.graph, env.actions, SMALL), PPOConfig(minibatch_size=64))
+    rollout = Rollout(env, algorithm.policy, steps=12)
+    for _ in range(2):
+        batch = rollout.collect()
+        assert not (batch["action"] & ~batch["action_mask"]).any()
+        metrics = algorithm.learn(batch)
+        assert metrics["ratio_start"] == 1.0
+        assert metrics["ratio_first"] == pytest.approx(1.0, abs=1e-4)
+    rooted = Rollout(env, algorithm.policy, steps=12, keep_state=True).collect()
+    assert torch.equal(rooted["next", "state", "scheduled"], rooted["action"])
+
+
+def test_the_same_weights_serve_larger_graphs():
+    small = make_env("queueing", graphs=("line3",), num_envs=2, seed=0)
+    large = make_env("queueing", graphs=("grid4x5",), num_envs=2, seed=0, initial_queue=3)
+    actor = make_actor_critic(small.graph, small.actions, SMALL).actor
+    with actor.on(large.graph):
+        root = actor(large.reset())
+    assert root["action"].shape == (2, 20)
+    assert root["action"].any(-1).all()
+
+
+def test_an_order_by_a_feature_that_is_not_there_is_refused():
+    env = make_env("queueing", graphs=("line3",), num_envs=2, seed=0)
+    config = ModelConfig(yielding=True, asked_by=5)
+    with pytest.raises(ValueError, match="5 features"):
+        make_actor_critic(env.graph, env.actions, config)
