@@ -15,12 +15,12 @@ ILLEGAL_TRIED = 20_000
 """Actions of each agent that are looked at here; a million in tests/learning."""
 
 
-def views(*lead):
+def views(*lead, slots=SLOTS):
     """What robots see."""
     entries = {
         "self": torch.randn(*lead, 7),
-        "objects": torch.randn(*lead, SLOTS, 5),
-        "mask": torch.rand(*lead, SLOTS) < 0.5,
+        "objects": torch.randn(*lead, slots, 5),
+        "mask": torch.rand(*lead, slots) < 0.5,
     }
     return TensorDict(entries, lead)
 
@@ -40,10 +40,10 @@ def transitions(name, count=24):
     return TensorDict(entries, [count])
 
 
-def actions_of(learner, *, worlds, explores):
+def actions_of(learner, *, worlds, explores, slots=SLOTS):
     """What a policy does in `worlds` worlds, of which some robots are inactive, and which are active."""
     observed = TensorDict(
-        {"agents": {"ego": views(worlds, 3), "active": torch.rand(worlds, 3) < 0.6}}, [worlds]
+        {"agents": {"ego": views(worlds, 3, slots=slots), "active": torch.rand(worlds, 3) < 0.6}}, [worlds]
     )
     mode = ExplorationType.RANDOM if explores else ExplorationType.DETERMINISTIC
     with set_exploration_type(mode):

@@ -19,11 +19,11 @@ class OffPolicyConfig(Config):
     """Discount of a reward one step ahead."""
     n_step: int = Field(1, ge=1, le=127)
     """Steps of a robot between a transition's two ends."""
-    learning_rate: float = Field(1e-4, ge=0)
+    learning_rate: float = Field(5e-4, ge=0)
     """Step size of Adam, for every network."""
     adam_epsilon: float = Field(1e-8, gt=0)
     """Added to the root of Adam's second moment."""
-    max_grad_norm: float = Field(0.5, gt=0)
+    max_grad_norm: float = Field(5.0, gt=0)
     """Gradients longer than this are shortened to it, each network's apart."""
     minibatch_size: int = Field(256, ge=1)
     """Transitions in one update."""
@@ -33,7 +33,7 @@ class OffPolicyConfig(Config):
     """Frames that are collected before the first update."""
     target_interval: int = Field(1, ge=1)
     """Updates between two moves of the target networks."""
-    tau: float = Field(0.005, gt=0, le=1)
+    tau: float = Field(0.01, gt=0, le=1)
     """How far the targets then move towards the networks; 1 copies them."""
     epsilon: float = Field(0.05, ge=0, le=1)
     """Share of robots that act at random while collecting."""
