@@ -23,16 +23,21 @@ Course = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 TOP_SPEED = 3.0
 TOP_YAW_RATE = 0.6
-APPROACH = 0.4
+APPROACH = 0.5
 """Metres per second for each metre to the goal, so that a boat can turn to it."""
+SLIDE = 0.6
+"""How far beyond the velocity it wants a boat heads, in parts of what it lacks."""
 PULL, PUSH, PUSH_RANGE = 50.0, 500.0, 15.0
 LANE_OBJECTS, LANE_SPACING = 4, 5.0
 HEADINGS, SPEEDS = 24, (0.75, 1.5, 2.25, 3.0)
 SEEN_PART = 0.8
 """The part of an object's radius that is seen, on average."""
-CLEARANCE = 1.0
-SHARE = 1.0
+CLEARANCE = 2.0
+"""Metres to keep from the edges of others."""
+SHARE = 0.5
+"""How much of the evasion a moving vessel is trusted to do, beside one's own."""
 LAG = 1.0
+"""Seconds until a boat has taken up another velocity."""
 HORIZON = 10.0
 """Seconds within which a meeting matters."""
 MEETING_WEIGHT, RULE_WEIGHT = 8.0, 1.0
@@ -69,13 +74,14 @@ def _policy(env: MarineEnv, course: Course) -> Policy:
 def steer(own: Tensor, wanted: Tensor) -> Tensor:
     """The continuous action `[*B, A, 2]` that brings robots to velocities `wanted` `[*B, A, 2]`.
 
-    Thrust for the yaw rate and the speed to take up, with what drag will cost and what is still missing; a
-    boat that heads elsewhere slows down until it has turned.
+    Thrust for the yaw rate and the speed to take up, with what drag will cost and what is missing yet. Boats
+    slide: they head beyond the velocity they want, away from the one they have, and slow down until they do.
     """
     speed, yaw_rate, thrust = own[..., 2], own[..., 4], own[..., 5:]
-    error = torch.atan2(wanted[..., 1], wanted[..., 0])
+    beyond = wanted + SLIDE * (wanted - own[..., 2:4])
+    error = torch.atan2(beyond[..., 1], beyond[..., 0])
     turn = (1.2 * error).clamp(-TOP_YAW_RATE, TOP_YAW_RATE)
-    ahead = dynamics.length(wanted) * error.cos().clamp(min=0.1)
+    ahead = dynamics.length(wanted) * error.cos().clamp(min=0.0)
     drag = (dynamics.LINEAR_YAW_DRAG + dynamics.SQUARE_YAW_DRAG * turn.abs()) * turn
     difference = (drag + 1.5 * dynamics.YAW_INERTIA * (turn - yaw_rate)) / dynamics.THRUSTER_ARM
     resistance = (dynamics.LINEAR_DRAG + dynamics.SQUARE_DRAG * ahead) * ahead
@@ -93,7 +99,7 @@ def nearest_choice(action: Tensor) -> Tensor:
 def _to_goal(own: Tensor) -> Tensor:
     """The velocity that a robot alone would take up, `[*B, A, 2]`."""
     goal = own[..., :2]
-    speed = (1.0 + APPROACH * dynamics.length(goal)).clamp(max=TOP_SPEED)
+    speed = (0.5 + APPROACH * dynamics.length(goal)).clamp(max=TOP_SPEED)
     return speed.unsqueeze(-1) * normalize(goal, dim=-1)
 
 
@@ -158,7 +164,7 @@ def _velocities(like: Tensor) -> Tensor:
 def _meeting(grid: Tensor, velocity: Tensor, objects: Tensor) -> Tensor:
     """Seconds until velocities `[*B, A, J, 2]` lead to a touch, `[*B, A, J, K]`; infinite where they do not.
 
-    Moving vessels are taken to do half of the evasion, as robots at the same rule do.
+    Robots go on as they are for `LAG` seconds; moving vessels are trusted to do their share of the evasion.
     """
     moving = (dynamics.length(objects[..., 2:4]) >= colregs.LEAST_SPEED)[..., None, :, None]
     other, own = objects[..., None, :, 2:4], velocity[..., None, None, :]
