@@ -4,6 +4,8 @@ The list with what is tested elsewhere, and what does not apply, is in docs/syst
 """
 
 import math
+import re
+from pathlib import Path
 
 import pytest
 import torch
@@ -15,7 +17,11 @@ from edgewise.algorithms.ppo import PPO
 from edgewise.data.rollout import Rollout
 from edgewise.envs.swarm.config import SwarmConfig
 from edgewise.models.actor_critic import make_actor_critic
-from edgewise.models.config import EncoderConfig, ModelConfig
+from edgewise.models.attention import EdgeAttention
+from edgewise.models.config import EncoderConfig, ModelConfig, Remedies
+from edgewise.models.informarl import InforMARLTrunk
+from edgewise.models.norm import GraphNorm
+from edgewise.models.views import Dense
 from edgewise.recipes.swarm_mappo import RECIPE
 
 MODEL = RECIPE.config.model
@@ -138,3 +144,69 @@ def test_the_size_of_returns_does_not_grow_with_the_team_where_asked():
     assert worth["shared", 30] / worth["shared", 3] == pytest.approx(10, rel=0.3)
     for reward in ("mean", "individual"):
         assert math.isclose(worth[reward, 30], worth[reward, 3], rel_tol=0.3)
+
+
+def test_dropout_of_attention_rescales_what_is_left_and_shrinks_nothing():
+    torch.manual_seed(0)
+    attention = EdgeAttention(8, 2, dropout=0.3)
+    h, everybody = torch.randn(1, 6, 8), torch.zeros(1, 6, 6)
+    drawn = attention.dense(h.expand(4000, 6, 8), everybody.expand(4000, 6, 6), None)[0]
+    kept = attention.eval().dense(h, everybody, None)[0][0]
+    error = drawn.std(0) / math.sqrt(4000)
+    assert ((drawn.mean(0) - kept).abs() < 5 * error + 1e-6).all()
+    assert float(drawn.square().mean()) > float(kept.square().mean())
+
+
+def test_a_gate_is_never_silently_left_out():
+    torch.manual_seed(0)
+    gated, plain = EdgeAttention(8, 2, beta=True), EdgeAttention(8, 2)
+    gated.load_state_dict(plain.state_dict(), strict=False)
+    h, everybody = torch.randn(1, 6, 8), torch.zeros(1, 6, 6)
+    assert not torch.allclose(gated.dense(h, everybody, None)[0], plain.dense(h, everybody, None)[0])
+
+
+def test_the_second_residual_acts_around_every_attention():
+    torch.manual_seed(0)
+    with_it, without = InforMARLTrunk(Remedies(residual=0.1)), InforMARLTrunk()
+    with_it.load_state_dict(without.state_dict())
+    h, distance = torch.randn(2, 5, 16), torch.rand(2, 5, 5)
+    for ours, theirs in zip(with_it.layers, without.layers, strict=True):
+        added = ours(h, distance, distance > 0.3)[0] - theirs(h, distance, distance > 0.3)[0]
+        assert torch.allclose(added, 0.1 * h, atol=1e-6)
+
+
+def test_a_norm_over_graphs_learns_its_share_of_the_mean_and_takes_one_node_or_none():
+    norm = GraphNorm(4)
+    assert norm.mean_scale.requires_grad
+    real = torch.tensor([[True, True, True], [True, False, False], [False, False, False]])
+    h = torch.randn(3, 3, 4, requires_grad=True)
+    out = norm(h, Dense(torch.zeros(3, 3, 3), None, real))
+    assert out.isfinite().all()
+    assert torch.allclose(out[1, 0], norm.bias)
+    out[real].sum().backward()
+    assert h.grad.isfinite().all()
+    assert (h.grad[~real] == 0).all()
+
+
+def test_clamped_activations_have_no_gradient_and_stay_out_of_our_encoder():
+    torch.manual_seed(0)
+    layer = InforMARLTrunk(Remedies(clamp=0.1)).layers[0]
+    h = (10 * torch.randn(1, 4, 16)).requires_grad_()
+    out = layer(h, torch.ones(1, 4, 4), torch.ones(1, 4, 4, dtype=torch.bool))[0]
+    beyond = out.abs() >= 0.1
+    assert beyond.any()
+    out[beyond].sum().backward()
+    assert (h.grad == 0).all()
+    assert not {"clamp", "logit_clip"} & set(EncoderConfig.model_fields)
+
+
+def test_the_list_of_traps_is_complete_and_names_tests_that_exist():
+    root = Path(__file__).parents[3]
+    page = (root / "docs" / "systems" / "swarm.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (\d+(?:, \d+)*) (.*)$", page.partition("## Known traps")[2], re.MULTILINE)
+    listed = [int(number) for numbers, _ in rows for number in numbers.split(", ")]
+    assert listed == list(range(1, 19))
+    for _, row in rows:
+        named = re.findall(r"`(test_\w+\.py)`", row)
+        assert named or "not applicable" in row or "command" in row
+        assert all(list((root / "tests").rglob(name)) for name in named)
