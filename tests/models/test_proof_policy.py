@@ -56,14 +56,15 @@ def test_counts_of_matching_facts_are_read():
     torch.manual_seed(0)
     seen = []
 
-    def counts(atoms):
+    def counts(atoms, query):
+        assert (query == QUERY).all()
         seen.append(atoms)
         return (atoms[:, 0] == 2).long() * 5
 
     encoder = ProofGraph(SYMBOLS, ProofConfig(hidden=16), counts=counts)
     goal = _goal((1, 1, X), (2, X, 2))
     with_counts = encoder(goal, QUERY)
-    encoder._counts = lambda atoms: torch.zeros(len(atoms))
+    encoder._counts = lambda atoms, query: torch.zeros(len(atoms))
     assert (with_counts - encoder(goal, QUERY)).abs().max() > 1e-3
     assert seen[0].shape == (2, 3)
 

@@ -7,7 +7,7 @@ from edgewise.config.errors import ConfigError
 from edgewise.envs.reasoning.config import ReasoningConfig
 from edgewise.envs.reasoning.env import ReasoningEnv
 from edgewise.envs.reasoning.potential import Potential
-from edgewise.envs.reasoning.support import proving_share
+from edgewise.envs.reasoning.support import proving_share, usable_matches
 from edgewise.evaluation.proof_scores import by_beam, by_oracle, led_by
 from edgewise.models.config import ProofConfig
 from edgewise.recipes.launch import start
@@ -82,6 +82,15 @@ def test_a_potential_changes_returns_by_what_the_first_goal_promised(env):
         running = running & ~one["done"].squeeze(-1)
     assert not running.any()
     torch.testing.assert_close(difference, -promised)
+
+
+def test_whether_a_training_query_is_true_cannot_be_seen_in_counts(env):
+    facts, program = env.dataset.facts, env.successors.program
+    variable = torch.full_like(facts[:, 2:], env.dataset.vocabulary.num_entities + 1)
+    assert (usable_matches(program, facts, excluded=facts) == 0).all()
+    assert (usable_matches(program, facts, excluded=facts.roll(1, 0)) == 1).all()
+    opened = torch.cat((facts[:, :2], variable), 1)
+    assert torch.equal(usable_matches(program, opened, excluded=facts), program.facts.matches(opened)[1] - 1)
 
 
 def test_the_share_of_facts_that_prove_counts_them(env):

@@ -26,28 +26,29 @@ MEANING = {
 
 def add_arguments(parser: Parser) -> None:
     """Says what ranking takes."""
-    group = parser.add_argument_group("runs on knowledge graphs")
-    group.add_argument(
-        "--mode", choices=MODES, help="rank candidates of queries by this; others stand beside"
+    parser.add_argument(
+        "--mode",
+        choices=MODES,
+        help="of knowledge graphs: rank candidates of queries by this; others stand beside",
     )
-    group.add_argument(
+    parser.add_argument(
         "--negatives",
         type=count,
         default=100,
         metavar="N",
         help="false candidates per query and side, or `all` (100)",
     )
-    group.add_argument(
+    parser.add_argument(
         "--queries", type=count, default=500, metavar="N", help="queries of the test split, or `all` (500)"
     )
-    group.add_argument(
+    parser.add_argument(
         "--kge", metavar="FOLDER", help="embeddings that `edgewise kge` wrote; the run's own if not given"
     )
-    group.add_argument("--beam", type=int, default=32, metavar="N", help="goals kept of each query (32)")
-    group.add_argument(
+    parser.add_argument("--beam", type=int, default=32, metavar="N", help="goals kept of each query (32)")
+    parser.add_argument(
         "--depth", type=int, metavar="N", help="most steps of a proof; as in the run if not given"
     )
-    group.add_argument(
+    parser.add_argument(
         "--oracle-depth", type=int, default=2, metavar="N", help="of the exhaustive search (2)"
     )
 

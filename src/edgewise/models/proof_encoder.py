@@ -11,8 +11,8 @@ from torch.nn import functional
 
 from edgewise.models.config import ProofConfig
 
-Counts = Callable[[Tensor], Tensor]
-"""Atoms `[N, 3]` to how many facts match each, `[N]`; variables match anything."""
+Counts = Callable[[Tensor, Tensor], Tensor]
+"""Atoms `[N, 3]` in proofs of queries `[N, 3]` to how many facts match, `[N]`, the query not counted."""
 
 HEAD, TAIL = 1, 2
 """Where a term also stands in the query; 0 for neither."""
@@ -73,7 +73,7 @@ class ProofGraph(nn.Module):
         terms = atoms[..., 1:].flatten(1)
         slots = self._terms(terms, query)
         sharing = _sharing(terms)
-        h = self._atoms(atoms, slots)
+        h = self._atoms(atoms, slots, query)
         for spread, update, norm in zip(self.to_terms, self.to_atoms, self.norms, strict=True):
             told = (
                 spread(torch.cat((h, self.predicate(atoms[..., 0])), -1)).unflatten(-1, (2, -1)).flatten(1, 2)
@@ -93,14 +93,15 @@ class ProofGraph(nn.Module):
             slots = slots + self.entity(terms.masked_fill(number > 0, 0))
         return slots
 
-    def _atoms(self, atoms: Tensor, slots: Tensor) -> Tensor:
+    def _atoms(self, atoms: Tensor, slots: Tensor, query: Tensor) -> Tensor:
         """Atoms by themselves, `[N, A, C]`."""
         pairs = slots.unflatten(1, (-1, 2)).flatten(2)
         h = self.start(torch.cat((self.predicate(atoms[..., 0]), pairs), -1))
         h = torch.cat((h[:, :1] + self.first, h[:, 1:]), 1)
         if self._counts is None:
             return h
-        found = self._counts(atoms.flatten(0, 1)).view(atoms.shape[:2]).to(h.dtype)
+        asked = query.unsqueeze(1).expand_as(atoms).flatten(0, 1)
+        found = self._counts(atoms.flatten(0, 1), asked).view(atoms.shape[:2]).to(h.dtype)
         return h + self.matches(torch.stack((found.log1p(), (found > 0).to(h.dtype)), -1))
 
 

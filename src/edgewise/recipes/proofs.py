@@ -14,6 +14,7 @@ from edgewise.config.errors import ConfigError
 from edgewise.data.rollout import Rollout
 from edgewise.envs.reasoning.env import ReasoningEnv
 from edgewise.envs.reasoning.potential import Potential
+from edgewise.envs.reasoning.support import usable_matches
 from edgewise.envs.registry import entry
 from edgewise.evaluation.evaluate import Policy
 from edgewise.evaluation.proof_scores import decision
@@ -113,7 +114,7 @@ def make_prover(
         expand=expansion(env),
         observed=observed,
         in_keys=[GOAL],
-        counts=lambda atoms: program.facts.matches(atoms)[1],
+        counts=lambda atoms, query: usable_matches(program, atoms, excluded=query),
         plausibility=None if embedding is None else plausibility(embedding),
     )
     if embedding is not None and config.initialise:

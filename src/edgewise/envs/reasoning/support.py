@@ -1,4 +1,4 @@
-"""How much speaks for a goal that is proved: of all facts that bind its first atom, how many prove it."""
+"""How many facts speak for an atom, and of those that bind a proved goal's first atom, how many prove it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,16 @@ from torch import Tensor
 from edgewise.envs.reasoning.expand import matching_facts, spread
 from edgewise.envs.reasoning.program import Program
 from edgewise.envs.reasoning.resolve import by_facts, prepared
+
+
+def usable_matches(program: Program, atoms: Tensor, *, excluded: Tensor) -> Tensor:
+    """How many facts unify with each atom `[N, 3]`, the excluded one `[N, 3]` not counted, `[N]` int64.
+
+    A true query of the training set is a fact itself: whoever counted it would see the answer.
+    """
+    start, count = program.facts.matches(atoms)
+    place = program.facts.place(excluded, program.facts.section(atoms))
+    return count - ((place >= start) & (place < start + count)).long()
 
 
 def proving_share(program: Program, states: Tensor, *, excluded: Tensor) -> Tensor:
