@@ -29,8 +29,8 @@ from typing import Any
 
 import torch
 
-from edgewise.recipes.compose import build
 from edgewise.recipes.load import load_config
+from edgewise.recipes.registry import recipe
 from edgewise.training import checkpoint
 from edgewise.training.measuring import Measuring
 from edgewise.training.run_folder import RunFolder
@@ -67,10 +67,27 @@ class Outcome:
     """Processes that it took."""
 
 
-def small_run(folder: Path, settings: dict[str, Any] | None = None) -> RunFolder:
-    """A new run folder for a small run."""
-    config = load_config("graphwalk-ppo", keywords={**SMALL, **(settings or {})})
-    build(config)  # imports what children would import otherwise
+SELF_PLAY = {
+    "training.curriculum": [],
+    "env.size": [2, 3],
+    "algorithm.pool_share": 0.5,
+    "algorithm.pool_size": 3,
+    "algorithm.snapshot_every": 2,
+    "algorithm.gate": 0.9,
+    "algorithm.gate_games": 8,
+    "evaluation.settings": {"size": 3},
+    "evaluation.baselines": ["random"],
+}
+"""On top for a run of self-play: a pool that overflows, and a gate that lets some in and others not."""
+
+
+def small_run(
+    folder: Path, settings: dict[str, Any] | None = None, *, source: str = "graphwalk-ppo"
+) -> RunFolder:
+    """A new run folder for a small run of the recipe `source`."""
+    besides = SELF_PLAY if source == "hex-selfplay" else {}
+    config = load_config(source, keywords={**SMALL, **besides, **(settings or {})})
+    recipe(config.recipe).load_builder()(config)  # imports what children would import otherwise
     return RunFolder.create(folder, config.to_plain())
 
 
@@ -78,7 +95,7 @@ def train(folder: RunFolder, *, enter: Callable[[str], Any] | None = None) -> No
     """Begin or continue the run in `folder`, calling `enter` with the phase whenever it changes."""
     config = load_config(str(folder.config_file))
     with folder.locked():
-        parts = build(config)
+        parts = recipe(config.recipe).load_builder()(config)
         if enter is not None:
             _announce(parts.rollout, "collect", "collecting", enter)
             _announce(parts.algorithm, "learn", "updating", enter)
@@ -205,6 +222,9 @@ def main() -> int:
     parser.add_argument(
         "--runs", type=int, default=4, help="runs they are spread over, each with its own seed (4)"
     )
+    parser.add_argument(
+        "--recipe", default="graphwalk-ppo", choices=["graphwalk-ppo", "hex-selfplay"], help="what is run"
+    )
     parser.add_argument("--seed", type=int, default=0, help="of the moments (0)")
     parser.add_argument("--json", action="store_true", help="the result as JSON")
     options = parser.parse_args()
@@ -215,7 +235,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as place:
         for index in range(options.runs):
             alone, killed = (
-                small_run(Path(place) / f"{name}-{index}", {"seed": index}) for name in ("alone", "killed")
+                small_run(Path(place) / f"{name}-{index}", {"seed": index}, source=options.recipe)
+                for name in ("alone", "killed")
             )
             _finish(alone)
             share = options.kills // options.runs + (index < options.kills % options.runs)

@@ -104,3 +104,7 @@ class SelfPlayConfig(PPOConfig):
     """Different snapshots that are met in one batch."""
     matchmaking: Literal["latest", "uniform", "hard", "variance"] = "variance"
     """Whom to meet: the newest, any, or by score x those for which (1 - x)² or x (1 - x) is large."""
+    gate: float | None = Field(None, gt=0, lt=1)
+    """Largest chance that a snapshot no better than the newest is let in; none to let all in."""
+    gate_games: int = Field(400, ge=2)
+    """Most games that a snapshot plays the newest to be let in."""

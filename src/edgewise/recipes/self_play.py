@@ -34,6 +34,8 @@ def build(config: AnyRun) -> Parts:
         pool_size=chosen.pool_size,
         snapshot_every=chosen.snapshot_every,
         matchmaking=chosen.matchmaking,
+        gate=chosen.gate,
+        gate_games=chosen.gate_games,
         seed=stream(config.seed, "self-play"),
     )
     return replace(parts, rollout=rollout, evaluate=Matches(instances, parts.baselines))

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from edgewise.config.run import TrainingConfig
 from edgewise.training import health
 from edgewise.training.episodes import EpisodeMeter
-from edgewise.training.parts import Parts
+from edgewise.training.parts import Parts, Telling
 from edgewise.training.schedules import apply_schedules
 
 T = TypeVar("T")
@@ -80,7 +80,8 @@ class Iteration:
         if causes:
             raise health.stop(self._folder, batch, causes=causes, frames=frames, good=self.good)
         defined = {name: number for name, number in numbers.items() if not math.isnan(number)}
-        return batch.numel(), {**defined, **prefixed("schedule", scheduled)}
+        told = self._parts.rollout.metrics() if isinstance(self._parts.rollout, Telling) else {}
+        return batch.numel(), {**defined, **prefixed("rollout", told), **prefixed("schedule", scheduled)}
 
     def state_dict(self) -> dict[str, Any]:
         """What unfinished episodes have gathered."""

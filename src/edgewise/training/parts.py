@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from tensordict import TensorDictBase
 from torch import Tensor
@@ -41,6 +41,14 @@ class Collector(Resumable, Protocol):
 
     def collect(self) -> TensorDictBase:
         """The next batch, `[num_envs, T]`."""
+
+
+@runtime_checkable
+class Telling(Protocol):
+    """A collector that has numbers of its own to log."""
+
+    def metrics(self) -> Mapping[str, float]:
+        """Numbers by name, after each batch."""
 
 
 class Worlds(Resumable, Protocol):

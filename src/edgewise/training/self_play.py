@@ -15,7 +15,10 @@ from tensordict import TensorDict, TensorDictBase
 from torch import Tensor, nn
 from torchrl.envs.utils import ExplorationType, set_exploration_type
 
+from edgewise.config.errors import ConfigError
 from edgewise.envs.base import GraphEnv
+from edgewise.evaluation.arena_gate import Gate
+from edgewise.evaluation.match import play_match
 from edgewise.training.self_play_pool import OpponentPool
 
 Policy = Callable[[TensorDictBase], TensorDictBase]
@@ -40,7 +43,13 @@ class SelfPlayRollout:
         pool_size: how many snapshots are kept.
         snapshot_every: batches between snapshots.
         matchmaking: see `OpponentPool.odds`.
+        gate: largest chance that a snapshot which is no better than the newest in the pool gets in; None lets
+            all in.
+        gate_games: most games that a snapshot plays the newest to get in.
         seed: of who is drawn.
+
+    Attributes:
+        refused: how many snapshots the gate has kept out.
     """
 
     def __init__(
@@ -54,12 +63,18 @@ class SelfPlayRollout:
         pool_size: int = 8,
         snapshot_every: int = 10,
         matchmaking: str = "variance",
+        gate: float | None = None,
+        gate_games: int = 400,
         seed: int = 0,
     ) -> None:
+        if gate is not None and env.num_envs % 2:
+            raise ConfigError(f"a gate plays pairs of games: num_envs must be even, got {env.num_envs}")
         self.env, self.policy, self.steps = env, policy, steps
         self.pool = OpponentPool(policy, size=pool_size)
         self.generator = torch.Generator().manual_seed(seed)
         self._snapshot_every, self._matchmaking, self._opponents = snapshot_every, matchmaking, opponents
+        self._gate, self._gate_rounds = gate, -(-gate_games // env.num_envs)
+        self.refused = 0
         rows = torch.arange(env.num_envs, device=env.device)
         against = int(share * env.num_envs)
         in_pool = rows >= env.num_envs - against
@@ -71,7 +86,7 @@ class SelfPlayRollout:
     def collect(self) -> TensorDictBase:
         """The next T decisions of every row, `[B, T]`."""
         if self._batches % self._snapshot_every == 0:
-            self.pool.add(self.policy, batch=self._batches)
+            self._take_snapshot()
         self._batches += 1
         places = [self.pool.draw(self._matchmaking, generator=self.generator) for _ in range(self._opponents)]
         players = [self.pool.player(place, like=self.policy) for place in places]
@@ -84,6 +99,30 @@ class SelfPlayRollout:
             points, games = results[group].tolist()
             self.pool.record(place, points=points, games=int(games))
         return batch
+
+    def metrics(self) -> dict[str, float]:
+        """How the newest snapshot is rated, how many there are, and how the learner fares against it."""
+        newest = self.pool.newest
+        found = {"rating": self.pool.ratings[newest], "score": self.pool.scores[newest]}
+        counts = {"snapshots": float(self.pool.count), "refused": float(self.refused)}
+        return {name: float(value) for name, value in found.items()} | counts
+
+    def _take_snapshot(self) -> None:
+        """Let the policy as it is into the pool, if it passes the gate."""
+        if self.pool.count == 0 or self._gate is None or self._passes(Gate(self._gate)):
+            self.pool.add(self.policy, batch=self._batches)
+        else:
+            self.refused += 1
+
+    def _passes(self, gate: Gate) -> bool:
+        """Whether the policy shows that it beats the newest snapshot; both draw their moves."""
+        newest = self.pool.player(self.pool.newest, like=self.policy)
+        for _ in range(self._gate_rounds):
+            seed = int(torch.randint(2**31, (), generator=self.generator))
+            match = play_match(self.env, self.policy, newest, seed=seed, deterministic=False)
+            if gate.play(match.scores):
+                return True
+        return False
 
     def _start(self) -> TensorDictBase:
         """The roots to play on from: old ones against itself, new ones against snapshots."""
@@ -152,6 +191,7 @@ class SelfPlayRollout:
             "pool": self.pool.state_dict(),
             "generator": self.generator.get_state(),
             "batches": self._batches,
+            "refused": self.refused,
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -159,7 +199,7 @@ class SelfPlayRollout:
         self.env.load_state_dict(state["env"])
         self.pool.load_state_dict(state["pool"])
         self.generator.set_state(state["generator"].cpu())
-        self._batches = int(state["batches"])
+        self._batches, self.refused = int(state["batches"]), int(state["refused"])
         self._carried = None
         if state["carried"]:
             size, device = self.env.batch_size, self.env.device

@@ -9,6 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from edgewise.evaluation.arena_ratings import POINTS, fit
+
 MATCHMAKING = ("latest", "uniform", "hard", "variance")
 NEVER = -1
 MEMORY = 0.99
@@ -29,6 +31,7 @@ class OpponentPool:
         taken: `[K]` int64, the batch at which each was taken, -1 where there is none yet.
         points: `[K]`, the learner's recent points against each, draws one half.
         games: `[K]`, how many recent games that were.
+        ratings: `[K]` float64, Bradley-Terry ratings of the snapshots, the first of the run being 0.
     """
 
     def __init__(self, policy: nn.Module, *, size: int) -> None:
@@ -40,6 +43,10 @@ class OpponentPool:
         }
         self.taken = torch.full((size,), NEVER)
         self.points, self.games = torch.zeros(size), torch.zeros(size)
+        self.ratings = torch.zeros(size, dtype=torch.float64)
+        # Points and games of the learner since the last snapshot, and of each snapshot against older ones.
+        self._since = torch.zeros(2, size, dtype=torch.float64)
+        self._table = torch.zeros(2, size, size, dtype=torch.float64)
 
     @property
     def count(self) -> int:
@@ -47,17 +54,43 @@ class OpponentPool:
         return int((self.taken >= 0).sum())
 
     @property
+    def newest(self) -> int:
+        """The place of the snapshot taken last."""
+        return int(self.taken.argmax())
+
+    @property
     def scores(self) -> Tensor:
         """The learner's expected score against each, `[K]`, as if one game more had been drawn."""
         return (self.points + 0.5) / (self.games + 1)
 
     def add(self, policy: nn.Module, *, batch: int) -> int:
-        """Take a snapshot into the place of the oldest, and return the place."""
+        """Take a snapshot into the place of the oldest, and return the place.
+
+        The games that the learner has played on its way here, since the last snapshot, count as this one's.
+        """
         place = int(self.taken.argmin())
         for name, value in policy.state_dict().items():
             self._weights[name][place] = value
+        self._since[:, place], self._table[:, :, place] = 0.0, 0.0
+        self._table[:, place] = self._since
+        self._since = torch.zeros_like(self._since)
         self.taken[place], self.points[place], self.games[place] = batch, 0.0, 0.0
+        self._rate(place)
         return place
+
+    def _rate(self, newest: int) -> None:
+        """Fit ratings to all results among the snapshots; the oldest keeps the rating that it had."""
+        there = self.taken.argsort()[int((self.taken < 0).sum()) :]
+        if len(there) == 1:
+            self.ratings[newest] = 0.0
+            return
+        won, games = self._table[:, there][:, :, there]
+        met = games + games.T
+        # A drawn game more for all that met, and for neighbours in time, which ties every two together.
+        drawn = ((met > 0) | torch.ones_like(met).tril(1).triu(-1).bool()).double().fill_diagonal_(0)
+        points = won + (games - won).T + drawn / 2
+        strength = torch.from_numpy(fit(points.numpy(), (met + drawn).numpy())) * POINTS
+        self.ratings[there] = strength - strength[0] + self.ratings[there[0]]
 
     def player(self, place: int, *, like: nn.Module) -> nn.Module:
         """The snapshot at `place` as a module of its own, in evaluation mode, without gradients."""
@@ -95,6 +128,7 @@ class OpponentPool:
         fade = MEMORY**games
         self.points[place] = self.points[place] * fade + points
         self.games[place] = self.games[place] * fade + games
+        self._since[:, place] += torch.tensor([points, float(games)], dtype=torch.float64)
 
     def state_dict(self) -> dict[str, Any]:
         """Snapshots and results."""
@@ -103,9 +137,13 @@ class OpponentPool:
             "taken": self.taken,
             "points": self.points,
             "games": self.games,
+            "ratings": self.ratings,
+            "since": self._since,
+            "table": self._table,
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continue as the pool that gave `state` would have."""
         self._weights = {name: value.clone() for name, value in state["weights"].items()}
         self.taken, self.points, self.games = (state[key].clone() for key in ("taken", "points", "games"))
+        self.ratings, self._since, self._table = (state[key].clone() for key in ("ratings", "since", "table"))
