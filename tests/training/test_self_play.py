@@ -2,11 +2,14 @@
 
 import copy
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from edgewise.config.errors import ConfigError
+from edgewise.envs.hex.baselines import shortest_way
 from edgewise.envs.registry import make_env
 from edgewise.models.actor_critic import make_actor_critic
 from edgewise.models.config import EncoderConfig, ModelConfig
@@ -141,3 +144,91 @@ def test_the_oldest_snapshot_gives_way():
     places = [pool.add(torch.nn.Linear(1, 1), batch=batch) for batch in range(3)]
     assert places[2] == places[0]
     assert sorted(pool.taken.tolist()) == [1, 2]
+
+
+class Dial(torch.nn.Module):
+    """Plays the shortest way where its one number says so, and any cell elsewhere."""
+
+    def __init__(self, env):
+        super().__init__()
+        self.skill, self.clever = torch.nn.Parameter(torch.tensor(0.0)), shortest_way(env)
+
+    def forward(self, root):
+        clever, any_cell = (policy(root.copy())["action"] for policy in (self.clever, any_free))
+        use = torch.rand(len(clever)) < self.skill
+        return root.set("action", torch.where(use, clever, any_cell))
+
+
+def any_free(root):
+    mask = root["action_mask"]
+    return root.set("action", (torch.rand(mask.shape) * mask).argmax(-1))
+
+
+def gated(*, gate=0.05, games=256):
+    env = make_env("hex", size=3, opening_plies=1, num_envs=32, seed=0)
+    dial = Dial(env)
+    return SelfPlayRollout(env, dial, steps=1, share=0.5, snapshot_every=1, gate=gate, gate_games=games)
+
+
+def test_the_gate_keeps_an_equal_out_and_lets_a_better_player_in():
+    torch.manual_seed(0)
+    rollout = gated()
+    for _ in range(4):
+        rollout.collect()
+    assert (rollout.pool.count, rollout.refused) == (1, 3)
+    rollout.policy.skill.data.fill_(1.0)
+    rollout.collect()
+    assert (rollout.pool.count, rollout.refused) == (2, 3)
+    assert rollout.metrics()["refused"] == 3.0
+
+
+def test_without_a_gate_everyone_gets_in():
+    rollout = gated(gate=None)
+    for _ in range(3):
+        rollout.collect()
+    assert (rollout.pool.count, rollout.refused) == (3, 0)
+
+
+def test_asking_the_gate_leaves_the_games_under_way_alone():
+    """The same games follow, whether or not a match was played in between."""
+    torch.manual_seed(1)
+    rollout = gated(games=32)
+    rollout.collect()
+    kept, random = rollout.env.state_dict()["generator"], torch.get_rng_state()
+    rollout._take_snapshot()
+    assert torch.equal(rollout.env.state_dict()["generator"], kept)
+    assert torch.equal(torch.get_rng_state(), random)
+    assert rollout.refused == 1
+
+
+def test_a_gate_needs_pairs():
+    env = make_env("hex", size=3, num_envs=3, seed=0)
+    with pytest.raises(ConfigError, match="even"):
+        SelfPlayRollout(env, Dial(env), steps=1, share=0.0, gate=0.05)
+
+
+def rise(pool, generator, *, by, batches, games=400):
+    """Take snapshots of a learner that gains `by` points each time, and tell the pool its true results."""
+    for batch in batches:
+        for place in (pool.taken >= 0).nonzero().flatten().tolist():
+            gap = by * (batch - int(pool.taken[place]))
+            wins = generator.random(games) < 1 / (1 + 10 ** (-gap / 400))
+            pool.record(place, points=float(wins.sum()), games=games)
+        pool.add(torch.nn.Linear(1, 1), batch=batch)
+
+
+def test_ratings_of_snapshots_are_found_again_even_after_the_first_are_gone():
+    pool = OpponentPool(torch.nn.Linear(1, 1), size=4)
+    rise(pool, np.random.default_rng(0), by=70.0, batches=range(7))
+    expected = 70.0 * pool.taken.double()
+    assert sorted(pool.taken.tolist()) == [3, 4, 5, 6]
+    assert (pool.ratings - expected).abs().max() < 45
+
+
+def test_ratings_come_back_with_the_pool():
+    pool, other = (OpponentPool(torch.nn.Linear(1, 1), size=4) for _ in range(2))
+    rise(pool, np.random.default_rng(1), by=50.0, batches=range(5))
+    other.load_state_dict(copy.deepcopy(pool.state_dict()))
+    for one in (pool, other):
+        rise(one, np.random.default_rng(2), by=50.0, batches=range(5, 7))
+    assert torch.equal(pool.ratings, other.ratings)
