@@ -9,6 +9,8 @@ the same kind of machine; ratios to them carry over to other machines only rough
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from benchmarks.program import cpu_seconds, main
 from tensordict import TensorDict
@@ -49,7 +51,7 @@ def transitions(count: int, *, discrete: bool) -> TensorDict:
     return TensorDict(entries, [count])
 
 
-def ready(name: str, *, batch: int, stored: int, encoder: str = "flat") -> OffPolicy:
+def ready(name: str, *, batch: int, stored: int, encoder: str = "flat") -> OffPolicy[Any]:
     """An agent with something to learn from."""
     discrete = name in ("dqn", "iqn", "rainbow")
     layout = AgentsDiscrete(3, 25) if discrete else AgentsContinuous(3, 2)

@@ -111,7 +111,7 @@ AGENTS = {
     "iqn": IQNConfig(**QUICK, epsilon=0.15),
     "ddpg": DDPGConfig(**QUICK, epsilon=0.15, action_noise=0.1),
     "ac-iqn": ACIQNConfig(**QUICK, epsilon=0.15, action_noise=0.1),
-    "sac": SACConfig(**QUICK, temperature=0.02),
+    "sac": SACConfig(**QUICK, initial_temperature=0.02),
 }
 """Name of an agent → settings under which it solves its sea in seconds."""
 

@@ -73,6 +73,17 @@ def test_no_action_is_illegal_and_who_is_inactive_idles(name, encoder):
 
 
 @every_agent
+@pytest.mark.parametrize("encoder", ["flat", "graph"])
+def test_nobody_active_is_no_trouble(name, encoder):
+    learner = agent(name, model=SMALL.model_copy(update={"encoder": encoder}))
+    nobody = TensorDict({"agents": {"ego": views(4, 3), "active": torch.zeros(4, 3, dtype=torch.bool)}}, [4])
+    with set_exploration_type(ExplorationType.RANDOM):
+        action = learner.policy(nobody)["action"]
+    assert action.shape[:2] == (4, 3)
+    assert not action.any()
+
+
+@every_agent
 def test_it_is_deterministic_where_it_does_not_explore_and_only_there(name):
     learner, ego = agent(name, epsilon=0.5), views(50)
     with set_exploration_type(ExplorationType.DETERMINISTIC):

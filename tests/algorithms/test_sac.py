@@ -23,7 +23,7 @@ def test_targets_follow_the_actor_and_not_its_slow_copy():
 
 
 def test_the_lesser_of_two_critics_counts():
-    learner, samples = agent("sac", temperature=1e-9), transitions("sac")
+    learner, samples = agent("sac", initial_temperature=1e-9), transitions("sac")
     for part in ("first", "second"):
         value = getattr(learner.targets["critics"], part).value
         value.weight.data.zero_()
@@ -39,7 +39,7 @@ def test_the_two_critics_begin_apart_and_both_learn():
 
 
 def test_the_temperature_brings_entropy_to_where_it_is_wanted():
-    learner = agent("sac", wanted_entropy=-1.0, learning_rate=1e-2, temperature=0.5)
+    learner = agent("sac", wanted_entropy=-1.0, learning_rate=1e-2, initial_temperature=0.5)
     samples = transitions("sac", 32)
     samples["reward"], samples["discount"] = -samples["action"].square().sum(-1), torch.zeros(32)
     entropies = [learner.update(samples)[0]["entropy"].item() for _ in range(250)]

@@ -151,7 +151,7 @@ class SACConfig(OffPolicyConfig):
 
     epsilon: float = Field(0.0, ge=0, le=1)
     """Share of robots that act at random besides; the actor explores by itself."""
-    temperature: float = Field(0.1, gt=0)
+    initial_temperature: float = Field(0.1, gt=0)
     """Weight of entropy at the start."""
     wanted_entropy: float | None = None
     """Entropy of an action that the temperature holds; none for minus the number of its dimensions."""

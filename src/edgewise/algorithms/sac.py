@@ -79,7 +79,7 @@ class SAC(OffPolicy[SACConfig]):
         parts = {
             "actor": EgoActor(spec, model, outputs=2 * self.box.dim),
             "critics": TwinCritics(spec, model, dim=self.box.dim),
-            "temperature": Temperature(self.config.temperature),
+            "temperature": Temperature(self.config.initial_temperature),
         }
         return nn.ModuleDict(parts)
 

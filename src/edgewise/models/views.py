@@ -75,5 +75,6 @@ def dense_view(graph: TensorDict, edges: Edges) -> Dense:
     bias = bias.masked_fill(~linked, no_edge(bias.dtype))
     if matrices.attr is None:
         return Dense(bias, None, real)
-    planes = matrices.attr.movedim(-1, 0).transpose(-1, -2).reshape(-1, *linked.shape)
+    features = matrices.attr.shape[-1]
+    planes = matrices.attr.movedim(-1, 0).transpose(-1, -2).reshape(features, *linked.shape)
     return Dense(bias, planes.masked_fill(~linked, 0.0), real)
