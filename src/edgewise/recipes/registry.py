@@ -25,6 +25,7 @@ RECIPES = {
     "swarm-mappo-mixed": "edgewise.recipes.swarm_mappo_mixed",
     "swarm-mappo-published": "edgewise.recipes.swarm_mappo_published",
     "marine-dqn": "edgewise.recipes.marine_dqn",
+    "marine-quick": "edgewise.recipes.marine_quick",
     "marine-rainbow": "edgewise.recipes.marine_rainbow",
     "marine-iqn": "edgewise.recipes.marine_iqn",
     "marine-ac-iqn": "edgewise.recipes.marine_ac_iqn",
