@@ -23,23 +23,25 @@ def _bilinear(model: str, *, large: bool) -> KGEConfig:
     return KGEConfig(
         embedding=_embedding(model=model, dim=200),
         loss="shared_negatives",
-        negatives=1024,
+        negatives=512,
         n3=0.1,
-        batch_size=1024,
-        epochs=30,
+        decay="linear",
+        batch_size=512,
+        epochs=18,
+        save_every=3,
     )
 
 
 def _distance(model: str, *, large: bool) -> KGEConfig:
     return KGEConfig(
         embedding=_embedding(model=model, dim=100),
-        loss="self_adversarial",
-        negatives=256 if large else 128,
+        loss="self_adversarial" if large else "one_vs_all",
+        negatives=128,
         optimiser="adam",
         learning_rate=0.01,
         decay="linear",
         batch_size=512,
-        epochs=30,
+        epochs=20,
     )
 
 
