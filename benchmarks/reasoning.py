@@ -2,8 +2,8 @@
 
     python -m benchmarks.reasoning [--data DIR] [--json FILE] [--quick]
 
-CPU time of one thread, on 1, 64 and 1024 worlds, training queries with filtered corruptions, and loop
-detection. `state` is the environment as rollouts use it, `padded` shows all successors in every step. `parallel` is
+CPU time of one thread, on 1, 64 and 1024 worlds: training queries, filtered corruptions, loop detection.
+`state` is the environment as rollouts use it; `padded` shows all successors in every step. `parallel` is
 TorchRL's ParallelEnv, a process for each of four worlds, CPU time of all processes. DIR holds the folders
 `family`, `umls` and `wn18rr`; countries come with the package.
 """

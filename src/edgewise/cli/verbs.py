@@ -43,6 +43,7 @@ VERBS = {
         Verb("arena", "let players of a game meet, and rate them", "edgewise.cli.arena"),
         Verb("baseline", "measure hand-written policies of an environment", "edgewise.cli.baseline"),
         Verb("kge", "train and measure embeddings of a knowledge graph", "edgewise.cli.kge"),
+        Verb("prove", "search for proofs in a knowledge graph, exhaustively", "edgewise.cli.prove"),
         Verb(
             "oracle", "solve a small instance exactly, to know what could be reached", "edgewise.cli.oracle"
         ),
