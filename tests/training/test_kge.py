@@ -66,6 +66,12 @@ def test_a_finished_run_is_taken_up_as_it_is(tmp_path, countries):
     assert measure(again.model, countries, "test") == measure(done.model, countries, "test")
 
 
+def test_what_changes_nothing_about_learning_may_differ(tmp_path, countries):
+    train_kge(countries, KGEConfig(**SMALL), folder=tmp_path)
+    other = KGEConfig(**{**SMALL, "save_every": 2}, evaluate_every=2)
+    assert len(train_kge(countries, other, folder=tmp_path, resume=True).losses) == 4
+
+
 def test_resuming_where_nothing_is_begins(tmp_path, countries):
     assert len(train_kge(countries, KGEConfig(**SMALL), folder=tmp_path, resume=True).losses) == 4
 

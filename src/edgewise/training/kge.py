@@ -22,6 +22,8 @@ from edgewise.training.interrupt import StopRequest
 from edgewise.training.progress import Silence, Watcher
 
 CHECKPOINTS = "checkpoints"
+FREE = ("evaluate_every", "save_every")
+"""Settings that change nothing about what is learned, so that they may differ when a run continues."""
 
 log = logging.getLogger(__name__)
 
@@ -157,9 +159,9 @@ class _Sitting:
     def _check(self, run: Mapping[str, Any]) -> None:
         if run["vocabulary"] != self.dataset.vocabulary.digest:
             raise CheckpointError(f"{self._folder} is of other data", hint="choose another folder")
-        if run["config"] != self.config.to_plain():
-            ours = self.config.to_plain()
-            differing = [name for name, value in run["config"].items() if ours.get(name) != value]
+        ours = self.config.to_plain()
+        differing = [name for name in ours if run["config"].get(name) != ours[name] and name not in FREE]
+        if differing:
             raise CheckpointError(
                 f"{self._folder} was trained with other settings: {', '.join(differing)}",
                 hint="give the same settings, or choose another folder",
