@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.models.views import random_view
 
+from edgewise.algorithms.off_policy_config import DistributionalConfig
 from edgewise.models.quantile import even_levels, random_levels
 from edgewise.models.risk import scale_levels, tail_mean, tail_share
 
@@ -46,11 +47,13 @@ def test_the_share_follows_the_nearest_object():
     view["mask"][:2, 2] = True
     view["objects"][0, 2] = torch.tensor([8.8, 0.0, 0.0, 0.0, 1.0])
     view["objects"][1, 2] = torch.tensor([0.5, 0.0, 0.0, 0.0, 1.0])
-    settings = {"alpha": 0.1, "reach": 10.0, "radius": 2.8}
-    found = tail_share(view, "adaptive", **settings)
-    torch.testing.assert_close(found, torch.tensor([0.5, 0.1, 1.0]))
-    assert tail_share(view, "mean", **settings) is None
-    assert tail_share(view, "cvar", **settings).tolist() == [torch.tensor(0.1).item()] * 3
+    shares = {
+        risk: tail_share(view, DistributionalConfig(risk=risk, risk_alpha=0.1), metres=(1.0, 1.0))
+        for risk in ("mean", "cvar", "adaptive")
+    }
+    torch.testing.assert_close(shares["adaptive"], torch.tensor([0.5, 0.1, 1.0]))
+    torch.testing.assert_close(shares["cvar"], torch.full((3,), 0.1))
+    assert shares["mean"] is None
 
 
 def test_levels_are_even_or_random_in_the_unit_interval():

@@ -79,16 +79,8 @@ class ACIQN(OffPolicy[ACIQNConfig]):
 
     def worth(self, ego: TensorDictBase) -> Tensor:
         """Quantiles, of all returns or of the tail that counts, of what the actor does, `[*B, quantiles]`."""
-        config = self.config
-        share = tail_share(
-            ego,
-            config.risk,
-            alpha=config.risk_alpha,
-            reach=config.risk_reach,
-            radius=config.robot_radius,
-            metres=self.metres,
-        )
-        levels = scale_levels(random_levels(ego["self"], config.quantiles), share)
+        share = tail_share(ego, self.config, metres=self.metres)
+        levels = scale_levels(random_levels(ego["self"], self.config.quantiles), share)
         return self.networks["critic"](ego, squash(self.networks["actor"](ego)), levels)
 
     def imitation(self, samples: TensorDictBase) -> dict[str, Tensor]:

@@ -42,14 +42,7 @@ class IQN(OffPolicy[IQNConfig]):
         """The choice of the best mean over even levels of all returns, or of the tail that counts."""
         config = self.config
         count = config.exploring_quantiles if exploring() else config.acting_quantiles
-        share = tail_share(
-            ego,
-            config.risk,
-            alpha=config.risk_alpha,
-            reach=config.risk_reach,
-            radius=config.robot_radius,
-            metres=self.metres,
-        )
+        share = tail_share(ego, self.config, metres=self.metres)
         levels = scale_levels(even_levels(ego["self"], count), share)
         return self.networks["network"](ego, levels).mean(-2).argmax(-1)
 

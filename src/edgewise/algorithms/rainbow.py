@@ -44,15 +44,7 @@ class Rainbow(OffPolicy[RainbowConfig]):
     def act(self, ego: TensorDictBase) -> Tensor:
         """The choice whose returns, or whose worst returns, have the highest mean."""
         probability = self.networks["network"](ego, "rows" if exploring() else "none").softmax(-1)
-        config = self.config
-        share = tail_share(
-            ego,
-            config.risk,
-            alpha=config.risk_alpha,
-            reach=config.risk_reach,
-            radius=config.robot_radius,
-            metres=self.metres,
-        )
+        share = tail_share(ego, self.config, metres=self.metres)
         return tail_mean(probability, self.support, share).argmax(-1)
 
     def update(self, samples: TensorDictBase) -> tuple[Metrics, Tensor]:

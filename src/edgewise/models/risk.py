@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import torch
 from tensordict import TensorDictBase
 from torch import Tensor
@@ -9,31 +11,41 @@ from torch import Tensor
 from edgewise.models.ego import nearest_gap
 
 
-def tail_share(
-    ego: TensorDictBase,
-    risk: str,
-    *,
-    alpha: float,
-    reach: float,
-    radius: float,
-    metres: tuple[float, float] = (1.0, 1.0),
-) -> Tensor | None:
+class Risk(Protocol):
+    """How much risk to take, as a config says it."""
+
+    @property
+    def risk(self) -> str:
+        """`mean`, `cvar` or `adaptive`."""
+
+    @property
+    def risk_alpha(self) -> float:
+        """The smallest share of returns that is looked at."""
+
+    @property
+    def risk_reach(self) -> float:
+        """Metres between hulls from which on `adaptive` looks at all of them."""
+
+    @property
+    def robot_radius(self) -> float:
+        """Of the robot's hull, in metres."""
+
+
+def tail_share(ego: TensorDictBase, risk: Risk, *, metres: tuple[float, float]) -> Tensor | None:
     """The share of the worst returns whose mean decides, `[*B]` in (0, 1], or None for all of them.
 
     Args:
         ego: what is seen.
-        risk: `mean` for all returns; `cvar` for the worst `alpha`; `adaptive` for a share that falls from 1,
-            where the nearest object is farther than `reach`, in proportion down to `alpha`.
-        alpha: the smallest share.
-        reach: metres.
-        radius: of the robot, which its distance to objects is counted from.
+        risk: `mean` for all returns; `cvar` for the worst `risk_alpha`; `adaptive` for a share that falls
+            from 1, where the nearest object is farther than `risk_reach`, in proportion down to `risk_alpha`.
         metres: see `EgoConfig.metres`.
     """
-    if risk == "mean":
+    if risk.risk == "mean":
         return None
-    if risk == "cvar":
-        return torch.full(ego["mask"].shape[:-1], alpha, device=ego["mask"].device)
-    return (nearest_gap(ego, radius=radius, metres=metres) / reach).clamp(alpha, 1.0)
+    if risk.risk == "cvar":
+        return torch.full(ego["mask"].shape[:-1], risk.risk_alpha, device=ego["mask"].device)
+    gap = nearest_gap(ego, radius=risk.robot_radius, metres=metres)
+    return (gap / risk.risk_reach).clamp(risk.risk_alpha, 1.0)
 
 
 def scale_levels(levels: Tensor, share: Tensor | None) -> Tensor:
