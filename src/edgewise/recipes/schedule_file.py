@@ -160,6 +160,7 @@ def _origins(document: ScheduleDocument, layer: Layer) -> dict[tuple[str | int, 
     )
     for section, count, place, inner in sections:
         for index in range(count):
+            found[(*place, index, inner)] = f"{layer.origin((section,))}: {section}, stage {index + 1}"
             for field in fields:
                 origin = layer.origin((section, field, index))
                 found[(*place, index, inner, field)] = f"{origin}: {section}.{field}.{index}"

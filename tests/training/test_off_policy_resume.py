@@ -1,0 +1,115 @@
+"""Runs that learn from a replay go on bit for bit, buffer and all, from wherever they were stopped."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+import torch
+from benchmarks.kill_resume import differences, train
+
+from edgewise.recipes.load import load_config
+from edgewise.recipes.registry import recipe
+from edgewise.training import checkpoint
+from edgewise.training.run_folder import RunFolder
+
+SMALL = {
+    "training": {"total_frames": 32 * 8, "num_envs": 4},
+    "env": {"max_steps": 12},
+    "algorithm": {
+        "n_step": 3,
+        "replay_size": 150,
+        "learning_starts": 64,
+        "minibatch_size": 8,
+        "updates_per_transition": 0.07,
+        "prioritised": True,
+    },
+    "evaluation": {
+        "every": 96,
+        "stages": [{"name": "one", "episodes": 2}, {"name": "two", "episodes": 1}],
+    },
+    "checkpoint": {"every": 32, "keep_last": 8},
+    "logging": {"tensorboard": False, "replays": 0},
+}
+AGENTS = ("ac-iqn", "rainbow")
+
+
+def small_run(folder, name):
+    config = load_config(f"marine-{name}", keywords=SMALL)
+    recipe(config.recipe).load_builder()(config)
+    return RunFolder.create(folder, config.to_plain())
+
+
+@pytest.fixture(scope="module", params=AGENTS)
+def alone(request, tmp_path_factory):
+    """A run that nobody disturbs: its ring overflows, windows cross its batches."""
+    folder = small_run(tmp_path_factory.mktemp(request.param) / "run", request.param)
+    train(folder)
+    return folder
+
+
+def stopped_at(alone, place, index, *, change=None):
+    """A copy of a run that goes on from one of its checkpoints, after a change of what that holds."""
+    shutil.copytree(alone.path, place)
+    folder = RunFolder(place)
+    saved = checkpoint.saved(folder.checkpoints)
+    if change is not None:
+        state = checkpoint.load(saved[index])
+        change(state["algorithm"])
+        shutil.rmtree(saved[index])
+        checkpoint.save(folder.checkpoints, state, step=checkpoint.step_of(saved[index]), keep_last=20)
+    for path in saved[index + 1 :]:
+        shutil.rmtree(path)
+    train(folder)
+    return folder
+
+
+@pytest.mark.parametrize("index", [2, 5])
+def test_it_ends_like_one_left_alone_from_any_checkpoint(alone, tmp_path, index):
+    folder = stopped_at(alone, tmp_path / "run", index)
+    assert differences(alone.path, folder.path) == []
+    state = checkpoint.load(checkpoint.latest(folder.checkpoints))["algorithm"]
+    assert len(state["replay"]["stored"]["reward"]) == 150
+    assert state["counts"]["updates"] > 10
+
+
+PLANTS = {
+    "another reward": lambda state: state["replay"]["stored"]["reward"].zero_(),
+    "nothing waiting": lambda state: state["transitions"].clear(),
+    "other priorities": lambda state: state["replay"]["sampler"]["priorities"].fill_(1.0),
+    "other draws": lambda state: state["replay"]["generator"].copy_(
+        torch.Generator().manual_seed(5).get_state()
+    ),
+    "no moments": lambda state: state["optimizer"].clear(),
+    "no lag": lambda state: state.__setitem__("targets", state["networks"]),
+}
+
+
+@pytest.mark.parametrize("plant", PLANTS)
+def test_the_comparison_sees_whatever_is_not_kept(alone, tmp_path, plant):
+    folder = stopped_at(alone, tmp_path / "run", 5, change=PLANTS[plant])
+    assert differences(alone.path, folder.path) != []
+
+
+def test_a_killed_process_is_resumed_by_another(alone, tmp_path):
+    killed = tmp_path / "run"
+    first = start("train", alone.config_file, "--out", killed)
+    while len(checkpoint.saved(killed / "checkpoints")) < 4 and first.poll() is None:
+        time.sleep(0.01)
+    first.send_signal(signal.SIGKILL)
+    first.wait()
+    assert start("resume", killed).wait() == 0
+    assert differences(alone.path, killed) == []
+
+
+def start(*arguments):
+    """A process of the command line."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "edgewise.cli", *map(str, arguments)],
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
