@@ -44,6 +44,7 @@ VERBS = {
         Verb("baseline", "measure hand-written policies of an environment", "edgewise.cli.baseline"),
         Verb("kge", "train and measure embeddings of a knowledge graph", "edgewise.cli.kge"),
         Verb("prove", "search for proofs in a knowledge graph, exhaustively", "edgewise.cli.prove"),
+        Verb("explain", "show how a trained prover proves a query", "edgewise.cli.explain"),
         Verb(
             "oracle", "solve a small instance exactly, to know what could be reached", "edgewise.cli.oracle"
         ),

@@ -21,6 +21,7 @@ from edgewise.evaluation.candidate_ranks import (
     ranks,
 )
 from edgewise.evaluation.candidates import Candidates, Side, batches, draw_candidates
+from edgewise.evaluation.explanation import Explanation, explain
 from edgewise.evaluation.fusion import Fusion, fit
 from edgewise.evaluation.proof_scores import ProofTable, by_beam, by_oracle, led_by
 from edgewise.evaluation.statistics import Interval, paired_difference
@@ -133,6 +134,21 @@ def rank_run(run: Path, mode: Mode, options: RankOptions, *, which: str = "best"
         fusion=fused,
         gain=_gain(by_name) if fused is not None else None,
     )
+
+
+def explain_query(
+    run: Path, text: str, *, beam: int, depth: int | None = None, which: str = "best"
+) -> tuple[ReasoningEnv, Explanation | None]:
+    """The proof that a run's policy finds of an atom such as `locatedInCR(oman,asia)`, if it finds one.
+
+    Raises:
+        DataError: the text is no atom of the run's knowledge base.
+    """
+    trained = load_trained(run, settings={"withheld": 0.0}, which=which)
+    env = worlds_of(trained.config)
+    query = env.dataset.vocabulary.atom(text)
+    actor = cast(ProofActor, trained.policy)
+    return env, explain(env, actor, query, beam=beam, depth=depth or env.config.max_steps)
 
 
 def worlds_of(config: AnyRun) -> ReasoningEnv:
