@@ -122,9 +122,18 @@ def test_what_ended_has_the_target_of_its_reward_alone(name):
 
 @every_agent
 def test_no_gradient_ever_reaches_a_target(name):
-    """The planted fault: a target that carries a graph would run backward through the target network."""
+    """Nor is any graph built on the way to it, by whichever network."""
     learner, samples = agent(name), transitions(name)
+    built = []
+    hooks = [
+        module.register_forward_hook(lambda *_: built.append(torch.is_grad_enabled()))
+        for module in (*learner.networks.modules(), *learner.targets.modules())
+    ]
     assert not learner.target(samples).requires_grad
+    assert built
+    assert not any(built)
+    for hook in hooks:
+        hook.remove()
     before = [parameter.clone() for parameter in learner.targets.parameters()]
     _, error = learner.update(samples)
     assert all(parameter.grad is None for parameter in learner.targets.parameters())
