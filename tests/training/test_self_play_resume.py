@@ -2,6 +2,9 @@
 
 import json
 import shutil
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +13,7 @@ from edgewise.recipes.launch import resume, start
 from edgewise.recipes.load import load_config
 from edgewise.training import checkpoint
 
+ROOT = Path(__file__).parents[2]
 SMALL = {
     "training.total_frames": 32 * 6,
     "training.num_envs": 8,
@@ -97,3 +101,14 @@ def test_the_arena_shows_tables_and_data(whole, capsys, monkeypatch):
 def test_what_cannot_be_played_is_said(whole, capsys, options, complaint):
     assert main(["arena", str(whole), *options]) == 2
     assert complaint in capsys.readouterr().err
+
+
+def test_kills_at_any_moment_leave_no_trace_in_pool_ratings_and_gate():
+    """In a process of its own, which forks only before it has computed anything."""
+    command = [sys.executable, "-m", "benchmarks.kill_resume", "--recipe", "hex-selfplay"]
+    command += ["--kills", "5", "--runs", "1", "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert result["kills"] == 5
+    assert result["differences"] == []

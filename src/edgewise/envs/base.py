@@ -197,6 +197,10 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
             return super().step(tensordict)
         return tensordict.set("next", self._step(tensordict))
 
+    def follow(self, tensordict: TensorDictBase) -> TensorDict:
+        """What follows from `action` in any number of worlds, some of this environment's or not."""
+        return self._step(tensordict)
+
     def maybe_reset(self, tensordict: TensorDictBase) -> TensorDictBase:
         """`tensordict` with new worlds in the rows that are done; the other rows stay as they are."""
         root, done = dict(tensordict.items()), tensordict.get("done").squeeze(-1)
@@ -214,11 +218,12 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
         before: TensorDict = tensordict.get("state")
         moved = self.advance(before, tensordict.get("action"))
         after, outcome = follow(before, moved, max_steps=self.max_steps)
-        entries = {**self._seen(after, self.num_envs), **outcome}
+        count = len(outcome["reward"])
+        entries = {**self._seen(after, count), **outcome}
         stepped = tensordict.get("_step", None)
         if stepped is not None:
-            entries = _hold(entries, tensordict, stepped.view(self.batch_size))
-        return self._packed(entries, self.num_envs)
+            entries = _hold(entries, tensordict, stepped.view(count))
+        return self._packed(entries, count)
 
     def _reset(self, tensordict: TensorDictBase | None = None) -> TensorDict:
         chosen = None if tensordict is None else tensordict.get("_reset", None)

@@ -17,6 +17,7 @@ from torchrl.envs.utils import ExplorationType, set_exploration_type
 
 from edgewise.config.errors import ConfigError
 from edgewise.envs.base import GraphEnv
+from edgewise.envs.packing import replace_rows
 from edgewise.evaluation.arena_gate import Gate
 from edgewise.evaluation.match import play_match
 from edgewise.training.self_play_pool import OpponentPool
@@ -169,12 +170,18 @@ class SelfPlayRollout:
 
     def _ply(self, root: TensorDictBase, moves: Tensor, players: Sequence[Policy]) -> TensorDictBase:
         """What follows when snapshots move in the rows `moves` and the others stand still."""
-        action = root["action_mask"].long().argmax(-1)
+        after = root.copy().set("reward", torch.zeros_like(root["done"], dtype=torch.float32))
+        rows = moves.nonzero().squeeze(-1)
+        if not len(rows):
+            return after
+        waiting, groups = root[rows], self._group[rows]
+        action = torch.zeros_like(rows)
         for group, player in enumerate(players):
-            rows = (moves & (self._group == group)).nonzero().squeeze(-1)
-            if len(rows):
-                action[rows] = player(root[rows])["action"]
-        return self.env.step(root.copy().set("action", action).set("_step", moves))["next"]
+            own = (groups == group).nonzero().squeeze(-1)
+            if len(own):
+                action[own] = player(waiting[own])["action"]
+        moved = self.env.follow(waiting.set("action", action))
+        return after.update(replace_rows(after, dict(moved.items()), rows))
 
     def _results(self, following: TensorDictBase) -> Tensor:
         """Points and games of the learner in this step against each group's opponent, `[P, 2]`."""

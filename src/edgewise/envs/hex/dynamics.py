@@ -109,16 +109,20 @@ def missing_stones(stones: Tensor, neighbours: Tensor) -> Tensor:
     border = torch.arange(4, device=stones.device)
     far[:, nodes - 4 + border, border] = 0.0
     first = torch.arange(0, count * nodes, nodes, device=stones.device).view(-1, 1, 1)
-    near = (neighbours + first).view(-1)
+    near = (neighbours + first).view(-1, neighbours.shape[-1])
     far = _flooded(far.view(count * nodes, 4), prices, near, rounds=nodes).view(count, nodes, 2, 2)
     return (far.sum(-1) - price).long()
 
 
 def _flooded(far: Tensor, price: Tensor, near: Tensor, *, rounds: int) -> Tensor:
-    """The cheapest ways to each node, its own price included, `[M, 4]`; `near` `[M * 6]` holds neighbours."""
+    """The cheapest ways to each node, its own price included, `[M, 4]`; `near` `[M, 6]` holds neighbours."""
+    sides = near.t().contiguous().unbind(0)
     for _ in range(rounds):
-        nearest = far.index_select(0, near).view(len(far), -1, 4).amin(1)
-        nearer = torch.minimum(far, (nearest + price).clamp_(max=float(FAR)))
+        # Six whole rows at a time: two to three times faster than the least of six within each row.
+        nearest = far.index_select(0, sides[0])
+        for side in sides[1:]:
+            nearest = torch.minimum(nearest, far.index_select(0, side))
+        nearer = torch.minimum(far, nearest.add_(price).clamp_(max=float(FAR)))
         # Elsewhere than on a CPU it costs more to ask than to go on.
         if price.device.type == "cpu" and torch.equal(nearer, far):
             break
@@ -134,13 +138,16 @@ def reaches(own: Tensor, neighbours: Tensor, *, player: Tensor) -> Tensor:
         neighbours: `[B, N, 6]` int64.
         player: `[B]` int64.
     """
-    count, nodes = own.shape
+    nodes = own.shape[-1]
     start = (nodes - 4 + 2 * player).unsqueeze(-1)
     at_goal = (neighbours == start.unsqueeze(-1) + 1).any(-1)
     flooded = torch.zeros_like(own).scatter(1, start, True)
-    flat = neighbours.reshape(count, -1)
+    sides = neighbours.movedim(-1, 0).contiguous().unbind(0)
     for _ in range(nodes):
-        wider = flooded | (own & flooded.gather(1, flat).view(count, nodes, -1).any(-1))
+        touched = flooded.gather(1, sides[0])
+        for side in sides[1:]:
+            touched = touched | flooded.gather(1, side)
+        wider = flooded | (own & touched)
         if own.device.type == "cpu" and torch.equal(wider, flooded):
             break
         flooded = wider
