@@ -103,6 +103,16 @@ class InforMARLEncoder(GraphEncoder):
         return features.masked_fill(~exists[:, None, :, None], 0.0), distance.masked_fill(~heard, 0.0)
 
     @torch.no_grad()
+    def attention(self, graph: TensorDict) -> Tensor:
+        """What each agent attends to last in its own graph, mean over heads, `[*B, N, N]`; other rows are 0."""
+        features, distance = self.ego_graphs(graph.reshape(-1))
+        agents, nodes = features.shape[1:3]
+        _, traces = self.trunk.traced(features.flatten(0, 1), distance.repeat_interleave(agents, 0))
+        alpha = traces.alpha[-1].mean(1).unflatten(0, (-1, agents))
+        own = alpha.diagonal(dim1=1, dim2=2).movedim(-1, 1)
+        return nn.functional.pad(own, (0, 0, 0, nodes - agents)).view(*graph.batch_size, nodes, nodes)
+
+    @torch.no_grad()
     def diagnostics(self, graph: TensorDict) -> dict[str, Tensor]:
         """Root mean square of the embeddings and the largest logit of every attention, 0-d each."""
         features, distance = self.ego_graphs(graph.reshape(-1))

@@ -70,6 +70,18 @@ def test_what_is_absent_changes_nothing():
         assert (wider[:, 3:] == 0).all()
 
 
+def test_its_attention_is_that_of_each_agent_in_its_own_graph():
+    env = swarm(num_envs=3, num_agents=4, num_obstacles=2, goal_nodes=True)
+    graph, encoder = env.reset()["graph"], published(env).actor.encoder
+    seen = encoder.attention(graph)
+    features, distance = encoder.ego_graphs(graph)
+    _, traces = encoder.trunk.traced(features[1], distance[1].expand(4, -1, -1))
+    for agent in range(4):
+        assert torch.allclose(seen[1, agent], traces.alpha[-1][agent, :, agent].mean(0), atol=1e-6)
+    assert (seen[:, 4:] == 0).all()
+    assert (seen[..., :4, :][distance[:, :4] == 0] == 0).all()
+
+
 @pytest.mark.parametrize("switch", [{}, *({name: value} for name, value in SWITCHES.items())], ids=str)
 def test_it_learns_from_its_own_rollouts(switch):
     env = swarm(num_envs=4, num_agents=(2, 3), goal_nodes=True, max_steps=4)

@@ -154,7 +154,7 @@ def test_dropout_of_attention_rescales_what_is_left_and_shrinks_nothing():
     kept = attention.eval().dense(h, everybody, None)[0][0]
     error = drawn.std(0) / math.sqrt(4000)
     assert ((drawn.mean(0) - kept).abs() < 5 * error + 1e-6).all()
-    assert float(drawn.square().mean()) > float(kept.square().mean())
+    assert drawn.square().mean() > kept.square().mean()
 
 
 def test_a_gate_is_never_silently_left_out():
