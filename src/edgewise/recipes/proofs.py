@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from functools import partial
 from typing import cast
 
 import torch
@@ -14,8 +15,8 @@ from edgewise.config.errors import ConfigError
 from edgewise.data.rollout import Rollout
 from edgewise.envs.reasoning.env import ReasoningEnv
 from edgewise.envs.reasoning.potential import Potential
+from edgewise.envs.reasoning.render import replay
 from edgewise.envs.reasoning.support import usable_matches
-from edgewise.envs.registry import entry
 from edgewise.evaluation.evaluate import Policy
 from edgewise.evaluation.proof_scores import decision
 from edgewise.evaluation.result import Evaluation
@@ -70,7 +71,7 @@ def build(config: AnyRun) -> Parts:
         rollout=Rollout(env, algorithm.policy, steps=config.training.steps),
         evaluate=instances,
         baselines=instances.baselines(config.evaluation.baselines),
-        replay=entry(made_from.env).replay(),
+        replay=partial(replay, vocabulary=env.dataset.vocabulary),
     )
 
 
