@@ -1,17 +1,21 @@
-"""Plies of Hex per CPU-second, beside OpenSpiel's, and the environment's share of a self-play iteration.
+"""Plies of Hex per CPU-second beside OpenSpiel's and pgx's, and the environment's share of self-play.
 
     python -m benchmarks.hex [--json FILE] [--quick]
 
 CPU time of one thread. `rules` chooses a random free cell, places the stone and looks for a winner; `env` is
 the whole environment besides: observation, mask, rewards and new games. OpenSpiel plays one game after
-another in C++, driven from Python: legal moves, a random one, and the move.
+another in C++, driven from Python: legal moves, a random one, and the move. pgx plays 11 x 11 with swap, in
+this Python or in the one that EDGEWISE_PGX_PYTHON names.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import random
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -28,6 +32,7 @@ from edgewise.recipes.hex_selfplay import RECIPE
 from edgewise.training.self_play import SelfPlayRollout
 
 BATCHES = (1, 64, 1024, 8192)
+PGX_GAMES = 1024
 
 
 def rate(plays: Callable[[], int], *, seconds: float) -> float:
@@ -89,13 +94,25 @@ def open_spiel(size: int) -> Callable[[], int] | None:
     return play
 
 
+def pgx(*, seconds: float) -> float | None:
+    """Random games in pgx on 11 x 11, by a process of its own, or None where it is not installed."""
+    interpreter = os.environ.get("EDGEWISE_PGX_PYTHON", sys.executable)
+    program = Path(__file__).with_name("hex_pgx.py")
+    command = [interpreter, str(program), "--games", str(PGX_GAMES), "--seconds", str(seconds)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)
+
+
 def iteration_share(*, batches: int) -> float:
     """The environment's share of the CPU time of self-play iterations as `hex-selfplay` has them."""
     config = RECIPE.config
-    env = make_env("hex", num_envs=64, seed=0, **config.env.to_plain())
+    worlds = config.training.num_envs
+    assert isinstance(worlds, int)
+    env = make_env("hex", num_envs=worlds, seed=0, **config.env.to_plain())
     model = make_actor_critic(env.graph, env.actions, config.model)
     algorithm = PPO(model, SelfPlayConfig(**config.algorithm.to_plain()), seed=0)
-    rollout = SelfPlayRollout(env, algorithm.policy, steps=config.training.steps, share=0.25)
+    share = config.algorithm.pool_share
+    rollout = SelfPlayRollout(env, algorithm.policy, steps=config.training.steps, share=share)
     spent = [0.0]
 
     def timed(way: Callable[..., Any]) -> Callable[..., Any]:
@@ -109,7 +126,7 @@ def iteration_share(*, batches: int) -> float:
         return call
 
     algorithm.learn(rollout.collect())
-    for name in ("step", "maybe_reset"):
+    for name in ("step", "follow", "maybe_reset"):
         setattr(env, name, timed(getattr(env, name)))
     start = time.process_time()
     for _ in range(batches):
@@ -133,6 +150,7 @@ def run(quick: bool) -> dict[str, Any]:
         other = open_spiel(size)
         board["open_spiel"] = None if other is None else rate(other, seconds=seconds)
         results[f"{size}x{size}"] = board
+    results["11x11"]["pgx"] = pgx(seconds=seconds)
     results["env_share_of_iteration"] = iteration_share(batches=1 if quick else 4)
     return results
 
@@ -150,6 +168,8 @@ def main() -> None:
             print(f"{board:<6}{games:>7}{row['rules']:>12,.0f}{row['env']:>12,.0f}")
         other = results[board]["open_spiel"]
         print(f"{board:<6}  OpenSpiel: {'not installed' if other is None else f'{other:,.0f}'}")
+    theirs = results["11x11"]["pgx"]
+    print(f"11x11 {PGX_GAMES:>7}  pgx: {'not installed' if theirs is None else f'{theirs:,.0f}'}")
     print(f"environment's share of a self-play iteration: {100 * results['env_share_of_iteration']:.1f} %")
     if options.json:
         options.json.write_text(json.dumps(results, indent=2))

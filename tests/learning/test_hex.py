@@ -11,8 +11,9 @@ from edgewise.recipes.measure import load_trained
 pytestmark = pytest.mark.learning
 
 
-def test_the_quick_recipe_plays_three_by_three_perfectly(tmp_path):
-    run = start(load_config("hex-quick"), folder=tmp_path / "run")
+@pytest.mark.parametrize("seed", range(3))
+def test_the_quick_recipe_plays_three_by_three_perfectly(tmp_path, seed):
+    run = start(load_config("hex-quick", keywords={"seed": seed}), folder=tmp_path / "run")
     trained = load_trained(run, which="latest")
     found = perfection(HexEnv(trained.config.env), trained.policy, size=3)
     assert found.perfect, found

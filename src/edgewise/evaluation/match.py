@@ -96,28 +96,23 @@ def _play(
     env: GraphEnv[Any], root: TensorDictBase, *, seat: Tensor, players: tuple[Policy, Policy]
 ) -> tuple[Tensor, Tensor]:
     """Scores of `players[0]`, which sits at `seat` `[B]`, and plies, when all games are over."""
-    over = torch.zeros_like(seat, dtype=torch.bool)
     gained, plies = torch.zeros(len(seat), device=seat.device), torch.zeros_like(seat)
     names = list(root.keys(include_nested=True, leaves_only=True))
-    while not bool(over.all()):
-        own = root["player"] == seat
-        action = _legal(root)
-        for player, moves in zip(players, (own & ~over, ~own & ~over), strict=True):
+    games = torch.arange(len(seat), device=seat.device)
+    while len(games):
+        own = root["player"] == seat[games]
+        action = torch.zeros_like(games)
+        for player, moves in zip(players, (own, ~own), strict=True):
             rows = moves.nonzero().squeeze(-1)
             if len(rows):
                 action[rows] = player(root[rows])["action"]
-        following = env.step(root.copy().set("action", action))["next"]
+        following = env.follow(root.set("action", action))
         reward = following["reward"].squeeze(-1)
-        gained = gained + torch.where(over, 0.0, torch.where(own, reward, -reward))
-        plies = plies + ~over
-        over = over | following["done"].squeeze(-1)
-        root = following.select(*names).where(~over, root)
+        gained[games] += torch.where(own, reward, -reward)
+        plies[games] += 1
+        going_on = (~following["done"].squeeze(-1)).nonzero().squeeze(-1)
+        games, root = games[going_on], following.select(*names)[going_on]
     return (1 + gained.sign()) / 2, plies
-
-
-def _legal(root: TensorDictBase) -> Tensor:
-    """Some legal action in every world, for those that are over, `[B]` int64."""
-    return root["action_mask"].long().argmax(-1)
 
 
 @contextmanager
