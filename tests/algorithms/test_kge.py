@@ -106,7 +106,13 @@ def test_sparse_tables_learn_what_dense_ones_learn(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "fields", [{}, {"loss": "shared_negatives", "negatives": 5}, {**ADAM, "decay": "linear"}]
+    "fields",
+    [
+        {},
+        {"loss": "shared_negatives", "negatives": 5},
+        {**ADAM, "decay": "linear"},
+        {**ADAM, "loss": "self_adversarial"},
+    ],
 )
 @pytest.mark.parametrize("sparse", [False, True])
 def test_training_continues_bit_for_bit(monkeypatch, fields, sparse):

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.optim import Adagrad, Adam, Optimizer, SparseAdam
+from torch.optim import Adagrad, Adam, Optimizer
 
 from edgewise.algorithms.row_adagrad import RowAdagrad
 from edgewise.algorithms.state import load_module_state, load_optimizer_state, module_state, optimizer_state
@@ -37,7 +37,9 @@ class KGELearner:
         self.config = config
         self.epochs_done = 0
         self.generator = torch.Generator().manual_seed(config.seed)
-        self._sparse = config.loss != "one_vs_all" and num_entities >= SPARSE_FROM
+        self._sparse = (
+            config.loss != "one_vs_all" and config.optimiser == "adagrad" and num_entities >= SPARSE_FROM
+        )
         self.model = KnowledgeEmbedding(
             config.embedding, num_entities=num_entities, num_predicates=num_predicates, sparse=self._sparse
         )
@@ -153,7 +155,7 @@ class KGELearner:
         rate, parameters = self.config.learning_rate, self.model.parameters()
         if self.config.optimiser == "adagrad":
             return RowAdagrad(parameters, rate) if self._sparse else Adagrad(parameters, lr=rate)
-        return SparseAdam(list(parameters), lr=rate) if self._sparse else Adam(parameters, lr=rate)
+        return Adam(parameters, lr=rate)
 
     def _set_learning_rate(self) -> None:
         left = 1 - self.epochs_done / self.config.epochs if self.config.decay == "linear" else 1.0

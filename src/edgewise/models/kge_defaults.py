@@ -34,14 +34,14 @@ def _bilinear(model: str, *, large: bool) -> KGEConfig:
 
 def _distance(model: str, *, large: bool) -> KGEConfig:
     return KGEConfig(
-        embedding=_embedding(model=model, dim=100),
-        loss="self_adversarial" if large else "one_vs_all",
-        negatives=128,
+        embedding=_embedding(model=model, dim=100, norm="euclidean"),
+        loss="shared_negatives" if large else "one_vs_all",
+        negatives=512,
         optimiser="adam",
-        learning_rate=0.01,
+        learning_rate=0.01 if large else 0.03,
         decay="linear",
         batch_size=512,
-        epochs=20,
+        epochs=20 if large else 60,
     )
 
 
