@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+OUTCOMES = ("true_positive", "false_negative", "false_positive", "true_negative")
 TRUE_POSITIVE, FALSE_NEGATIVE, FALSE_POSITIVE, TRUE_NEGATIVE = range(4)
 BY_RATIO = float("nan")
 REWARDS = (

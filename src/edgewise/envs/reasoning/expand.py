@@ -114,8 +114,10 @@ def expand(
 
 def matching_facts(program: Program, goals: Goals, excluded: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Where facts of each goal's first atom begin, how many there are, and the place to skip, each `[B]`."""
-    start, count = program.facts.matches(goals.first)
-    place = program.facts.place(excluded, program.facts.section(goals.first))
+    first = goals.first.to(torch.int64)
+    section = program.facts.section(first)
+    start, count = program.facts.matches(first, section=section)
+    place = program.facts.place(excluded, section)
     matches = (place >= start) & (place < start + count)
     return start, count - matches.long(), torch.where(matches, place, program.facts.last)
 
@@ -171,6 +173,9 @@ class _Found:
             self.truncated, most = count > self.cap, min(most, self.cap)
             count = count.clamp(max=self.cap)
         owner, number, valid = self._spread(count, most)
+        if not len(owner):
+            self.parts.append(_Part.none(self.goals))
+            return
         rule = (program.rule_start[predicate][owner] + number).clamp(max=len(program.rule) - 1)
         self._add(by_rules(program, self.goals, owner=owner, rule=rule), owner, program.rule[rule], valid)
 
@@ -182,6 +187,9 @@ class _Found:
             self.truncated = self.truncated | (count > room)
             count = count.minimum(room)
         owner, number, valid = self._spread(count, self.cap or 0)
+        if not len(owner):
+            self.parts.append(_Part.none(self.goals))
+            return
         place = start[owner] + number
         place = (place + (place >= skipped[owner]).long()).clamp(max=facts.last)
         resolved = by_facts(self.program, self.goals, owner=owner, place=place)
@@ -210,8 +218,7 @@ class _Found:
         )
         proves = first < len(owner)
         self.proved = self.proved | proves
-        if len(owner):
-            self.proof = torch.where(proves, origin[first.clamp(max=len(owner) - 1)], self.proof)
+        self.proof = torch.where(proves, origin[first.clamp(max=len(owner) - 1)], self.proof)
         if self.history is not None:
             fits = fits & ~self.history.has(resolved.atoms, owner)
         rows = resolved.atoms, owner, origin
@@ -236,6 +243,8 @@ class _Found:
         origin = torch.full((len(owner) + 1,), NO_CLAUSE, device=owner.device)
         start = offsets[:-1]
         for part, count in zip(self.parts, kept, strict=True):
+            if not len(part.owner):
+                continue
             place = torch.where(part.number < count[part.owner], start[part.owner] + part.number, len(owner))
             if part.fits is not None:
                 place = torch.where(part.fits, place, len(owner))

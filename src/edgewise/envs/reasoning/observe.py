@@ -73,13 +73,8 @@ def metrics(state: TensorDict, *, ends: dynamics.Ends, max_steps: int) -> dict[s
     over = dynamics.is_over(atoms, ends) | (step >= max_steps)
     success = dynamics.is_success(atoms, ends)
     kind = dynamics.outcome(success, label)
-    named = {
-        "true_positive": dynamics.TRUE_POSITIVE,
-        "false_negative": dynamics.FALSE_NEGATIVE,
-        "false_positive": dynamics.FALSE_POSITIVE,
-        "true_negative": dynamics.TRUE_NEGATIVE,
-    }
-    found = {name: (over & (kind == value)).float() for name, value in named.items()}
+    each = (kind.unsqueeze(-1) == torch.arange(4, device=kind.device)) & over.unsqueeze(-1)
+    found = dict(zip(dynamics.OUTCOMES, each.float().unbind(-1), strict=True))
     return {
         "success": success.float(),
         "correct": found["true_positive"] + found["true_negative"],

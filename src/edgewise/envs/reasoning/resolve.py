@@ -78,6 +78,8 @@ def prepared(program: Program, states: Tensor, excluded: Tensor) -> Goals:
 
 def _without_variables_of(first: Tensor, rest: Tensor, *, num_entities: int) -> Tensor:
     """`rest` `[B, W, 3]` with −1 and −2 for variables of `first` `[B, 3]` and others by first appearance."""
+    if not rest.shape[1]:
+        return rest
     terms, variables = rest[..., 1:], first[:, 1:].masked_fill(first[:, 1:] <= num_entities, -1)
     head, tail = variables[:, 0].view(-1, 1, 1), variables[:, 1].view(-1, 1, 1)
     marked = terms.masked_fill(terms == tail, -2).masked_fill(terms == head, -1)

@@ -99,17 +99,18 @@ class FactIndex:
         known[likely] = found
         return known
 
-    def matches(self, atoms: Tensor) -> tuple[Tensor, Tensor]:
+    def matches(self, atoms: Tensor, *, section: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """The facts that each atom `[N, 3]` unifies with: `start` and `count`, places in the index, `[N]`.
 
         Two equal variables ask for facts p(a,a).
 
         Args:
             atoms: ids greater than E are variables.
+            section: what `section` gives for these atoms, if that is known.
         """
         predicate, head, tail = atoms.to(torch.int64).unbind(-1)
         predicate = torch.where(predicate > self.num_predicates, 0, predicate)
-        section = self.section(atoms)
+        section = self.section(atoms) if section is None else section
         head_free, tail_free = head > self.num_entities, tail > self.num_entities
         bound = torch.where(head_free, torch.where(tail_free, 0, tail), head)
         other = torch.where(head_free | tail_free, 0, tail)
