@@ -73,6 +73,7 @@ def evaluate(
         which=checkpoint,
         deterministic=deterministic,
         device=device,
+        apart=False,
     )[0]
 
 

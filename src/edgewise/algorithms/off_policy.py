@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import chain
 from typing import Any, Generic, TypeVar
 
 import torch
 from tensordict import TensorDictBase
-from tensordict.nn import TensorDictModuleBase
 from torch import Tensor, nn
-from torchrl.envs import ExplorationType, set_exploration_type
+from torchrl.envs import ExplorationType
 from torchrl.envs.utils import exploration_type
 
+from edgewise.algorithms.ego_policy import EgoPolicy, idle_action
 from edgewise.algorithms.off_policy_config import OffPolicyConfig
 from edgewise.algorithms.state import load_module_state, load_optimizer_state, module_state, optimizer_state
 from edgewise.data.replay import Replay
-from edgewise.data.transitions import ACTIVE, EGO, TransitionMaker, compact, expand
+from edgewise.data.transitions import TransitionMaker, compact, expand
 from edgewise.graphs.actions import ActionLayout, AgentsContinuous, AgentsDiscrete
 from edgewise.models.config import EgoConfig
 from edgewise.models.ego import EgoSpec
@@ -68,7 +68,7 @@ class OffPolicy(ABC, Generic[ConfigT]):
         self.targets = self.build(spec, actions, model=model).to(self.device).requires_grad_(False)
         self.targets.load_state_dict(self.networks.state_dict())
         self.optimizers = {name: self._adam(part) for name, part in self.networks.named_children()}
-        self.policy = EgoPolicy(self.networks, self._choose, idle=_idle(actions))
+        self.policy = EgoPolicy(self.networks, self._choose, idle=idle_action(actions))
         self.generator = torch.Generator().manual_seed(seed)
         self.replay = Replay(
             config.replay_size,
@@ -256,54 +256,6 @@ class OffPolicy(ABC, Generic[ConfigT]):
         self.generator.set_state(state["generator"].cpu())
         counts = state["counts"]
         self.frames, self.updates, self._owed = counts["frames"], counts["updates"], float(counts["owed"])
-
-
-class EgoPolicy(TensorDictModuleBase):
-    """What collects and is evaluated: sets `action` of every robot of every world in one forward.
-
-    Robots that are not active get the idle action. On a CPU they are left out of the forward; elsewhere
-    shapes stay as they are, so that nothing waits for a count.
-
-    Args:
-        networks: whose weights it acts by.
-        choose: from what robots see, `[*B]`, to what they do.
-        idle: what an inactive robot does, in every dimension of its action.
-    """
-
-    def __init__(
-        self, networks: nn.Module, choose: Callable[[TensorDictBase], Tensor], *, idle: float
-    ) -> None:
-        super().__init__()
-        self.networks, self._choose, self.idle = networks, choose, idle
-        self.in_keys, self.out_keys = [EGO, ACTIVE], ["action"]
-
-    @torch.no_grad()
-    def forward(self, tensordict: TensorDictBase) -> TensorDictBase:
-        """`tensordict` with `action` set."""
-        active, ego = tensordict[ACTIVE], tensordict[EGO].copy()
-        ego.batch_size = active.shape
-        if active.device.type == "cpu":
-            chosen = self._choose(ego[active])
-            action = chosen.new_full((*active.shape, *chosen.shape[1:]), self.idle)
-            action[active] = chosen
-        else:
-            chosen = self._choose(ego)
-            counts = active.reshape(*active.shape, *[1] * (chosen.ndim - active.ndim))
-            action = torch.where(counts, chosen, self.idle)
-        return tensordict.set("action", action)
-
-    def decide(self, ego: Mapping[str, Tensor]) -> Tensor:
-        """What robots do that see `self`, `objects` and `mask`, `[M]` or `[M, dim]`; never at random.
-
-        Plain tensors in, a tensor out, for programs without TensorDicts.
-        """
-        with set_exploration_type(ExplorationType.DETERMINISTIC):
-            return self._choose(ego)
-
-
-def _idle(actions: ActionLayout) -> float:
-    """What changes nothing: the first choice, or the middle of the range."""
-    return (actions.low + actions.high) / 2 if isinstance(actions, AgentsContinuous) else 0
 
 
 def exploring() -> bool:

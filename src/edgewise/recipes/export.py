@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.export import Dim
 from torchrl.envs import ExplorationType, set_exploration_type
 
-from edgewise.algorithms.off_policy import EgoPolicy
+from edgewise.algorithms.ego_policy import EgoPolicy
 from edgewise.algorithms.state import module_state
 from edgewise.config.errors import ConfigError
 from edgewise.data.transitions import EGO

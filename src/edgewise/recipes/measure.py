@@ -86,6 +86,7 @@ def measure_run(
     baselines: Sequence[str] = (),
     deterministic: bool = True,
     device: str | None = None,
+    apart: bool = True,
 ) -> list[Evaluation]:
     """What a run's policy does on fixed instances, and what baselines do on the same.
 
@@ -99,6 +100,7 @@ def measure_run(
         baselines: names of hand-written policies; `all` for each there is.
         deterministic: whether the policy acts by its mode.
         device: where to play; the run's own device if not given.
+        apart: whether several kinds of instances give a result each; otherwise one, with `success.KIND`.
     """
     folder, _ = _locate(run, which)
     own = load_config(folder.config_file)
@@ -112,6 +114,7 @@ def measure_run(
             baselines=baselines,
             deterministic=deterministic,
             device=device,
+            apart=apart,
         )
     differing = {**own.evaluation.settings, **(settings or {})}
     trained = load_trained(run, settings=differing, which=which, device=device)
@@ -141,6 +144,7 @@ def _measure_kinds(
     baselines: Sequence[str],
     deterministic: bool,
     device: str | None,
+    apart: bool,
 ) -> list[Evaluation]:
     """The same on each kind of the run's own instances: all in one batch, and one result for each kind.
 
@@ -161,7 +165,7 @@ def _measure_kinds(
         replace(instances(trained.policy), policy=name, frames=trained.frames),
         *measure_baselines(instances, baselines),
     ]
-    return [part for evaluation in found for part in by_kind(evaluation, instances.kinds)]
+    return [part for one in found for part in by_kind(one, instances.kinds)] if apart else found
 
 
 def measure_baselines(instances: Instances, names: Sequence[str]) -> list[Evaluation]:
