@@ -79,7 +79,7 @@ def test_guidance_without_an_expert_is_refused():
 
 def test_a_guided_run_collects_with_its_own_actor_and_keeps_the_state():
     config = load_config(
-        "queueing-family-ppo",
+        "queueing-family-guided",
         keywords={
             "training.num_envs": 4,
             "training.steps": 4,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from edgewise.algorithms.config import GuidedPPOConfig
+from edgewise.algorithms.config import PPOConfig
 from edgewise.config.run import CheckpointConfig, EvaluationConfig, RunConfig, TrainingConfig
 from edgewise.config.schedules import Linear
 from edgewise.envs.queueing.config import QueueingConfig
@@ -17,9 +17,8 @@ RECIPE = Recipe(
     name="queueing-family-ppo",
     summary="PPO on graphs of up to six links schedules larger ones with no more backlog than MaxWeight",
     env="queueing",
-    algorithm="guided-ppo",
-    builder="edgewise.recipes.guide:build",
-    config=RunConfig[QueueingConfig, ModelConfig, GuidedPPOConfig](
+    algorithm="ppo",
+    config=RunConfig[QueueingConfig, ModelConfig, PPOConfig](
         recipe="queueing-family-ppo",
         name="queueing-family-ppo",
         # The order of asking tells interchangeable links apart; a number of their slot would not carry over.
@@ -34,9 +33,7 @@ RECIPE = Recipe(
         model=ModelConfig(
             encoder=EncoderConfig(hidden=32, layers=3), pool="sum", yielding=True, asked_by=WEIGHT
         ),
-        # The rule that sends from most queues need not be stable; it is where the search begins.
-        algorithm=GuidedPPOConfig(
-            expert="max-departures",
+        algorithm=PPOConfig(
             gamma=0.99,
             lmbda=0.9,
             epochs=3,
@@ -45,17 +42,16 @@ RECIPE = Recipe(
             normalise_value=True,
         ),
         training=TrainingConfig(
-            total_frames=400_000,
+            total_frames=1_200_000,
             num_envs=256,
             steps=32,
             schedules={
                 "learning_rate": Linear(start=2e-3, end=1e-4),
                 "entropy_coefficient": Linear(start=0.02, end=0.0),
-                "guidance": Linear(start=1.0, end=0.0, frames=200_000),
             },
         ),
         evaluation=EvaluationConfig(
-            every=100_000,
+            every=200_000,
             episodes=64,
             # Larger than all it learns on; what it promises is measured on others, larger yet.
             settings={
@@ -68,6 +64,6 @@ RECIPE = Recipe(
             metric="backlog",
             maximise=False,
         ),
-        checkpoint=CheckpointConfig(every=100_000),
+        checkpoint=CheckpointConfig(every=200_000),
     ),
 )

@@ -1,0 +1,73 @@
+"""PPO on small conflict graphs that a rule guides at first, so that it need not find everything by itself."""
+
+from __future__ import annotations
+
+from edgewise.algorithms.config import GuidedPPOConfig
+from edgewise.config.run import CheckpointConfig, EvaluationConfig, RunConfig, TrainingConfig
+from edgewise.config.schedules import Linear
+from edgewise.envs.queueing.config import QueueingConfig
+from edgewise.models.config import EncoderConfig, ModelConfig
+from edgewise.recipes.queueing_family_dagger import FAMILY
+from edgewise.recipes.recipe import Recipe
+
+WEIGHT = 2
+"""The node feature that is queue times channel, compressed."""
+
+RECIPE = Recipe(
+    name="queueing-family-guided",
+    summary="PPO on graphs of up to six links, guided at first by the rule that sends from most queues",
+    env="queueing",
+    algorithm="guided-ppo",
+    builder="edgewise.recipes.guide:build",
+    config=RunConfig[QueueingConfig, ModelConfig, GuidedPPOConfig](
+        recipe="queueing-family-guided",
+        name="queueing-family-guided",
+        # The order of asking tells interchangeable links apart; a number of their slot would not carry over.
+        env=QueueingConfig(
+            graphs=FAMILY,
+            load=(0.6, 0.9),
+            initial_queue=4,
+            max_steps=200,
+            reward_scale=20.0,
+            node_priority="none",
+        ),
+        model=ModelConfig(
+            encoder=EncoderConfig(hidden=32, layers=3), pool="sum", yielding=True, asked_by=WEIGHT
+        ),
+        # The rule that sends from most queues need not be stable; it is where the search begins.
+        algorithm=GuidedPPOConfig(
+            expert="max-departures",
+            gamma=0.99,
+            lmbda=0.9,
+            epochs=3,
+            minibatch_size=1024,
+            entropy_coefficient=0.02,
+            normalise_value=True,
+        ),
+        training=TrainingConfig(
+            total_frames=400_000,
+            num_envs=256,
+            steps=32,
+            schedules={
+                "learning_rate": Linear(start=2e-3, end=1e-4),
+                "entropy_coefficient": Linear(start=0.02, end=0.0),
+                "guidance": Linear(start=1.0, end=0.0, frames=200_000),
+            },
+        ),
+        evaluation=EvaluationConfig(
+            every=100_000,
+            episodes=64,
+            # Larger than all it learns on; what it promises is measured on others, larger yet.
+            settings={
+                "graphs": ["line7", "ring8", "grid2x4"],
+                "load": 0.8,
+                "initial_queue": 0,
+                "max_steps": 500,
+            },
+            baselines=("maxweight", "max-departures", "local-greedy"),
+            metric="backlog",
+            maximise=False,
+        ),
+        checkpoint=CheckpointConfig(every=100_000),
+    ),
+)
