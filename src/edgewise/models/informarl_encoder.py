@@ -104,7 +104,7 @@ class InforMARLEncoder(GraphEncoder):
 
     @torch.no_grad()
     def attention(self, graph: TensorDict) -> Tensor:
-        """What each agent attends to last in its own graph, mean over heads, `[*B, N, N]`; other rows are 0."""
+        """What each agent attends to last in its own graph, mean over heads, `[*B, N, N]`; zero elsewhere."""
         features, distance = self.ego_graphs(graph.reshape(-1))
         agents, nodes = features.shape[1:3]
         _, traces = self.trunk.traced(features.flatten(0, 1), distance.repeat_interleave(agents, 0))
