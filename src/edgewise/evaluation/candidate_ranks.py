@@ -5,6 +5,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+HITS = (1, 3, 10)
+"""The ranks up to which hits are counted."""
+
 
 def ranks(scores: Tensor, exists: Tensor) -> Tensor:
     """The rank of the first candidate of each list, `[Q]`, from 1, ties counting half.

@@ -9,6 +9,8 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from edgewise.graphs.knowledge.known import KnownAnswers
+
 Side = Literal["head", "tail"]
 COLUMN = {"head": 1, "tail": 2}
 CELLS = 20_000_000
@@ -84,11 +86,12 @@ def _one_side(
 ) -> Tensor:
     """Lists with the entities of one column replaced, `[P, K, 3]`."""
     rows = max(1, CELLS // num_entities)
-    answers = Answers(known, column)
+    bound = 3 - column
+    answers = KnownAnswers.of(known[:, 0], known[:, bound], known[:, column], num_entities=num_entities)
     found = []
     for part in queries.split(rows):
         open_ = torch.ones(len(part), num_entities, dtype=torch.bool)
-        row, entity = answers.of(part)
+        row, entity = answers.of_questions(part[:, 0], part[:, bound])
         open_[row, entity - 1] = False
         open_.scatter_(1, part[:, column : column + 1] - 1, False)
         if kind is not None:
@@ -102,33 +105,6 @@ def _one_side(
         found.append(atoms * (entity > 0).unsqueeze(-1))
     width = max((atoms.shape[1] for atoms in found), default=1)
     return torch.cat([_widened(atoms, width) for atoms in found])
-
-
-class Answers:
-    """Which entities are known to complete an atom at one end.
-
-    Args:
-        known: `[n, 3]`.
-        column: the end that is open, 1 or 2.
-    """
-
-    def __init__(self, known: Tensor, column: int) -> None:
-        self._bound = 3 - column
-        self._base = int(known[:, 1:].max()) + 2 if len(known) else 2
-        key, order = self._key(known).sort(stable=True)
-        self._keys, self._entities = key, known[order, column]
-
-    def of(self, queries: Tensor) -> tuple[Tensor, Tensor]:
-        """Rows of `queries [P, 3]` and, for each, one entity that completes it: `[m]` and `[m]`."""
-        key = self._key(queries)
-        first, last = torch.searchsorted(self._keys, key), torch.searchsorted(self._keys, key, right=True)
-        count = last - first
-        row = torch.arange(len(queries)).repeat_interleave(count)
-        place = torch.arange(len(row)) - (count.cumsum(0) - count)[row] + first[row]
-        return row, self._entities[place]
-
-    def _key(self, atoms: Tensor) -> Tensor:
-        return atoms[:, 0] * self._base + atoms[:, self._bound].clamp(max=self._base - 1)
 
 
 def batches(candidates: Candidates, size: int) -> Iterator[tuple[Tensor, Tensor]]:

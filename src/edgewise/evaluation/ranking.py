@@ -9,9 +9,8 @@ import torch
 from torch import Tensor
 
 from edgewise.config.errors import NumericalStop
+from edgewise.evaluation.candidate_ranks import HITS, hits, mean_reciprocal_rank
 from edgewise.graphs.knowledge.known import KnownAnswers
-
-HITS = (1, 3, 10)
 
 Scores = Callable[[Tensor, Tensor], Tensor]
 """Scores of every entity for m questions, `[m]` and `[m]` → `[m, E]`; column e - 1 is entity e."""
@@ -32,13 +31,12 @@ class Ranks:
     def metrics(self) -> dict[str, float]:
         """MRR, shares of ranks up to 1, 3 and 10 and mean rank over both sides, and the MRR of each side."""
         both = torch.cat([self.head, self.tail])
-        hits = {f"hits@{k}": (both <= k).double().mean().item() for k in HITS}
         return {
-            "mrr": both.reciprocal().mean().item(),
-            **hits,
+            "mrr": mean_reciprocal_rank(both),
+            **{f"hits@{at}": hits(both, at) for at in HITS},
             "mean_rank": both.mean().item(),
-            "mrr_head": self.head.reciprocal().mean().item(),
-            "mrr_tail": self.tail.reciprocal().mean().item(),
+            "mrr_head": mean_reciprocal_rank(self.head),
+            "mrr_tail": mean_reciprocal_rank(self.tail),
         }
 
 

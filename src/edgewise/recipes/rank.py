@@ -15,6 +15,7 @@ from torch import Tensor
 from edgewise.config.errors import ConfigError
 from edgewise.envs.reasoning.env import ReasoningEnv
 from edgewise.evaluation.candidate_ranks import (
+    HITS,
     area_under_precision_recall,
     hits,
     mean_reciprocal_rank,
@@ -253,7 +254,7 @@ def _ranked(name: str, scores: Tensor, lists: Candidates) -> Ranked:
     labels = torch.zeros_like(lists.exists)
     labels[:, 0] = True
     area = area_under_precision_recall(scores[lists.exists], labels[lists.exists])
-    figures = {"mrr": mean_reciprocal_rank(rank)} | {f"hits@{at}": hits(rank, at) for at in (1, 3, 10)}
+    figures = {"mrr": mean_reciprocal_rank(rank)} | {f"hits@{at}": hits(rank, at) for at in HITS}
     return Ranked(name, figures | {"auc_pr": area}, rank.reciprocal())
 
 
