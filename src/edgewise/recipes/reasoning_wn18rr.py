@@ -2,46 +2,12 @@
 
 from __future__ import annotations
 
-from edgewise.algorithms.config import PPOConfig
-from edgewise.config.run import CheckpointConfig, EvaluationConfig, RunConfig, TrainingConfig
-from edgewise.config.schedules import Linear
-from edgewise.envs.reasoning.config import ReasoningConfig
-from edgewise.models.config import ProofConfig
-from edgewise.recipes.recipe import Recipe
+from edgewise.recipes.reasoning import reasoning_recipe
 
-RECIPE = Recipe(
-    name="reasoning-wn18rr",
+RECIPE = reasoning_recipe(
+    "wn18rr",
     summary="proofs over WordNet beside embeddings; give the folder as --env.data",
-    env="reasoning",
-    algorithm="ppo",
-    config=RunConfig[ReasoningConfig, ProofConfig, PPOConfig](
-        recipe="reasoning-wn18rr",
-        name="reasoning-wn18rr",
-        env=ReasoningConfig(
-            data="data/wn18rr",
-            rules="rules_custom_recall_sorted.txt",
-            view="state",
-            max_successors=262,
-            max_steps=4,
-            limit_fails=True,
-            corrupt="both",
-        ),
-        model=ProofConfig(hidden=32, rounds=1),
-        algorithm=PPOConfig(epochs=2, minibatch_size=1024, entropy_coefficient=0.01, gamma=0.99),
-        training=TrainingConfig(
-            total_frames=80_000,
-            num_envs=256,
-            steps=8,
-            schedules={"learning_rate": Linear(start=1e-3, end=1e-4)},
-        ),
-        evaluation=EvaluationConfig(
-            every=20_000,
-            episodes=256,
-            settings={"split": "valid"},
-            baselines=("random", "shortest_goal"),
-            metric="correct",
-        ),
-        checkpoint=CheckpointConfig(every=40_000),
-    ),
-    builder="edgewise.recipes.proofs:build",
+    max_successors=262,
+    max_steps=4,
+    rules="rules_custom_recall_sorted.txt",
 )
