@@ -69,7 +69,7 @@ def test_no_action_is_illegal_and_who_is_inactive_idles(name, encoder):
         action, active = actions_of(learner, worlds=ILLEGAL_TRIED // 12, explores=explores)
         assert illegal(action, layout) == 0
         assert (action[~active] == 0).all()
-        assert (action[active] != 0).any()
+        assert not explores or action[active].any()
 
 
 @every_agent
