@@ -17,7 +17,7 @@ TREE = {
 }
 
 
-def _steps(states, queries):
+def _steps(states, queries, last):
     rows = [
         (goal, owner, math.log(chance))
         for owner, state in enumerate(states[:, 0, 0].tolist())

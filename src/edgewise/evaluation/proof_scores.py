@@ -55,14 +55,17 @@ def led_by(env: ReasoningEnv, actor: ProofActor | None, *, plausibility: Plausib
     """
     program, ends = env.successors.program, env.ends
 
-    def steps(states: Tensor, queries: Tensor) -> Offered:
+    def steps(states: Tensor, queries: Tensor, last: bool) -> Offered:
         found = env.successors.of(states, queries)
+        done = found.proved.nonzero().squeeze(1)
+        proving = proving_share(program, states[done], excluded=queries[done]).log()
+        if last and not env.config.assume:
+            return Offered(found.successors[found.offsets[done]], done, proving)
         if actor is None:
             chance = -found.counts[found.owner].double().log()
         else:
             chance = actor.decide(decision(states, queries, found)).logits.double()
-        done = found.proved.nonzero().squeeze(1)
-        chance[found.offsets[done]] = proving_share(program, states[done], excluded=queries[done]).log()
+        chance[found.offsets[done]] = proving
         after = dynamics.settled(found.successors, ends)
         if plausibility is not None:
             assumed = found.successors[:, 0, 0] > ends.assumed_offset

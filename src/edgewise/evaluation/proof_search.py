@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-Steps = Callable[[Tensor, Tensor], "Offered"]
-"""States `[F, A, 3]` of proofs of queries `[F, 3]` to what each can become and how probable that is."""
+Steps = Callable[[Tensor, Tensor, bool], "Offered"]
+"""States `[F, A, 3]` of proofs of queries `[F, 3]` to what each can become and how probable that is; of the
+last step, which only a proof can make worth while, nothing but proofs need be offered."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,7 @@ def search(
         if not len(states):
             break
         expanded.index_add_(0, of, torch.ones_like(of))
-        offered = steps(states, queries[of])
+        offered = steps(states, queries[of], step == depth and beam is not None)
         if beam is None:
             offered = offered.best()
         total = reached[offered.owner] + offered.log_probability.double()
