@@ -3,7 +3,11 @@
 import pytest
 import torch
 
+from edgewise.config.errors import ConfigError
+from edgewise.envs.hex.baselines import random_player
+from edgewise.envs.hex.open_spiel import open_spiel_player
 from edgewise.envs.registry import make_env
+from edgewise.evaluation.match import play_match
 
 pyspiel = pytest.importorskip("pyspiel", reason="open_spiel is not installed")
 
@@ -48,3 +52,14 @@ def _compare(size, *, worlds, generator):
         following = following.exclude("reward")
         root = following.where(going_on, root.select(*following.keys()))
     return checked
+
+
+def test_its_tree_search_plays_on_our_boards():
+    """Boards of different sides in one batch, either player to move."""
+    env = make_env("hex", size=(3, 4), opening_plies=(1, 2), num_envs=24, seed=0)
+    assert play_match(env, open_spiel_player(env), random_player(env), seed=0).score > 0.9
+
+
+def test_it_does_not_know_the_swap():
+    with pytest.raises(ConfigError, match="no swap"):
+        open_spiel_player(make_env("hex", size=3, swap=True))
