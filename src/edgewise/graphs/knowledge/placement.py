@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensor
-from torch.utils._python_dispatch import _disable_current_modes, _len_torch_dispatch_stack
+from torch.utils._python_dispatch import _disable_current_modes, _get_current_dispatch_mode
 
 
 def can_count(tensor: Tensor) -> bool:
@@ -15,7 +15,7 @@ def can_count(tensor: Tensor) -> bool:
 
 def placed(tensor: Tensor, device: torch.device | str) -> Tensor:
     """`tensor` on `device`. A dry run (FakeTensorMode) takes nothing from outside: there, it is made anew."""
-    if type(tensor) is Tensor and _len_torch_dispatch_stack():
+    if type(tensor) is Tensor and _get_current_dispatch_mode() is not None:
         with _disable_current_modes():
             values = tensor.numpy()
         tensor = torch.tensor(values)
