@@ -7,6 +7,7 @@ from edgewise.recipes.reasoning import reasoning_recipe
 RECIPE = reasoning_recipe(
     "umls",
     summary="proofs over UMLS beside embeddings; give the folder as --env.data",
+    rules="rules_few.txt",
     max_successors=64,
     max_steps=4,
 )
