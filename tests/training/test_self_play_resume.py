@@ -1,5 +1,6 @@
 """A self-play run that was stopped goes on bit for bit, pool and all, and its arena rates it."""
 
+import csv
 import json
 import shutil
 import subprocess
@@ -59,8 +60,16 @@ def test_a_resumed_run_ends_like_one_left_alone(whole, tmp_path):
     again, resumed = pool_of(part)
     assert all(weights[name].equal(resumed[name]) for name in weights)
     assert sorted(pool["taken"].tolist()) == [3, 4, 5]
-    assert all(pool[name].equal(again[name]) for name in ("taken", "points", "games"))
+    assert all(pool[name].equal(again[name]) for name in ("taken", "points", "games", "ratings"))
     assert all(pool["weights"][name].equal(again["weights"][name]) for name in pool["weights"])
+
+
+def test_ratings_of_snapshots_are_logged_as_they_are_in_the_checkpoint(whole):
+    pool, _ = pool_of(whole)
+    with (whole / "metrics.csv").open(newline="") as file:
+        last = list(csv.DictReader(file))[-1]
+    assert float(last["rollout/rating"]) == pytest.approx(float(pool["ratings"][pool["taken"].argmax()]))
+    assert float(last["rollout/snapshots"]) == 3
 
 
 def test_the_arena_shows_tables_and_data(whole, capsys, monkeypatch):
