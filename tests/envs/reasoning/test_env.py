@@ -207,6 +207,27 @@ def test_stock_policies_play_the_padded_view():
     assert batch["action_log_prob"].isfinite().all()
 
 
+def test_goals_that_were_passed_over_are_not_offered_again(tmp_path):
+    """From p there is q or u; q leads to r alone, and r to s, t, and back to q."""
+    for name in ("valid", "test"):
+        (tmp_path / f"{name}.txt").write_text(f"p({name},b).\n")
+    (tmp_path / "train.txt").write_text("".join(f"{predicate}(b,b).\n" for predicate in "pqrstu"))
+    rules = ("q -> p", "u -> p", "r -> q", "s -> r", "t -> r", "q -> r", "u -> s", "p -> t")
+    lines = [
+        "r{}:1:{}(x,y) -> {}(x,y)\n".format(number, *rule.split(" -> ")) for number, rule in enumerate(rules)
+    ]
+    (tmp_path / "rules.txt").write_text("".join(lines))
+    fields = {"skip_unary": True, "skip_limit": 3, "negative_ratio": 0, "give_up": False}
+    env = make_env("reasoning", data=str(tmp_path), split="test", **fields)
+    names = env.dataset.vocabulary.predicate_names
+    root = env.reset()
+    for choices, chosen in ((["q", "u"], 0), (["s", "t"], 1)):
+        found = env.successors(root["goal"])
+        assert [names[first] for first in found.successors[:, 0, 0].tolist()] == choices
+        root = env.step(root.set("action", torch.tensor([chosen])))["next"]
+    assert env.successors(root["goal"]).failed.all()
+
+
 def test_data_without_rules_is_refused(tmp_path):
     for name in ("train", "valid", "test"):
         (tmp_path / f"{name}.txt").write_text("p(a,b).\n")

@@ -121,12 +121,20 @@ def test_steps_without_a_choice_are_passed_and_circles_end():
     successors = Successors(chain.program(), cap=5)
     states = torch.stack([to_ids([(1, 1, "X1"), (2, "X1", 4)])])
     settings = {"query": nothing(), "history": torch.zeros(1, 1, dtype=torch.int64), "ends": ENDS}
-    atoms, cut = unary.passed(successors, states, limit=5, **settings)
+    atoms, cut, met = unary.passed(successors, states, limit=5, **settings)
     assert to_goal(atoms[0]) == ((3, 1, "X1"), (2, "X1", 4))
     assert not cut
-    _, cut = unary.passed(successors, states, limit=1, **settings)
+    assert (met != 0).tolist() == [[True] * 3 + [False] * 3]
+    assert met[0, 2] == goal_hash(atoms)
+    _, cut, _ = unary.passed(successors, states, limit=1, **settings)
     assert cut
     around = Successors(Base([], CIRCLE).program(), cap=5)
-    atoms, cut = unary.passed(around, torch.stack([to_ids([(1, 1, 2)])]), limit=9, **settings)
+    atoms, cut, _ = unary.passed(around, torch.stack([to_ids([(1, 1, 2)])]), limit=9, **settings)
     assert to_goal(atoms[0]) == ((3, 1, 2),)
     assert not cut
+
+
+def test_what_does_not_fit_the_history_is_forgotten_and_nothing_else_moves():
+    history = torch.tensor([[7, 8, 0, 0], [7, 0, 0, 0]])
+    codes = torch.tensor([[1, 2, 3], [4, 5, 0]])
+    assert dynamics.remember_all(history, codes).tolist() == [[7, 8, 1, 2], [7, 4, 5, 0]]

@@ -134,12 +134,13 @@ class ReasoningEnv(GraphEnv[ReasoningConfig]):
                 generator=self.generator,
             )
         atoms = dynamics.start(query, max_atoms=config.max_atoms)
-        room = config.max_steps if config.memory else 1
-        history = torch.zeros(count, room, dtype=torch.int64, device=self.device)
-        history[:, 0] = goal_hash(atoms)
+        history = torch.zeros(count, self._room, dtype=torch.int64, device=self.device)
         query = query.to(torch.int32)
         if config.skip_unary:
-            atoms, _ = self._passed(atoms, query, history)
+            atoms, _, met = self._passed(atoms, query, history)
+            history = dynamics.remember_all(history, met)
+        else:
+            history[:, 0] = goal_hash(atoms)
         weight = 1.0 / max(1, stage.negative_ratio)
         return {
             "atoms": atoms,
@@ -155,8 +156,9 @@ class ReasoningEnv(GraphEnv[ReasoningConfig]):
         atoms = dynamics.settled(self._chosen(state, action), self.ends)
         step, history, truncated = state["step"] + 1, state["history"], None
         if config.skip_unary:
-            atoms, truncated = self._passed(atoms, query, history)
-        if config.memory:
+            atoms, truncated, met = self._passed(atoms, query, history)
+            history = dynamics.remember_all(history, met) if config.memory else history
+        elif config.memory:
             history = dynamics.remember(history, goal_hash(atoms), step=step)
         over = dynamics.is_over(atoms, self.ends)
         if config.limit_fails:
@@ -240,7 +242,13 @@ class ReasoningEnv(GraphEnv[ReasoningConfig]):
                 return atoms
         return self.expanded(state).chosen(action)
 
-    def _passed(self, atoms: Tensor, query: Tensor, history: Tensor) -> tuple[Tensor, Tensor]:
+    @property
+    def _room(self) -> int:
+        """Goals that an episode can go through, those without a choice included."""
+        passed = self.config.skip_limit if self.config.skip_unary else 0
+        return self.config.max_steps * (1 + passed) if self.config.memory else 1
+
+    def _passed(self, atoms: Tensor, query: Tensor, history: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         return unary.passed(
             self.successors,
             atoms,

@@ -22,11 +22,12 @@ def passed(
     history: Tensor,
     ends: dynamics.Ends,
     limit: int,
-) -> tuple[Tensor, Tensor]:
+) -> tuple[Tensor, Tensor, Tensor]:
     """Goals after all steps without a choice, `[B, A, 3]`, and which still had none after `limit` of them.
 
-    A single successor that ends the proof is not taken: that is the prover's to do. Goals passed over are
-    remembered while they are passed, so that a circle of them ends, and forgotten afterwards.
+    A single successor that ends the proof is not taken: that is the prover's to do. Last come the hashes of
+    all goals met, `[B, limit + 1]`, from the first to where it stopped, then zeros: a circle of such goals
+    ends, and whoever remembers them is not offered a way back to what was passed over.
     """
     forced = replace(successors, further=Further(), memory=True)
     history = history if successors.memory else history[:, :0]
@@ -41,4 +42,4 @@ def passed(
             break
         atoms = torch.where(stuck.view(-1, 1, 1), only, atoms)
         met[:, number] = torch.where(stuck, goal_hash(atoms), 0)
-    return atoms, stuck
+    return atoms, stuck, met
