@@ -128,7 +128,7 @@ def test_fusion_adds_plausibility_of_ground_first_atoms_alone():
 
 
 def test_only_the_most_plausible_are_kept_beside_those_without_one():
-    config = ProofConfig(hidden=16, keep_best=2)
+    config = ProofConfig(hidden=16, keep_best=1)
     actor = _actor_critic(config, plausibility=lambda atoms: -atoms[:, 2].double()).actor
     logits = actor.score(_decision())
     assert (logits > -1e8).tolist() == [True, True, False, True, True]

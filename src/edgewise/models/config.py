@@ -172,8 +172,8 @@ class ProofConfig(Config):
         initialise: whether entities begin with their vectors there, projected to `hidden`.
         fusion: how much of the log-probability there of a successor's first atom, where it has no variable,
             is added to its logit.
-        keep_best: only so many successors, those whose first atom is the most probable there, can be chosen;
-            None for all. Those without such an atom are always kept.
+        keep_best: of successors whose first atom has no variable only so many can be chosen, those that are
+            the most probable there; None for all. Other successors, and ends, always can.
         shaping: weight of a potential, the same log-probability of a goal's first atom, in the reward.
     """
 
@@ -190,6 +190,12 @@ class ProofConfig(Config):
     fusion: float = Field(0.0, ge=0)
     keep_best: int | None = Field(None, ge=1)
     shaping: float = Field(0.0, ge=0)
+
+    @model_validator(mode="after")
+    def _has_what_begins(self) -> ProofConfig:
+        if self.initialise and self.encoder == "graph" and not self.entities:
+            raise ValueError("initialise=true needs entities=true: entities have no embeddings to begin with")
+        return self
 
 
 class EgoConfig(Config):

@@ -93,8 +93,8 @@ class StepScore(nn.Module):
         logits = logits + self.config.fusion * believed
         if self.config.keep_best is None:
             return logits
-        rank = _rank_within(torch.where(ground, believed, torch.inf), decision.owner)
-        return logits.masked_fill(rank >= self.config.keep_best, -1e9)
+        rank = _rank_within(torch.where(ground, believed, -torch.inf), decision.owner)
+        return logits.masked_fill(ground & (rank >= self.config.keep_best), -1e9)
 
 
 class ProofActor(TensorDictModuleBase):
