@@ -116,7 +116,8 @@ def rank_run(run: Path, mode: Mode, options: RankOptions, *, which: str = "best"
     trained = load_trained(run, settings={"withheld": 0.0}, which=which)
     env = worlds_of(trained.config)
     actor = cast(ProofActor, trained.policy)
-    model = embedding_of(env, options.kge or trained.config.model.kge, needed=mode in ("kge", "hybrid"))
+    needed = mode in ("kge", "hybrid") or env.config.assume
+    model = embedding_of(env, options.kge or trained.config.model.kge, needed=needed)
     lists = candidates_of(env, options, split=options.split)
     tables = proofs_of(env, actor, lists, options, embedding=model)
     scores = {name: found.log_probability.clamp(min=UNPROVED) for name, found in tables.items()}
@@ -168,7 +169,7 @@ def embedding_of(env: ReasoningEnv, folder: str | None, *, needed: bool) -> Know
         if not needed:
             return None
         raise ConfigError(
-            "ranking by embeddings needs some, and neither --kge nor the run names a folder",
+            "embeddings are needed to rank by them and by what was assumed, and neither --kge nor the run names a folder",
             hint=f"train them with `edgewise kge {env.config.data}`, then give that folder as --kge",
         )
     return load_kge(folder, vocabulary=env.dataset.vocabulary)
@@ -208,7 +209,9 @@ def proofs_of(
     tables = {
         "rl": by_beam(env, led, lists, beam=options.beam, depth=depth),
         "greedy": by_beam(env, led, lists, beam=None, depth=depth),
-        "chance": by_beam(env, led_by(env, None), lists, beam=options.beam, depth=depth),
+        "chance": by_beam(
+            env, led_by(env, None, plausibility=believed), lists, beam=options.beam, depth=depth
+        ),
     }
     cap = max(2000, env.config.max_successors)
     return tables | {"oracle": by_oracle(env, lists, depth=options.oracle_depth, cap=cap)}
