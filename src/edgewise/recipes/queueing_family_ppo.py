@@ -1,4 +1,4 @@
-"""PPO learns to schedule small conflict graphs and then larger ones, never seen, with less than MaxWeight."""
+"""PPO learns to schedule small conflict graphs and then larger ones, never seen, about as MaxWeight does."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WEIGHT = 2
 
 RECIPE = Recipe(
     name="queueing-family-ppo",
-    summary="PPO on graphs of up to six links schedules larger ones with no more backlog than MaxWeight",
+    summary="PPO on graphs of up to six links schedules larger ones, never seen, about as MaxWeight does",
     env="queueing",
     algorithm="ppo",
     config=RunConfig[QueueingConfig, ModelConfig, PPOConfig](
