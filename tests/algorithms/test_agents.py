@@ -230,3 +230,29 @@ def test_a_rollout_leads_to_updates_and_finite_numbers(name):
         metrics = learner.learn(batch)
     assert metrics["updates"] > 0
     assert all(value.isfinite() for value in metrics.values())
+
+
+@pytest.mark.parametrize("name", ["iqn", "ac-iqn", "rainbow"])
+def test_distributional_agents_say_what_they_expect_of_what_they_do(name):
+    learner, seen = agent(name), views(50)
+    quantiles = learner.policy.returns(seen)
+    assert quantiles.shape == (50, 32)
+    with set_exploration_type(ExplorationType.DETERMINISTIC):
+        action = learner.act(seen)
+    assert torch.allclose(quantiles.mean(-1), mean_return(name, learner, seen, action), atol=0.05)
+
+
+def mean_return(name, learner, seen, action):
+    """The mean return of each action, otherwise."""
+    if name == "ac-iqn":
+        levels = (torch.arange(500) + 0.5) / 500
+        return learner.networks["critic"](seen, learner.box.inward(action), levels).mean(-1)
+    rows = torch.arange(len(action))
+    if name == "rainbow":
+        return (learner.networks["network"](seen, "none").softmax(-1) @ learner.support)[rows, action]
+    return learner.networks["network"](seen, (torch.arange(500) + 0.5) / 500).mean(-2)[rows, action]
+
+
+@pytest.mark.parametrize("name", ["dqn", "ddpg", "sac"])
+def test_others_know_means_alone(name):
+    assert agent(name).policy.returns(views(2)) is None

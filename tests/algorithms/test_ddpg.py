@@ -1,5 +1,6 @@
 """DDPG: the critic learns a known landscape and the actor finds its top."""
 
+import pytest
 import torch
 from tests.algorithms.sea import agent
 from tests.algorithms.test_agents import transitions
@@ -21,7 +22,18 @@ def test_the_actor_finds_the_top_of_a_known_landscape():
 
 def test_targets_are_what_the_target_networks_say():
     learner, samples = agent("ddpg"), transitions("ddpg")
-    before = learner.target(samples)
+    before = torch.manual_seed(1) and learner.target(samples)
     for parameter in learner.networks.parameters():
         parameter.data.mul_(2)
-    assert torch.equal(learner.target(samples), before)
+    assert torch.equal(torch.manual_seed(1) and learner.target(samples), before)
+
+
+@pytest.mark.parametrize("name", ["ddpg", "ac-iqn"])
+def test_the_actor_goes_slower_than_its_critic_under_schedules_too(name):
+    learner = agent(name, learning_rate=1e-2, actor_share=0.3)
+    for rate in (1e-2, 1e-3):
+        learner.set_scalar("learning_rate", rate)
+        rates = {part: one.param_groups[0]["lr"] for part, one in learner.optimizers.items()}
+        assert rates == pytest.approx({"actor": 0.3 * rate, "critic": rate})
+    fresh = agent(name, learning_rate=1e-2, actor_share=0.3)
+    assert fresh.optimizers["actor"].param_groups[0]["lr"] == pytest.approx(3e-3)

@@ -2,11 +2,12 @@
 
 import math
 
+import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgewise.models.arctan import ArctanNormal, log_slope, squash
+from edgewise.models.arctan import ArctanNormal, log_slope, smoothed, squash
 
 
 def density_on_a_grid(loc, scale, action):
@@ -54,3 +55,12 @@ def test_slopes_are_derivatives_and_actions_stay_inside():
     (slope,) = torch.autograd.grad(squash(z).sum(), z)
     torch.testing.assert_close(log_slope(z).exp(), slope)
     assert squash(torch.tensor([-1e30, 1e30])).abs().le(1).all()
+
+
+def test_smoothing_stays_near_and_within_bounds():
+    action = torch.tensor([-1.0, 0.0, 0.3, 1.0]).expand(5000, 4)
+    near = smoothed(action, 0.1)
+    assert near.abs().max() <= 1
+    assert (near - action).abs().max() <= 0.2 + 1e-6
+    assert (near - action)[:, 1].std() == pytest.approx(0.096, abs=0.004)  # 0.1 of a normal cut off at two
+    assert torch.equal(smoothed(action, 0.0), action)

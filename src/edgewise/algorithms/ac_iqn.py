@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import torch
 from tensordict import TensorDictBase
 from torch import Tensor, nn
@@ -10,15 +12,18 @@ from torch.nn import functional
 from edgewise.algorithms.off_policy import Metrics, OffPolicy, exploring
 from edgewise.algorithms.off_policy_config import ACIQNConfig
 from edgewise.graphs.actions import ActionLayout
-from edgewise.models.arctan import squash
+from edgewise.models.arctan import smoothed, squash
 from edgewise.models.config import EgoConfig
 from edgewise.models.ego import EgoSpec
 from edgewise.models.ego_actions import ActionBox
 from edgewise.models.ego_networks import EgoActor
-from edgewise.models.quantile import QuantileCritic, random_levels
+from edgewise.models.quantile import QuantileCritic, even_levels, random_levels
 from edgewise.models.risk import scale_levels, tail_share
 from edgewise.objectives.quantile import quantile_huber
 from edgewise.objectives.temporal_difference import bootstrapped
+
+SHOWN = 32
+"""Quantiles of a return in a picture."""
 
 
 class ACIQN(OffPolicy[ACIQNConfig]):
@@ -48,17 +53,28 @@ class ACIQN(OffPolicy[ACIQNConfig]):
             action = action + self.config.action_noise * torch.randn_like(action)
         return self.box.outward(action)
 
+    def rate(self, part: str) -> float:
+        """Slower for the actor."""
+        share = self.config.actor_share if part == "actor" else 1.0
+        return share * self.config.learning_rate
+
     def update(self, samples: TensorDictBase) -> tuple[Metrics, Tensor]:
-        """One step of the critic, then one of the actor."""
+        """One step of the actor and one of the critic, both by the critic as it was.
+
+        Where all returns count, the actor climbs at the levels of the critic's loss, and one pass over what
+        was seen serves both.
+        """
         action, ego = self.box.inward(samples["action"]), samples["ego"]
+        critic = cast(QuantileCritic, self.networks["critic"])
         levels = random_levels(ego["self"], self.config.quantiles)
-        quantiles = self.networks["critic"](ego, action, levels)
+        features = critic.features(ego, levels)
+        quantiles = critic.of(features, action)
         target = self.target(samples)
         errors = quantile_huber(quantiles, target, levels=levels, kappa=self.config.kappa)
         loss = (samples["weight"] * errors).mean()
-        norm = self.descend("critic", loss)
-        actor_loss = -self.worth(ego).mean()
+        actor_loss = -self.worth(ego, features.detach() if self.config.risk == "mean" else None).mean()
         actor_norm = self.descend("actor", actor_loss)
+        norm = self.descend("critic", loss)
         value = quantiles.detach().mean(-1)
         metrics = {
             "loss": loss.detach(),
@@ -74,13 +90,27 @@ class ACIQN(OffPolicy[ACIQNConfig]):
         """Samples of what the return should have been, `[M, target_quantiles]`."""
         ego = samples["next_ego"]
         levels = random_levels(ego["self"], self.config.target_quantiles)
-        following = self.targets["critic"](ego, squash(self.targets["actor"](ego)), levels)
+        action = smoothed(squash(self.targets["actor"](ego)), self.config.target_noise)
+        following = self.targets["critic"](ego, action, levels)
         return bootstrapped(samples["reward"], samples["discount"], following=following)
 
-    def worth(self, ego: TensorDictBase) -> Tensor:
-        """Quantiles, of all returns or of the tail that counts, of what the actor does, `[*B, quantiles]`."""
+    def worth(self, ego: TensorDictBase, features: Tensor | None = None) -> Tensor:
+        """Quantiles, of all returns or of the tail that counts, of what the actor does, `[*B, quantiles]`.
+
+        Args:
+            ego: what is seen.
+            features: the critic's, where they are at hand at the levels that are wanted.
+        """
+        if features is not None:
+            critic = cast(QuantileCritic, self.networks["critic"])
+            return critic.of(features, squash(self.networks["actor"](ego)))
         share = tail_share(ego, self.config, metres=self.metres)
         levels = scale_levels(random_levels(ego["self"], self.config.quantiles), share)
+        return self.networks["critic"](ego, squash(self.networks["actor"](ego)), levels)
+
+    def returns(self, ego: TensorDictBase) -> Tensor:
+        """Quantiles of the return of what the actor does, `[M, SHOWN]`."""
+        levels = even_levels(ego["self"], SHOWN)
         return self.networks["critic"](ego, squash(self.networks["actor"](ego)), levels)
 
     def imitation(self, samples: TensorDictBase) -> dict[str, Tensor]:

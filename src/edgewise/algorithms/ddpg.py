@@ -10,7 +10,7 @@ from torch.nn import functional
 from edgewise.algorithms.off_policy import Metrics, OffPolicy, exploring
 from edgewise.algorithms.off_policy_config import DDPGConfig
 from edgewise.graphs.actions import ActionLayout
-from edgewise.models.arctan import squash
+from edgewise.models.arctan import smoothed, squash
 from edgewise.models.config import EgoConfig
 from edgewise.models.ego import EgoSpec
 from edgewise.models.ego_actions import ActionBox
@@ -42,6 +42,11 @@ class DDPG(OffPolicy[DDPGConfig]):
             action = action + self.config.action_noise * torch.randn_like(action)
         return self.box.outward(action)
 
+    def rate(self, part: str) -> float:
+        """Slower for the actor."""
+        share = self.config.actor_share if part == "actor" else 1.0
+        return share * self.config.learning_rate
+
     def update(self, samples: TensorDictBase) -> tuple[Metrics, Tensor]:
         """One step of the critic, then one of the actor."""
         critic, ego = self.networks["critic"], samples["ego"]
@@ -65,7 +70,8 @@ class DDPG(OffPolicy[DDPGConfig]):
     def target(self, samples: TensorDictBase) -> Tensor:
         """What the values should have been, `[M]`."""
         ego = samples["next_ego"]
-        following = self.targets["critic"](ego, squash(self.targets["actor"](ego)))
+        action = smoothed(squash(self.targets["actor"](ego)), self.config.target_noise)
+        following = self.targets["critic"](ego, action)
         return bootstrapped(samples["reward"], samples["discount"], following=following)
 
     def imitation(self, samples: TensorDictBase) -> dict[str, Tensor]:

@@ -24,13 +24,20 @@ class EgoPolicy(TensorDictModuleBase):
         networks: whose weights it acts by.
         choose: from what robots see, `[*B]`, to what they do.
         idle: what an inactive robot does, in every dimension of its action.
+        returns: from what robots see, `[M]`, to quantiles of the return of what they do, `[M, Q]`, or to None
+            where only means are learnt.
     """
 
     def __init__(
-        self, networks: nn.Module, choose: Callable[[TensorDictBase], Tensor], *, idle: float
+        self,
+        networks: nn.Module,
+        choose: Callable[[TensorDictBase], Tensor],
+        *,
+        idle: float,
+        returns: Callable[[TensorDictBase], Tensor | None],
     ) -> None:
         super().__init__()
-        self.networks, self._choose, self.idle = networks, choose, idle
+        self.networks, self._choose, self.idle, self._returns = networks, choose, idle, returns
         self.in_keys, self.out_keys = [EGO, ACTIVE], ["action"]
 
     @torch.no_grad()
@@ -55,6 +62,12 @@ class EgoPolicy(TensorDictModuleBase):
         """
         with set_exploration_type(ExplorationType.DETERMINISTIC):
             return self._choose(ego)
+
+    @torch.no_grad()
+    def returns(self, ego: TensorDictBase) -> Tensor | None:
+        """Quantiles of the return of what robots do that see `ego [M]`, without exploration, `[M, Q]`."""
+        with set_exploration_type(ExplorationType.DETERMINISTIC):
+            return self._returns(ego)
 
 
 def idle_action(actions: ActionLayout) -> float:

@@ -69,6 +69,11 @@ class IQN(OffPolicy[IQNConfig]):
         best = double_value(following, network(ego, even).mean(-2))
         return bootstrapped(samples["reward"], samples["discount"], following=best)
 
+    def returns(self, ego: TensorDictBase) -> Tensor:
+        """Quantiles of the return of the choice that is taken, `[M, acting_quantiles]`."""
+        quantiles = self.networks["network"](ego, even_levels(ego["self"], self.config.acting_quantiles))
+        return chosen(quantiles, self.act(ego))
+
     def imitation(self, samples: TensorDictBase) -> dict[str, Tensor]:
         """The means of all other choices stay below that of the one taken."""
         levels = even_levels(samples["ego", "self"], self.config.quantiles)

@@ -126,6 +126,10 @@ class ContinuousConfig(OffPolicyConfig):
 
     action_noise: float = Field(0.1, ge=0)
     """Deviation of the normal noise on actions while collecting, as a share of half their range."""
+    actor_share: float = Field(0.2, gt=0, le=1)
+    """The actor's step size as a share of the critic's: an actor as fast as its critic climbs its errors."""
+    target_noise: float = Field(0.2, ge=0)
+    """Deviation of noise on the actions that targets value, cut off at twice it: narrow peaks do not pay."""
 
 
 class DDPGConfig(ContinuousConfig):

@@ -13,9 +13,13 @@ from edgewise.models.categorical import CategoricalValues, even_support
 from edgewise.models.config import EgoConfig
 from edgewise.models.ego import EgoSpec
 from edgewise.models.ego_actions import num_choices
+from edgewise.models.quantile import even_levels
 from edgewise.models.risk import tail_mean, tail_share
 from edgewise.objectives.categorical import cross_entropy, project
 from edgewise.objectives.margin import large_margin
+
+SHOWN = 32
+"""Quantiles of a return in a picture."""
 
 
 class Rainbow(OffPolicy[RainbowConfig]):
@@ -66,6 +70,13 @@ class Rainbow(OffPolicy[RainbowConfig]):
         rows = torch.arange(len(samples), device=self.device)
         following = self.targets["network"](ego)[rows, best].softmax(-1)
         return project(following, self.support, reward=samples["reward"], discount=samples["discount"])
+
+    def returns(self, ego: TensorDictBase) -> Tensor:
+        """Quantiles of the return of the choice that is taken, `[M, SHOWN]`."""
+        rows = torch.arange(len(ego["mask"]), device=self.device)
+        below = self.networks["network"](ego, "none")[rows, self.act(ego)].softmax(-1).cumsum(-1)
+        levels = even_levels(below, SHOWN).expand(len(below), SHOWN).contiguous()
+        return self.support[torch.searchsorted(below, levels).clamp(max=self.config.atoms - 1)]
 
     def imitation(self, samples: TensorDictBase) -> dict[str, Tensor]:
         """The means of all other choices stay below that of the one taken."""

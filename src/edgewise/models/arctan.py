@@ -15,6 +15,17 @@ def squash(z: Tensor) -> Tensor:
     return z.atan() * (2 / math.pi)
 
 
+def smoothed(action: Tensor, noise: float) -> Tensor:
+    """An action with some normal noise, cut off at twice its deviation, within the bounds again.
+
+    Values of neighbouring actions are then learnt alike (https://arxiv.org/abs/1802.09477).
+    """
+    if noise == 0:
+        return action
+    drawn = torch.randn_like(action).clamp(-2.0, 2.0)
+    return torch.add(action, drawn, alpha=noise).clamp(-1.0, 1.0)
+
+
 def log_slope(z: Tensor) -> Tensor:
     """The log of the derivative of `squash`, `log((2 / pi) / (1 + z^2))`."""
     return math.log(2 / math.pi) - z.square().log1p()

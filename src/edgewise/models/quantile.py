@@ -78,8 +78,15 @@ class QuantileCritic(nn.Module):
 
     def forward(self, ego: TensorDictBase, action: Tensor, levels: Tensor) -> Tensor:
         """`[*B, Q]` of actions `[*B, dim]` at levels `[*B, Q]`, or `[Q]` for the same in every row."""
-        h = gated(self.first, self.encoder(ego), gate=self.levels(levels)).relu()
-        h = h * self.action(action).relu().unsqueeze(-2)
+        return self.of(self.features(ego, levels), action)
+
+    def features(self, ego: TensorDictBase, levels: Tensor) -> Tensor:
+        """What the action is then weighed against, `[*B, Q, hidden]`: most of the work."""
+        return gated(self.first, self.encoder(ego), gate=self.levels(levels)).relu()
+
+    def of(self, features: Tensor, action: Tensor) -> Tensor:
+        """Quantiles `[*B, Q]` of actions `[*B, dim]`, from the features."""
+        h = features * self.action(action).relu().unsqueeze(-2)
         return self.value(self.second(h).relu()).squeeze(-1)
 
 

@@ -17,6 +17,7 @@ from edgewise.envs.registry import entry
 from edgewise.models.ego import EgoSpec
 from edgewise.recipes.compose import Instances, check_device, make_worlds, stream
 from edgewise.recipes.imitate import make_expert
+from edgewise.recipes.pictures import drawn_for
 from edgewise.recipes.recipe import AnyRun
 from edgewise.recipes.registry import recipe
 from edgewise.training.parts import Parts
@@ -47,7 +48,7 @@ def build(config: AnyRun) -> Parts:
         rollout=Rollout(env, collector(config, env, algorithm), steps=config.training.steps),
         evaluate=instances,
         baselines=instances.baselines(config.evaluation.baselines),
-        replay=entry(made_from.env).replay(),
+        replay=drawn_for(algorithm.policy, instances.env, line=entry(made_from.env)),
     )
 
 

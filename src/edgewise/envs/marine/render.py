@@ -17,18 +17,28 @@ LONGEST_ARROW = 1.0
 """Metres per second beyond which arrows grow no longer; near a vortex they would cover the map."""
 SHADES = 28
 DETECTION_RANGE = 20.0
+BARS = 8
+"""Parts into which the distribution of a return is drawn."""
 COLORS = ("blue", "orange", "teal", "purple", "pink", "accent")
 
 
-def replay(states: TensorDict) -> dict[str, Any]:
+def replay(states: TensorDict, returns: Tensor | None = None) -> dict[str, Any]:
     """The episode in the format of docs/replay-format.md, from one world's `state` over time, `[T + 1]`.
 
     North is up. Headings, clockwise from north in the sea, turn counter-clockwise from the right here.
+
+    Args:
+        states: of one world.
+        returns: quantiles of what each robot expects of its action, `[T + 1, A, Q]`, worst first; those of
+            the first robot are drawn beside the map.
     """
     first, last = states[0], states[-1]
     exists = first["active"]
     colors = [COLORS[robot % len(COLORS)] for robot in range(int(exists.sum()))]
     frames = [_frame(state, exists, colors) for state in states.unbind(0)]
+    expected = [] if returns is None else _expected(returns[:, 0], states["active"][:, 0])
+    for frame, bars in zip(frames, expected, strict=False):
+        frame["expected"] = {"value": bars}
     obstacles = first["obstacle_mask"]
     return {
         "format": "edgewise-replay/1",
@@ -39,6 +49,7 @@ def replay(states: TensorDict) -> dict[str, Any]:
             _points("goals", first["goal"][exists], size=2.0, shape="cross", color=colors),
             _points("obstacles", first["obstacle"][obstacles], size=scenario.OBSTACLE_RADIUS, color="muted"),
             _boats(first, exists, colors),
+            *_bars(expected, colors[0]),
         ],
         "frames": frames,
         "time": [dynamics.STEP_SECONDS * step for step in range(len(frames))],
@@ -58,6 +69,30 @@ def replay(states: TensorDict) -> dict[str, Any]:
             {"label": "obstacle", "color": "muted"},
         ],
     }
+
+
+def _expected(quantiles: Tensor, active: Tensor) -> list[list[float]]:
+    """Every `BARS`-th part of one robot's quantiles `[T + 1, Q]`; nothing once it has ended."""
+    parts = torch.stack([part.mean(-1) for part in quantiles.tensor_split(BARS, -1)], -1)
+    return parts.masked_fill(~active.unsqueeze(-1), 0.0).tolist()
+
+
+def _bars(expected: list[list[float]], color: str) -> list[dict[str, Any]]:
+    """A chart of what the first robot expects, on one scale over the episode."""
+    if not expected:
+        return []
+    values = [0.0, *(value for bars in expected for value in bars)]
+    return [
+        {
+            "name": "expected",
+            "kind": "bars",
+            "title": "returns that the first boat expects, from the worst eighth to the best",
+            "value": expected[0],
+            "low": min(values),
+            "high": max(*values, 1.0),
+            "color": color,
+        }
+    ]
 
 
 def _map(place: Tensor) -> tuple[list[float], list[float]]:
