@@ -1,4 +1,4 @@
-"""The proof that is shown is the most probable one, by a recursion over every derivation, and rests on facts."""
+"""The proof that is shown is the most probable of all derivations, by a recursion, and rests on facts."""
 
 import math
 
