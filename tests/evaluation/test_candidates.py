@@ -106,12 +106,14 @@ def test_fusion_finds_the_score_that_tells_and_never_does_worse_than_one_alone()
     scores = torch.randn(200, 10, 2, generator=generator)
     scores[:, 0, 1] += 2.0
     exists = torch.ones(200, 10, dtype=torch.bool)
-    fused = fit(scores, exists, names=("noise", "signal"), alone=0)
+    fused = fit(scores, exists, names=("noise", "signal"))
     assert abs(fused.weights[0]) < 0.3 * fused.weights[1]
-    useless = fit(torch.randn(50, 10, 2, generator=generator), exists[:50], names=("a", "b"), alone=0)
+    useless = fit(torch.randn(50, 10, 2, generator=generator), exists[:50], names=("a", "b"))
     alone = mean_reciprocal_rank(ranks(scores[:50, :, 0], exists[:50]))
     assert fused.fitted_on == 200
     assert mean_reciprocal_rank(ranks(fused(scores), exists)) > alone
     assert len(useless.weights) == 2
+    third = torch.cat((scores, torch.zeros(200, 10, 1)), -1)
+    assert fit(third, exists, names=("noise", "signal", "nothing")).weights[2] == 0.0
     with pytest.raises(ValueError, match="finite"):
-        fit(torch.full((2, 2, 1), torch.inf), exists[:2, :2], names=("a",), alone=0)
+        fit(torch.full((2, 2, 1), torch.inf), exists[:2, :2], names=("a",))

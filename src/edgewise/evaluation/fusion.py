@@ -29,37 +29,41 @@ class Fusion:
         return scores @ torch.tensor(self.weights, dtype=scores.dtype, device=scores.device)
 
 
-def fit(scores: Tensor, exists: Tensor, *, names: tuple[str, ...], alone: int, steps: int = 60) -> Fusion:
+def fit(scores: Tensor, exists: Tensor, *, names: tuple[str, ...], steps: int = 60) -> Fusion:
     """The weights under which the true candidate of each list is likeliest.
 
     A softmax over each list gives the true candidate, which is the first, a probability; its logarithm is
-    what L-BFGS maximises. Where the fitted sum ranks the same lists no better than one score alone does,
-    that score alone is kept: adding evidence must not cost anything.
+    what L-BFGS maximises. The first score alone, the first two, and so on are weighed; what ranks these lists
+    best is kept, the fewest of equals: adding evidence must not cost anything.
 
     Args:
-        scores: `[Q, K, F]`, finite.
+        scores: `[Q, K, F]`, finite, the one to be equalled at least first.
         exists: `[Q, K]`, which candidates there are.
         names: of the F scores.
-        alone: which score must at least be equalled.
         steps: of L-BFGS.
     """
     if not scores.isfinite().all():
         raise ValueError("scores to be fused must be finite: replace what is missing by a flag and a zero")
     scores = scores.double()
-    scale = scores[exists].std(0).clamp(min=1e-6)
-    weights = torch.zeros(scores.shape[-1], dtype=torch.float64, requires_grad=True)
+    tried = [_likeliest(scores, exists, used=used, steps=steps) for used in range(1, scores.shape[-1] + 1)]
+    best = max(tried, key=lambda weights: mean_reciprocal_rank(ranks(scores @ weights, exists)))
+    return Fusion(names, tuple(best.tolist()), fitted_on=len(scores))
+
+
+def _likeliest(scores: Tensor, exists: Tensor, *, used: int, steps: int) -> Tensor:
+    """Weights `[F]` of the first `used` scores, zero for the others."""
+    if used == 1:
+        return torch.eye(scores.shape[-1], dtype=torch.float64)[0]
+    scale = scores[exists][:, :used].std(0).clamp(min=1e-6)
+    weights = torch.zeros(used, dtype=torch.float64, requires_grad=True)
     optimiser = torch.optim.LBFGS([weights], max_iter=steps, line_search_fn="strong_wolfe")
 
     def loss() -> Tensor:
         optimiser.zero_grad()
-        logits = ((scores / scale) @ weights).masked_fill(~exists, -torch.inf)
+        logits = ((scores[..., :used] / scale) @ weights).masked_fill(~exists, -torch.inf)
         value = -logits.log_softmax(-1)[:, 0].mean() + 1e-4 * weights.square().sum()
         value.backward()
         return value
 
     optimiser.step(loss)
-    fitted = weights.detach() / scale
-    single = torch.zeros_like(fitted)
-    single[alone] = 1.0
-    best = max((single, fitted), key=lambda chosen: mean_reciprocal_rank(ranks(scores @ chosen, exists)))
-    return Fusion(names, tuple(best.tolist()), fitted_on=len(scores))
+    return torch.nn.functional.pad(weights.detach() / scale, (0, scores.shape[-1] - used))

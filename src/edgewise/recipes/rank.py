@@ -251,7 +251,7 @@ def fitted(env: ReasoningEnv, actor: ProofActor, model: KnowledgeEmbedding, opti
     proofs = by_beam(env, led, lists, beam=options.beam, depth=depth)
     found = features(embedding_scores(model, lists), proofs)
     names = ("embedding", "proved", "log probability of proofs")
-    return fit(torch.where(lists.exists.unsqueeze(-1), found, 0.0), lists.exists, names=names, alone=0)
+    return fit(torch.where(lists.exists.unsqueeze(-1), found, 0.0), lists.exists, names=names)
 
 
 @torch.no_grad()
