@@ -21,7 +21,7 @@ from edgewise.evaluation.candidate_ranks import (
     mean_reciprocal_rank,
     ranks,
 )
-from edgewise.evaluation.candidates import Candidates, Preference, Side, batches, draw_candidates
+from edgewise.evaluation.candidates import Candidates, Side, batches, draw_candidates
 from edgewise.evaluation.explanation import Explanation, explain
 from edgewise.evaluation.fusion import Fusion, fit
 from edgewise.evaluation.proof_scores import ProofTable, by_beam, by_oracle, led_by
@@ -47,8 +47,6 @@ class RankOptions:
 
     Attributes:
         negatives: false candidates of a list; None for all there are.
-        hardest: take the negatives that embeddings rank highest, in place of random ones; lists then tell ranks
-            among all entities, down to the length of the list.
         queries: how many queries of the split, drawn once from `seed`; None for all.
         split: `test`, or `valid`.
         beam: goals that are kept of each query.
@@ -59,7 +57,6 @@ class RankOptions:
     """
 
     negatives: int | None = 100
-    hardest: bool = False
     queries: int | None = 500
     split: Literal["valid", "test"] = "test"
     beam: int = 32
@@ -121,7 +118,7 @@ def rank_run(run: Path, mode: Mode, options: RankOptions, *, which: str = "best"
     actor = cast(ProofActor, trained.policy)
     needed = mode in ("kge", "hybrid") or env.config.assume
     model = embedding_of(env, options.kge or trained.config.model.kge, needed=needed)
-    lists = candidates_of(env, options, split=options.split, embedding=model)
+    lists = candidates_of(env, options, split=options.split)
     tables = proofs_of(env, actor, lists, options, embedding=model)
     scores = {name: found.log_probability.clamp(min=UNPROVED) for name, found in tables.items()}
     fused = None
@@ -178,9 +175,7 @@ def embedding_of(env: ReasoningEnv, folder: str | None, *, needed: bool) -> Know
     return load_kge(folder, vocabulary=env.dataset.vocabulary)
 
 
-def candidates_of(
-    env: ReasoningEnv, options: RankOptions, *, split: str, embedding: KnowledgeEmbedding | None = None
-) -> Candidates:
+def candidates_of(env: ReasoningEnv, options: RankOptions, *, split: str) -> Candidates:
     """Lists for the queries of a split, both sides, or as the environment corrupts."""
     dataset, queries = env.dataset, env.dataset.split(split)
     if options.queries is not None and options.queries < len(queries):
@@ -194,22 +189,8 @@ def candidates_of(
         sides=sides[env.config.corrupt],
         negatives=options.negatives,
         domains=dataset.domains.values() if env.config.use_domains else (),
-        hardest=preference(embedding) if options.hardest and embedding is not None else None,
         seed=options.seed,
     )
-
-
-def preference(embedding: KnowledgeEmbedding) -> Preference:
-    """What embeddings think of every entity at one end of an atom."""
-
-    @torch.no_grad()
-    def scores(atoms: Tensor, side: Side) -> Tensor:
-        predicate, head, tail = atoms.unbind(-1)
-        if side == "head":
-            return embedding.score_heads(predicate, tail)
-        return embedding.score_tails(head, predicate)
-
-    return scores
 
 
 def proofs_of(
@@ -245,7 +226,7 @@ def features(embedding: Tensor, proofs: ProofTable) -> Tensor:
 
 def fitted(env: ReasoningEnv, actor: ProofActor, model: KnowledgeEmbedding, options: RankOptions) -> Fusion:
     """The weights of the hybrid, from the validation split alone."""
-    lists = candidates_of(env, options, split="valid", embedding=model)
+    lists = candidates_of(env, options, split="valid")
     led = led_by(env, actor, plausibility=plausibility(model))
     depth = options.depth or env.config.max_steps
     proofs = by_beam(env, led, lists, beam=options.beam, depth=depth)
