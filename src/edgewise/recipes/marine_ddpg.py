@@ -7,7 +7,7 @@ from edgewise.recipes.marine import marine_recipe
 
 RECIPE = marine_recipe(
     "ddpg",
-    DDPGConfig(),
+    DDPGConfig(n_step=3, tau=0.02),
     actions="continuous",
     summary="the boats' curriculum by deterministic policy gradients",
 )

@@ -23,18 +23,18 @@ RECIPE = Recipe(
         model=EgoConfig(),
         algorithm=DQNConfig(dueling=True, n_step=2, replay_size=500_000),
         training=TrainingConfig(
-            total_frames=900_000,
+            total_frames=300_000,
             num_envs=128,
             steps=8,
             schedules={
-                "epsilon": Linear(start=0.6, end=0.03, frames=60_000),
+                "epsilon": Linear(start=0.6, end=0.03, frames=100_000),
                 "learning_rate": Linear(start=1e-3, end=1e-4),
             },
         ),
         evaluation=EvaluationConfig(
-            every=90_000, episodes=100, settings={"end_at_first_collision": True}, metric="success"
+            every=75_000, episodes=100, settings={"end_at_first_collision": True}, metric="success"
         ),
-        checkpoint=CheckpointConfig(every=300_000, keep_last=2),
+        checkpoint=CheckpointConfig(every=150_000, keep_last=2),
     ),
     builder="edgewise.recipes.off_policy:build",
 )
