@@ -109,8 +109,8 @@ AGENTS = {
     "dqn": DQNConfig(**QUICK, epsilon=0.15),
     "rainbow": RainbowConfig(**QUICK, lowest=-0.5, highest=2.5, sigma=0.1),
     "iqn": IQNConfig(**QUICK, epsilon=0.15),
-    "ddpg": DDPGConfig(**QUICK, epsilon=0.15, action_noise=0.1, actor_share=1.0),
-    "ac-iqn": ACIQNConfig(**QUICK, epsilon=0.15, action_noise=0.1, actor_share=1.0),
+    "ddpg": DDPGConfig(**QUICK, epsilon=0.15, action_noise=0.1),
+    "ac-iqn": ACIQNConfig(**QUICK, epsilon=0.15, action_noise=0.1),
     "sac": SACConfig(**QUICK, initial_temperature=0.02),
 }
 """Name of an agent → settings under which it solves its sea in seconds."""

@@ -21,6 +21,8 @@ SETTINGS = {
     "n_step": 3,
     "tau": 0.02,
 }
+STEADY = {"actor_share": 0.2, "target_noise": 0.2}
+"""For actors without chance: at the fast pace above they would climb their critics' errors."""
 FRAMES = {"dqn": 20_480, "iqn": 30_720, "rainbow": 40_960, "ddpg": 16_384, "ac-iqn": 24_576, "sac": 40_960}
 """Steps of single worlds that each may take: less than a CPU-minute."""
 ENOUGH = 0.9
@@ -48,7 +50,8 @@ def boats(name, *, num_envs, seed):
 def made(name, env):
     """An agent of the published size."""
     torch.manual_seed(0)
-    config = algorithm_config(name)(**SETTINGS)
+    steady = STEADY if name in ("ddpg", "ac-iqn") else {}
+    config = algorithm_config(name)(**SETTINGS, **steady)
     return algorithm_class(name)(EgoSpec(), env.actions, config=config, model=EgoConfig())
 
 

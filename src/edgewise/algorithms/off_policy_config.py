@@ -126,9 +126,9 @@ class ContinuousConfig(OffPolicyConfig):
 
     action_noise: float = Field(0.1, ge=0)
     """Deviation of the normal noise on actions while collecting, as a share of half their range."""
-    actor_share: float = Field(0.2, gt=0, le=1)
-    """The actor's step size as a share of the critic's: an actor as fast as its critic climbs its errors."""
-    target_noise: float = Field(0.2, ge=0)
+    actor_share: float = Field(1.0, gt=0, le=1)
+    """The actor's step size as a share of the critic's; below 1 the actor climbs fewer of its errors."""
+    target_noise: float = Field(0.0, ge=0)
     """Deviation of noise on the actions that targets value, cut off at twice it: narrow peaks do not pay."""
 
 

@@ -7,7 +7,7 @@ from edgewise.recipes.marine import marine_recipe
 
 RECIPE = marine_recipe(
     "ddpg",
-    DDPGConfig(n_step=3, tau=0.02),
+    DDPGConfig(n_step=3, tau=0.02, actor_share=0.2, target_noise=0.2),
     actions="continuous",
     summary="the boats' curriculum by deterministic policy gradients",
 )
