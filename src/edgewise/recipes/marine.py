@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Literal, cast
 
 from edgewise.algorithms.off_policy_config import OffPolicyConfig
@@ -21,14 +22,16 @@ from edgewise.recipes.recipe import AnyRun, Recipe
 
 STAGES = ((3, 0, 30.0), (4, 0, 35.0), (5, 0, 40.0), (5, 2, 40.0), (5, 3, 40.0), (5, 4, 40.0))
 """Robots, obstacles and least distance from start to goal, from the easiest to the hardest."""
-TOTAL = 6_000_000
+BEGIN = (0, 80_000, 160_000, 260_000, 360_000, 480_000)
+"""Frames at which each of them begins."""
+TOTAL = 900_000
 EVALUATION_SEED = 253
 
 
 def marine_recipe(
     algorithm: str, config: OffPolicyConfig, *, actions: Literal["continuous", "discrete"], summary: str
 ) -> Recipe:
-    """The recipe `marine-ALGORITHM`: six stages of a million frames each, measured on ten worlds of each.
+    """The recipe `marine-ALGORITHM`: six stages, each measured on twenty worlds.
 
     Args:
         algorithm: its name.
@@ -46,22 +49,22 @@ def marine_recipe(
         algorithm=config,
         training=TrainingConfig(
             total_frames=TOTAL,
-            num_envs=64,
+            num_envs=128,
             steps=8,
-            schedules=exploration(TOTAL) | annealing(config),
+            schedules=exploration(TOTAL) | annealing(config) | settling(config),
             curriculum=curriculum(),
         ),
         evaluation=EvaluationConfig(
-            every=60_000,
+            every=75_000,
             seed=EVALUATION_SEED,
             settings={"end_at_first_collision": True},
             stages=tuple(
-                EvaluationStage(name=stage_name(stage), episodes=10, settings=stage_settings(stage))
+                EvaluationStage(name=stage_name(stage), episodes=20, settings=stage_settings(stage))
                 for stage in STAGES
             ),
             metric="success",
         ),
-        checkpoint=CheckpointConfig(every=600_000),
+        checkpoint=CheckpointConfig(every=150_000),
     )
     return Recipe(
         name=name,
@@ -83,15 +86,17 @@ def annealing(config: OffPolicyConfig) -> dict[str, Schedule]:
     return {"beta": Linear(start=config.beta, end=1.0)} if config.prioritised else {}
 
 
+def settling(config: OffPolicyConfig) -> dict[str, Schedule]:
+    """Steps become smaller, to a fifth of what they begin with."""
+    return {"learning_rate": Linear(start=config.learning_rate, end=config.learning_rate / 5)}
+
+
 def curriculum() -> tuple[Stage, ...]:
-    """The stages, a million frames each; the last has no end."""
+    """The stages; the last has no end."""
+    lengths = [Until(frames=later - sooner) for sooner, later in pairwise(BEGIN)]
     return tuple(
-        Stage(
-            name=stage_name(stage),
-            env=stage_settings(stage),
-            until=None if stage is STAGES[-1] else Until(frames=TOTAL // len(STAGES)),
-        )
-        for stage in STAGES
+        Stage(name=stage_name(stage), env=stage_settings(stage), until=until)
+        for stage, until in zip(STAGES, [*lengths, None], strict=True)
     )
 
 

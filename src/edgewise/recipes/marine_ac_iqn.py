@@ -7,7 +7,7 @@ from edgewise.recipes.marine import marine_recipe
 
 RECIPE = marine_recipe(
     "ac-iqn",
-    ACIQNConfig(n_step=2),
+    ACIQNConfig(n_step=2, updates_per_transition=0.02),
     actions="continuous",
     summary="the boats' curriculum by an actor and a critic of implicit quantiles",
 )

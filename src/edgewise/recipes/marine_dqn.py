@@ -7,7 +7,7 @@ from edgewise.recipes.marine import marine_recipe
 
 RECIPE = marine_recipe(
     "dqn",
-    DQNConfig(),
+    DQNConfig(dueling=True, n_step=2),
     actions="discrete",
     summary="the boats' curriculum by double deep Q-learning over 25 thrust choices",
 )
