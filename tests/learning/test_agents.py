@@ -23,7 +23,7 @@ SETTINGS = {
 }
 STEADY = {"actor_share": 0.2, "target_noise": 0.2}
 """For actors without chance: at the fast pace above they would climb their critics' errors."""
-FRAMES = {"dqn": 10_240, "iqn": 30_720, "rainbow": 40_960, "ddpg": 16_384, "ac-iqn": 24_576, "sac": 16_384}
+FRAMES = {"dqn": 10_240, "iqn": 30_720, "rainbow": 10_240, "ddpg": 16_384, "ac-iqn": 24_576, "sac": 16_384}
 """Steps of single worlds that each may take: less than a CPU-minute."""
 ENOUGH = 0.9
 """Least share of 100 new worlds in which the boat reaches its goal, at least 15 m away, within 50 seconds."""
