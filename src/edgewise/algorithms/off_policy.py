@@ -71,7 +71,7 @@ class OffPolicy(ABC, Generic[ConfigT]):
         self.optimizers = {name: self._adam(name) for name in self._parameters}
         self._followed = tuple(tuple(module.parameters()) for module in (self.networks, self.targets))
         self._copied = tuple(tuple(module.buffers()) for module in (self.networks, self.targets))
-        self.policy = EgoPolicy(self.networks, self._choose, idle=idle_action(actions), returns=self.returns)
+        self._policy = EgoPolicy(self.networks, self._choose, idle=idle_action(actions), returns=self.returns)
         self.generator = torch.Generator().manual_seed(seed)
         self.replay = Replay(
             config.replay_size,
@@ -85,6 +85,11 @@ class OffPolicy(ABC, Generic[ConfigT]):
         )
         self._transitions = TransitionMaker(steps=config.n_step, discount=config.gamma)
         self.frames, self.updates, self._owed = 0, 0, 0.0
+
+    @property
+    def policy(self) -> EgoPolicy:
+        """What collects: a TensorDict module that writes `action`."""
+        return self._policy
 
     @abstractmethod
     def build(self, spec: EgoSpec, actions: ActionLayout, *, model: EgoConfig) -> nn.Module:
