@@ -85,6 +85,15 @@ def test_resume_from_an_older_checkpoint_sets_newer_ones_aside(edgewise, tmp_pat
     assert "step-000999999999" in missing.err
 
 
+def test_weights_of_models_that_computed_something_else_are_refused(edgewise, tmp_path, small, monkeypatch):
+    edgewise("train", "graphwalk-ppo", *small, "--out", tmp_path / "run")
+    monkeypatch.setattr("edgewise.training.fitting.REVISION", 10**6)
+    for verb in ("eval", "resume"):
+        outcome = edgewise(verb, tmp_path / "run")
+        assert outcome.code == 3
+        assert "revision" in outcome.err
+
+
 def test_resume_of_what_is_no_run(edgewise, tmp_path):
     outcome = edgewise("resume", tmp_path)
     assert outcome.code == 2

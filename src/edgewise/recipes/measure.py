@@ -17,6 +17,7 @@ from edgewise.recipes.recipe import AnyRun
 from edgewise.recipes.registry import recipe
 from edgewise.recipes.sizes import smallest
 from edgewise.training import checkpoint
+from edgewise.training.fitting import check_revision
 from edgewise.training.parts import Algorithm
 from edgewise.training.run_folder import RunFolder
 
@@ -56,9 +57,10 @@ def load_trained(
     config = load_config(folder.config_file, keywords={"device": device} if device else None)
     config = config.model_copy(update={"env": changed(config.env, settings or {})})
     algorithm = recipe(config.recipe).load_builder()(_for_acting(config)).algorithm
-    state = checkpoint.load(path, parts=("algorithm",))["algorithm"]
+    state = checkpoint.load(path, parts=("algorithm", "trainer"))
+    check_revision(path, state["trainer"])
     try:
-        algorithm.load_state_dict(state)
+        algorithm.load_state_dict(state["algorithm"])
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
         raise CheckpointError(f"the weights in {path} do not fit {config.recipe}: {error}") from error
     return Trained(config=config, algorithm=algorithm, frames=checkpoint.step_of(path), checkpoint=path)

@@ -8,6 +8,7 @@ from typing import Any
 
 from edgewise.config.errors import CheckpointError
 from edgewise.config.run import RunConfig
+from edgewise.models.config import REVISION
 from edgewise.training import serialise
 from edgewise.training.parts import Parts
 from edgewise.training.serialise import State
@@ -20,7 +21,23 @@ def identity(config: RunConfig[Any, Any, Any]) -> dict[str, Any]:
     """What of a config decides the shape of a run's state."""
     plain = config.to_plain()
     batch = {name: plain["training"][name] for name in ("num_envs", "steps")}
-    return {**{section: plain[section] for section in FIXED}, "training": batch}
+    return {**{section: plain[section] for section in FIXED}, "training": batch, "model_revision": REVISION}
+
+
+def check_revision(path: Path, state: Mapping[str, State]) -> None:
+    """Refuse weights that would compute something else here than where they were trained.
+
+    Args:
+        path: the checkpoint.
+        state: its part `trainer`.
+    """
+    then = state.get("identity", {}).get("model_revision")
+    if then != REVISION:
+        raise CheckpointError(
+            f"the weights in {path} are for models of revision {then}, and these are of revision {REVISION}: "
+            "they would load and act wrongly",
+            hint="use the version of edgewise that trained them, or train again",
+        )
 
 
 def check_fit(
