@@ -45,15 +45,15 @@ def trained(name, tmp_path):
 def test_proofs_alone(name, bar, tmp_path):
     """100 filtered negatives per side; the published figure on family is .6445, with fewer rules."""
     run, kge = trained(name, tmp_path)
-    found = rank_run(run, "rl", RankOptions(kge=kge))
+    found = rank_run(run, "rl", RankOptions(kge=kge, depth=2, beam=16))
     assert found.ranked[0].figures["mrr"] >= bar
 
 
 @pytest.mark.parametrize("name", ["umls", "wn18rr"])
 def test_proofs_and_embeddings_together(name, tmp_path):
-    """Weights come from the validation split; on WN18RR the gain on test is beyond chance."""
+    """Weights come from the validation split; on WN18RR the gain is small, and all queries show it."""
     run, kge = trained(name, tmp_path)
-    found = rank_run(run, "hybrid", RankOptions(kge=kge))
+    found = rank_run(run, "hybrid", RankOptions(kge=kge, queries=None, depth=2, beam=16))
     figures = {one.name: one.figures["mrr"] for one in found.ranked}
     assert figures["hybrid"] >= figures["kge"]
     if name == "wn18rr":
