@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from edgewise.algorithms.config import GuidedPPOConfig
-from edgewise.config.run import CheckpointConfig, EvaluationConfig, RunConfig, TrainingConfig
+from edgewise.config.run import CheckpointConfig, RunConfig, TrainingConfig
 from edgewise.config.schedules import Linear
 from edgewise.envs.queueing.config import QueueingConfig
-from edgewise.models.config import EncoderConfig, ModelConfig
-from edgewise.recipes.queueing_family_dagger import FAMILY
+from edgewise.models.config import ModelConfig
+from edgewise.recipes.queueing_family_ppo import RECIPE as PLAIN
 from edgewise.recipes.recipe import Recipe
-
-WEIGHT = 2
-"""The node feature that is queue times channel, compressed."""
 
 RECIPE = Recipe(
     name="queueing-family-guided",
@@ -22,18 +19,8 @@ RECIPE = Recipe(
     config=RunConfig[QueueingConfig, ModelConfig, GuidedPPOConfig](
         recipe="queueing-family-guided",
         name="queueing-family-guided",
-        # The order of asking tells interchangeable links apart; a number of their slot would not carry over.
-        env=QueueingConfig(
-            graphs=FAMILY,
-            load=(0.6, 0.9),
-            initial_queue=4,
-            max_steps=200,
-            reward_scale=20.0,
-            node_priority="none",
-        ),
-        model=ModelConfig(
-            encoder=EncoderConfig(hidden=32, layers=3), pool="sum", yielding=True, asked_by=WEIGHT
-        ),
+        env=PLAIN.config.env,
+        model=PLAIN.config.model,
         # The rule that sends from most queues need not be stable; it is where the search begins.
         algorithm=GuidedPPOConfig(
             expert="max-departures",
@@ -54,20 +41,7 @@ RECIPE = Recipe(
                 "guidance": Linear(start=1.0, end=0.0, frames=200_000),
             },
         ),
-        evaluation=EvaluationConfig(
-            every=100_000,
-            episodes=64,
-            # Larger than all it learns on; what it promises is measured on others, larger yet.
-            settings={
-                "graphs": ["line7", "ring8", "grid2x4"],
-                "load": 0.8,
-                "initial_queue": 0,
-                "max_steps": 500,
-            },
-            baselines=("maxweight", "max-departures", "local-greedy"),
-            metric="backlog",
-            maximise=False,
-        ),
+        evaluation=PLAIN.config.evaluation.model_copy(update={"every": 100_000}),
         checkpoint=CheckpointConfig(every=100_000),
     ),
 )
