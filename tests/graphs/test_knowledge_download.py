@@ -76,6 +76,7 @@ def test_of_two_files_of_one_name_the_one_nearer_the_top_is_taken(tmp_path):
         (archive(FILES), {"lines": {**LINES, "train": 3}}, r"train\.txt of .* has 2 lines instead of 3"),
         (archive(FILES), {"sha256": {"test": "0" * 64}}, r"test\.txt of .* has SHA-256 .* instead of 000"),
     ],
+    ids=["no archive", "cut short", "files missing", "lines missing", "another file"],
 )
 def test_what_is_not_the_dataset_is_refused_and_nothing_is_left(tmp_path, content, changes, message):
     source = home(tmp_path, content, **changes)
