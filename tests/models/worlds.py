@@ -28,7 +28,7 @@ def random_graph(spec, *lead, seed=0, dtype=torch.float32, full=False):
     exists = torch.arange(nodes) < count
     graph["node_mask"] = exists
     absent = ~exists.unsqueeze(-1)
-    for key in {"x", "pos"} & set(graph.keys()):
+    for key in sorted({"x", "pos"} & set(graph.keys())):
         draw = torch.rand(graph[key].shape, generator=generator) * 2 - 1
         graph[key] = draw.masked_fill(absent, torch.nan).to(dtype)
     graph["node_type"] = torch.randint(0, TYPES, (*lead, nodes), generator=generator)
