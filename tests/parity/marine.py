@@ -1,15 +1,12 @@
 """Replays recorded trajectories of the reference's boats in float64: `python -m tests.parity.marine FILE`."""
 
-import argparse
-import json
 import math
 import sys
-from pathlib import Path
 
 import torch
 from tests.envs.marine.worlds import placed, step, still
+from tests.parity.program import compare_file
 
-LIMIT = 1e-6
 MOTION = ("position", "velocity_water", "velocity", "thrust")
 
 
@@ -69,21 +66,8 @@ def _robot(state, robot: int) -> dict:
     }
 
 
-def say(line: str) -> None:
-    sys.stdout.write(line + "\n")
-
-
 def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.parity.marine", description=__doc__)
-    parser.add_argument("file", type=Path, help="recorded trajectories, as in the golden format")
-    cases = json.loads(parser.parse_args(arguments).file.read_text())["cases"]
-    worst = 0.0
-    for number, case in enumerate(cases):
-        found = replay(case)
-        worst = max(worst, *found.values())
-        say(f"case {number}: " + ", ".join(f"{name} {value:.1e}" for name, value in found.items()))
-    say(f"largest difference {worst:.2e} over {len(cases)} cases; {'fails' if worst > LIMIT else 'agrees'}")
-    return int(worst > LIMIT)
+    return compare_file(arguments, replay, name="marine", about=__doc__)
 
 
 if __name__ == "__main__":

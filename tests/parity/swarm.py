@@ -1,16 +1,12 @@
 """Replays recorded trajectories of the reference swarm in float64: `python -m tests.parity.swarm FILE`."""
 
-import argparse
-import json
 import sys
-from pathlib import Path
 
 import torch
 from tensordict import TensorDict
+from tests.parity.program import compare_file
 
 from edgewise.envs.registry import make_env
-
-LIMIT = 1e-6
 
 
 def replay(case: dict) -> dict[str, float]:
@@ -49,21 +45,8 @@ def replay(case: dict) -> dict[str, float]:
     return worst
 
 
-def say(line: str) -> None:
-    sys.stdout.write(line + "\n")
-
-
 def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.parity.swarm", description=__doc__)
-    parser.add_argument("file", type=Path, help="recorded trajectories, as in the golden format")
-    cases = json.loads(parser.parse_args(arguments).file.read_text())["cases"]
-    worst = 0.0
-    for number, case in enumerate(cases):
-        found = replay(case)
-        worst = max(worst, *found.values())
-        say(f"case {number}: " + ", ".join(f"{name} {value:.1e}" for name, value in found.items()))
-    say(f"largest difference {worst:.2e} over {len(cases)} cases; {'fails' if worst > LIMIT else 'agrees'}")
-    return int(worst > LIMIT)
+    return compare_file(arguments, replay, name="swarm", about=__doc__)
 
 
 if __name__ == "__main__":

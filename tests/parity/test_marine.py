@@ -4,7 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.parity.marine import LIMIT, main, replay
+from tests.parity.marine import main, replay
+from tests.parity.program import LIMIT
 
 GOLDEN = Path(__file__).parents[3] / "shared" / "golden" / "marine.json"
 pytestmark = pytest.mark.skipif(not GOLDEN.exists(), reason="the recorded trajectories are not here")

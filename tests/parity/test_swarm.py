@@ -4,7 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.parity.swarm import LIMIT, main, replay
+from tests.parity.program import LIMIT
+from tests.parity.swarm import main, replay
 
 GOLDEN = Path(__file__).parents[3] / "shared" / "golden" / "swarm.json"
 pytestmark = pytest.mark.skipif(not GOLDEN.exists(), reason="the recorded trajectories are not here")

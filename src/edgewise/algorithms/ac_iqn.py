@@ -7,9 +7,9 @@ from typing import cast
 import torch
 from tensordict import TensorDictBase
 from torch import Tensor, nn
-from torch.nn import functional
 
-from edgewise.algorithms.off_policy import Metrics, OffPolicy, exploring
+from edgewise.algorithms.climbing import Climbing
+from edgewise.algorithms.off_policy import Metrics
 from edgewise.algorithms.off_policy_config import ACIQNConfig
 from edgewise.graphs.actions import ActionLayout
 from edgewise.models.arctan import smoothed, squash
@@ -26,7 +26,7 @@ SHOWN = 32
 """Quantiles of a return in a picture."""
 
 
-class ACIQN(OffPolicy[ACIQNConfig]):
+class ACIQN(Climbing[ACIQNConfig]):
     """An actor that climbs the mean of its returns' quantiles, or of the worst of them.
 
     The critic learns whole distributions whatever the risk; which part of them counts is decided where the
@@ -37,26 +37,11 @@ class ACIQN(OffPolicy[ACIQNConfig]):
         >>> metrics = agent.learn(Rollout(env, agent.policy, steps=16).collect())
     """
 
-    networks: nn.ModuleDict
-    targets: nn.ModuleDict
-
     def build(self, spec: EgoSpec, actions: ActionLayout, *, model: EgoConfig) -> nn.Module:
         """Actor and critic."""
         self.box, self.metres = ActionBox.of(actions), model.metres
         actor = EgoActor(spec, model, outputs=self.box.dim)
         return nn.ModuleDict({"actor": actor, "critic": QuantileCritic(spec, model, dim=self.box.dim)})
-
-    def act(self, ego: TensorDictBase) -> Tensor:
-        """What the actor says, and noise where it explores."""
-        action = squash(self.networks["actor"](ego))
-        if exploring():
-            action = action + self.config.action_noise * torch.randn_like(action)
-        return self.box.outward(action)
-
-    def rate(self, part: str) -> float:
-        """Slower for the actor."""
-        share = self.config.actor_share if part == "actor" else 1.0
-        return share * self.config.learning_rate
 
     def update(self, samples: TensorDictBase) -> tuple[Metrics, Tensor]:
         """One step of the actor and one of the critic, both by the critic as it was.
@@ -112,8 +97,3 @@ class ACIQN(OffPolicy[ACIQNConfig]):
         """Quantiles of the return of what the actor does, `[M, SHOWN]`."""
         levels = even_levels(ego["self"], SHOWN)
         return self.networks["critic"](ego, squash(self.networks["actor"](ego)), levels)
-
-    def imitation(self, samples: TensorDictBase) -> dict[str, Tensor]:
-        """The actor's squared distance to what was done."""
-        action = squash(self.networks["actor"](samples["ego"]))
-        return {"actor": functional.mse_loss(action, self.box.inward(samples["action"]))}

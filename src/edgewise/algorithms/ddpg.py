@@ -7,7 +7,8 @@ from tensordict import TensorDictBase
 from torch import Tensor, nn
 from torch.nn import functional
 
-from edgewise.algorithms.off_policy import Metrics, OffPolicy, exploring
+from edgewise.algorithms.climbing import Climbing
+from edgewise.algorithms.off_policy import Metrics
 from edgewise.algorithms.off_policy_config import DDPGConfig
 from edgewise.graphs.actions import ActionLayout
 from edgewise.models.arctan import smoothed, squash
@@ -18,7 +19,7 @@ from edgewise.models.ego_networks import EgoActor, EgoCritic
 from edgewise.objectives.temporal_difference import bootstrapped
 
 
-class DDPG(OffPolicy[DDPGConfig]):
+class DDPG(Climbing[DDPGConfig]):
     """An actor that climbs a critic of its actions; while it collects, normal noise is added.
 
     Example:
@@ -26,26 +27,11 @@ class DDPG(OffPolicy[DDPGConfig]):
         >>> metrics = agent.learn(Rollout(env, agent.policy, steps=16).collect())
     """
 
-    networks: nn.ModuleDict
-    targets: nn.ModuleDict
-
     def build(self, spec: EgoSpec, actions: ActionLayout, *, model: EgoConfig) -> nn.Module:
         """Actor and critic."""
         self.box = ActionBox.of(actions)
         actor = EgoActor(spec, model, outputs=self.box.dim)
         return nn.ModuleDict({"actor": actor, "critic": EgoCritic(spec, model, dim=self.box.dim)})
-
-    def act(self, ego: TensorDictBase) -> Tensor:
-        """What the actor says, and noise where it explores."""
-        action = squash(self.networks["actor"](ego))
-        if exploring():
-            action = action + self.config.action_noise * torch.randn_like(action)
-        return self.box.outward(action)
-
-    def rate(self, part: str) -> float:
-        """Slower for the actor."""
-        share = self.config.actor_share if part == "actor" else 1.0
-        return share * self.config.learning_rate
 
     def update(self, samples: TensorDictBase) -> tuple[Metrics, Tensor]:
         """One step of the critic, then one of the actor."""
@@ -73,8 +59,3 @@ class DDPG(OffPolicy[DDPGConfig]):
         action = smoothed(squash(self.targets["actor"](ego)), self.config.target_noise)
         following = self.targets["critic"](ego, action)
         return bootstrapped(samples["reward"], samples["discount"], following=following)
-
-    def imitation(self, samples: TensorDictBase) -> dict[str, Tensor]:
-        """The actor's squared distance to what was done."""
-        action = squash(self.networks["actor"](samples["ego"]))
-        return {"actor": functional.mse_loss(action, self.box.inward(samples["action"]))}

@@ -22,15 +22,7 @@ RECIPE = Recipe(
         env=PLAIN.config.env,
         model=PLAIN.config.model,
         # The rule that sends from most queues need not be stable; it is where the search begins.
-        algorithm=GuidedPPOConfig(
-            expert="max-departures",
-            gamma=0.99,
-            lmbda=0.9,
-            epochs=3,
-            minibatch_size=1024,
-            entropy_coefficient=0.02,
-            normalise_value=True,
-        ),
+        algorithm=GuidedPPOConfig(**PLAIN.config.algorithm.to_plain(), expert="max-departures"),
         training=TrainingConfig(
             total_frames=400_000,
             num_envs=256,
