@@ -1,5 +1,7 @@
 """Layers win over each other in order, and every problem is named with its place, all at once."""
 
+from typing import Literal
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -28,6 +30,7 @@ class Network(Config):
 
     kind: str = "wide"
     hidden: int = 8
+    norm: Literal["none", "layer"] = "layer"
 
 
 class Learner(Config):
@@ -114,6 +117,11 @@ def test_lists_and_none_as_flags():
     assert config.evaluation.baselines == ("random", "greedy")
     assert config.evaluation.every is None
     assert config.algorithm.clip is None
+
+
+def test_none_is_a_word_where_the_field_has_it_as_one():
+    config = resolve(Run, [base(), from_flags(Run, [("--model.norm", "none"), ("--model.kind", "none")])])
+    assert (config.model.norm, config.model.kind) == ("none", "none")
 
 
 def test_another_kind_of_schedule_replaces_the_old_one_whole():

@@ -154,6 +154,11 @@ def takes_text_alone(annotation: Any) -> bool:
     return all(part is str for part in kinds)
 
 
+def takes_nothing(annotation: Any) -> bool:
+    """Whether the field may be left without a value."""
+    return NoneType in alternatives(annotation)
+
+
 def takes_list(annotation: Any) -> bool:
     """Whether the field may hold a list."""
     return any(get_origin(part) in (list, tuple) for part in alternatives(annotation))

@@ -8,7 +8,7 @@ from typing import Any
 from edgewise.config.documents import parse_value
 from edgewise.config.layers import Layer, Path, Problem
 from edgewise.config.model import Config
-from edgewise.config.schema import find, takes_list, takes_list_alone, takes_text_alone
+from edgewise.config.schema import find, takes_list, takes_list_alone, takes_nothing, takes_text_alone
 
 
 def from_flags(schema: type[Config], flags: Sequence[tuple[str, str | None]]) -> Layer:
@@ -43,12 +43,10 @@ def from_keywords(schema: type[Config], keywords: Mapping[str, Any]) -> Layer:
 
 def _value(text: str, annotation: Any) -> Any:
     """What is typed on a command line, as the field would have it in a file."""
-    if takes_text_alone(annotation) and annotation is not str and text.lower() in ("none", "null"):
+    if text.lower() in ("none", "null") and takes_nothing(annotation):
         return None
     if takes_text_alone(annotation):
         return text
-    if text.lower() == "none":
-        return None
     if "," in text and takes_list(annotation) and not text.lstrip().startswith("["):
         return [parse_value(item) for item in text.split(",") if item]
     value = parse_value(text)
