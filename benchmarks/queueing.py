@@ -24,7 +24,7 @@ from edgewise.envs.queueing.baselines import MaxWeight
 from edgewise.envs.queueing.config import QueueingConfig
 from edgewise.envs.queueing.env import QueueingEnv
 from edgewise.envs.queueing.graphs import conflict_graph
-from edgewise.envs.queueing.independent_sets import maximal_sets
+from edgewise.graphs.independent_sets import maximal_sets
 
 GRAPH = "line3"
 WORKERS = 2
@@ -40,7 +40,7 @@ def make(worlds: int) -> QueueingEnv:
 
 def stepper(env: EnvBase) -> Callable[[], None]:
     """One slot of all worlds under a random maximal schedule, with resets."""
-    sets = maximal_sets(conflict_graph(GRAPH))
+    sets = maximal_sets(conflict_graph(GRAPH).adjacency)
     assert sets is not None
     root = [env.reset()]
 

@@ -1,16 +1,13 @@
 """Experts for the toys, which read their answers from what is seen, and how to imitate them."""
 
 import torch
-from tests.algorithms.worlds import SETTINGS as PPO_SETTINGS
 from tests.algorithms.worlds import SMALL
 
 from edgewise.algorithms.clone import Clone
-from edgewise.algorithms.config import CloneConfig, GuidedPPOConfig
-from edgewise.algorithms.guided_ppo import GuidedPPO
+from edgewise.algorithms.config import CloneConfig
 from edgewise.models.actor_critic import make_actor_critic
 
 SETTINGS = CloneConfig(learning_rate=5e-3, minibatch_size=128, updates=16)
-GUIDED = GuidedPPOConfig(**PPO_SETTINGS.model_dump(), guidance=0.5)
 
 
 def marked(root):
@@ -36,10 +33,3 @@ def imitator(env, *, seed=0, config=SETTINGS, model=SMALL, device="cpu"):
     expert = EXPERTS[type(env).__name__]
     actor_critic = make_actor_critic(env.graph, env.actions, model)
     return Clone(actor_critic, config, expert=expert, seed=seed, device=device)
-
-
-def guided(env, *, seed=0, config=GUIDED, model=SMALL, device="cpu"):
-    torch.manual_seed(seed)
-    expert = EXPERTS[type(env).__name__]
-    actor_critic = make_actor_critic(env.graph, env.actions, model)
-    return GuidedPPO(actor_critic, config, expert=expert, seed=seed, device=device)

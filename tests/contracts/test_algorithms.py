@@ -3,7 +3,7 @@
 import pytest
 import torch
 from safetensors.torch import load, save
-from tests.algorithms.experts import guided, imitator
+from tests.algorithms.experts import imitator
 from tests.algorithms.sea import AGENTS, SEA_OF, agent, sea
 from tests.algorithms.worlds import TOYS, batches, learner, mean_reward, toy
 
@@ -11,7 +11,7 @@ from edgewise.algorithms.registry import ALGORITHMS
 from edgewise.data.rollout import Rollout
 from edgewise.training.serialise import flatten, unflatten
 
-BUILDERS = {"ppo": learner, "guided-ppo": guided, "clone": imitator}
+BUILDERS = {"ppo": learner, "clone": imitator}
 """Name of an algorithm → how to build it for a toy: `build(env, seed=…)`."""
 
 ENOUGH = {"marked": 0.95, "signals": 0.95, "dials": 0.7, "buoys": 0.8, "rudders": 0.55}

@@ -70,15 +70,6 @@ class PPOConfig(Config):
         return self
 
 
-class GuidedPPOConfig(PPOConfig):
-    """PPO that an expert guides, mostly at first."""
-
-    expert: str | None = None
-    """The environment's baseline that guides; a recipe names one."""
-    guidance: float = Field(1.0, ge=0)
-    """Weight of doing as the expert would; schedule it towards 0."""
-
-
 class CloneConfig(Config):
     """Imitation of an expert; every number may be scheduled over a run by its name."""
 

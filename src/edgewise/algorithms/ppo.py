@@ -204,12 +204,7 @@ class PPO:
                 "ratio": _farthest(log_ratio),
             }
         loss = policy_loss + value_weight * value_loss - entropy_weight * entropy
-        loss = loss + self._guidance(distribution, samples)
         return loss, metrics | {"loss": loss}
-
-    def _guidance(self, distribution: Distribution, samples: TensorDictBase) -> Tensor | float:  # noqa: ARG002
-        """What else the loss of a minibatch holds; here nothing."""
-        return 0.0
 
     def _value_error(self, value: Tensor, samples: TensorDictBase) -> Tensor:
         clip, delta, target = self.config.value_clip, self.config.huber_delta, samples["value_target"]

@@ -7,10 +7,6 @@ from typing import Any
 
 ALGORITHMS = {
     "ppo": ("edgewise.algorithms.ppo:PPO", "edgewise.algorithms.config:PPOConfig"),
-    "guided-ppo": (
-        "edgewise.algorithms.guided_ppo:GuidedPPO",
-        "edgewise.algorithms.config:GuidedPPOConfig",
-    ),
     "clone": ("edgewise.algorithms.clone:Clone", "edgewise.algorithms.config:CloneConfig"),
     "dqn": ("edgewise.algorithms.dqn:DQN", "edgewise.algorithms.off_policy_config:DQNConfig"),
     "rainbow": ("edgewise.algorithms.rainbow:Rainbow", "edgewise.algorithms.off_policy_config:RainbowConfig"),

@@ -60,7 +60,7 @@ class Actor(TensorDictModuleBase):
     def retarget(self, graph: GraphSpec) -> None:
         """Run on graphs of another topology or rule from now on; features and types must be the same."""
         self.encoder.graph = graph
-        self.head.graph = graph
+        self.head.retarget(graph)
         for critic in self._companions:
             critic.encoder.graph = graph
 

@@ -28,7 +28,7 @@ from edgewise.models.set_heads import (
     ChooseFromSetHead,
     ChooseIndependentSetHead,
     EdgesDiscreteHead,
-    YieldingSetHead,
+    MaximalSetHead,
 )
 from edgewise.models.transformer import GraphTransformer
 
@@ -60,9 +60,8 @@ def make_head(graph: GraphSpec, layout: ActionLayout, config: ModelConfig | None
         case AgentsContinuous():
             return AgentsContinuousHead(graph, config, layout=layout)
         case ChooseIndependentSet():
-            return (
-                YieldingSetHead(graph, config) if config.yielding else ChooseIndependentSetHead(graph, config)
-            )
+            whole = config.sets == "whole"
+            return MaximalSetHead(graph, config) if whole else ChooseIndependentSetHead(graph, config)
         case EdgesDiscrete():
             return EdgesDiscreteHead(graph, config, layout=layout)
         case ChooseEdgePerGroup():

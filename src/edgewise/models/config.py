@@ -125,8 +125,9 @@ class ModelConfig(Config):
             uniform.
         initial_std: of continuous actions before squashing, at initialisation.
         min_std: below which it never falls.
-        yielding: whether nodes that choose a set together give way to neighbours they would keep out.
-        asked_by: the node feature that says who is asked first then, largest first; slot order if not given.
+        sets: how a set of nodes that may not be adjacent is chosen: `in_turn` asks node after node, in the
+            order of their slots; `whole` weighs all sets that no node can join, which must be few enough to
+            list.
     """
 
     encoder: EncoderConfig = EncoderConfig()
@@ -138,19 +139,12 @@ class ModelConfig(Config):
     policy_gain: float = Field(0.01, gt=0)
     initial_std: float = Field(0.6, gt=0)
     min_std: float = Field(1e-3, gt=0)
-    yielding: bool = False
-    asked_by: int | None = Field(None, ge=0)
+    sets: Literal["in_turn", "whole"] = "in_turn"
 
     @model_validator(mode="after")
     def _stds_fit(self) -> ModelConfig:
         if self.initial_std <= self.min_std:
             raise ValueError(f"initial_std={self.initial_std} must be above min_std={self.min_std}")
-        return self
-
-    @model_validator(mode="after")
-    def _order_is_used(self) -> ModelConfig:
-        if self.asked_by is not None and not self.yielding:
-            raise ValueError("asked_by is the order in which yielding nodes are asked: set yielding as well")
         return self
 
 

@@ -38,6 +38,10 @@ class Head(nn.Module):
         super().__init__()
         self.graph = graph
 
+    def retarget(self, graph: GraphSpec) -> None:
+        """Run on graphs of another topology or rule from now on; features and types must be the same."""
+        self.graph = graph
+
     @abstractmethod
     def forward(self, h: Tensor, tensordict: TensorDict) -> Distribution:
         """The distribution over actions of every world; `h` is `[*B, N, C]`."""

@@ -9,15 +9,18 @@ from tensordict import NestedKey, TensorDict
 from torch import Tensor, nn
 from torch.nn import functional
 
+from edgewise.config.errors import ConfigError
 from edgewise.graphs.actions import ChooseFromSet, EdgesDiscrete
 from edgewise.graphs.dense import dense_edges
 from edgewise.graphs.edges import Edges
+from edgewise.graphs.independent_sets import MAX_SETS, maximal_sets
 from edgewise.graphs.spec import GRAPH, GraphSpec
+from edgewise.graphs.topology import Topology
 from edgewise.models.config import ModelConfig
 from edgewise.models.distributions import JointCategorical, MaskedCategorical, check_mask
 from edgewise.models.heads import MASK, Head, allowed_nodes, feed_forward, orthogonal
 from edgewise.models.independent_set import IndependentSet
-from edgewise.models.yielding_set import YieldingSet
+from edgewise.models.maximal_set import MaximalSet
 
 CHOICES = "choices"
 
@@ -130,33 +133,75 @@ class ChooseIndependentSetHead(Head):
         return IndependentSet(self.score(h).squeeze(-1), allowed_nodes(tensordict), adjacent=adjacent)
 
 
-class YieldingSetHead(Head):
-    """A logit per node and a number that lowers those of its neighbours while it is open; see `YieldingSet`.
+class MaximalSetHead(Head):
+    """One logit per node, which all maximal sets that it is in have in common; see `MaximalSet`.
+
+    The sets of every topology are listed beforehand, so it needs a bank of them.
 
     Args:
         graph: the graph's edge source.
-        config: widths, gain, and the feature by which nodes are asked.
+        config: widths and gain.
     """
+
+    adjacent: Tensor
+    sets: Tensor
+    listed: Tensor
 
     def __init__(self, graph: GraphSpec, config: ModelConfig) -> None:
         super().__init__(graph)
-        if config.asked_by is not None and config.asked_by >= graph.node_features:
-            raise ValueError(f"asked_by={config.asked_by}, but nodes have {graph.node_features} features")
-        self.asked_by = config.asked_by
-        self.score = feed_forward(config.encoder.hidden, config.head_hidden, 2, gain=config.policy_gain)
+        self.score = feed_forward(config.encoder.hidden, config.head_hidden, 1, gain=config.policy_gain)
+        self.retarget(graph)
 
-    def forward(self, h: Tensor, tensordict: TensorDict) -> YieldingSet:
+    def retarget(self, graph: GraphSpec) -> None:
+        """List the sets of other topologies."""
+        super().retarget(graph)
+        adjacent = _adjacency(graph)
+        found = [_maximal_sets(one) for one in adjacent]
+        count = torch.tensor([len(one) for one in found])
+        most = int(count.max())
+        lists = {
+            "adjacent": adjacent,
+            "sets": torch.stack([functional.pad(one, (0, 0, 0, most - len(one))) for one in found]),
+            "listed": torch.arange(most) < count.unsqueeze(-1),
+        }
+        device = next(self.score.parameters()).device
+        for name, values in lists.items():
+            self.register_buffer(name, values.to(device), persistent=False)
+
+    def forward(self, h: Tensor, tensordict: TensorDict) -> MaximalSet:
         """A distribution over sets `[*B, N]` bool, batch `[*B]`."""
-        graph = tensordict.get(GRAPH)
-        edges = self.graph.edges_of(graph)
-        logits, yields = self.score(h).unbind(-1)
-        return YieldingSet(
-            logits,
+        number = tensordict.get(GRAPH).get("topology")
+        return MaximalSet(
+            self.score(h).squeeze(-1),
             allowed_nodes(tensordict),
-            adjacent=dense_edges(Edges(edges.index, edges.mask, None, edges.complete), h.shape[-2]).mask,
-            yields=yields,
-            rank=None if self.asked_by is None else graph.get("x")[..., self.asked_by],
+            adjacent=self.adjacent[number],
+            sets=self.sets[number],
+            listed=self.listed[number],
         )
+
+
+def _adjacency(graph: GraphSpec) -> Tensor:
+    """Which nodes of each topology an edge joins, in either direction, `[K, N, N]` bool."""
+    if not isinstance(graph.edges, Topology):
+        raise ConfigError(
+            "the maximal sets of a graph can be listed only where it is one of a bank of topologies",
+            hint="set model.sets to in_turn",
+        )
+    bank = graph.edges.bank
+    edges = Edges(bank.index, bank.mask, None)
+    one_way = dense_edges(edges, graph.num_nodes).mask
+    return one_way | one_way.transpose(-1, -2)
+
+
+def _maximal_sets(adjacent: Tensor) -> Tensor:
+    """All maximal sets of one graph, `[S, N]` bool."""
+    found = maximal_sets(adjacent)
+    if found is None:
+        raise ConfigError(
+            f"a graph of {len(adjacent)} nodes has more than {MAX_SETS} maximal sets, too many to weigh",
+            hint="use smaller or denser graphs, or a model whose nodes choose in turn (model.sets)",
+        )
+    return found
 
 
 class ChooseFromSetHead(Head):

@@ -10,9 +10,6 @@ from edgewise.models.config import EncoderConfig, ModelConfig
 from edgewise.recipes.queueing_family_dagger import FAMILY
 from edgewise.recipes.recipe import Recipe
 
-WEIGHT = 2
-"""The node feature that is queue times channel, compressed."""
-
 RECIPE = Recipe(
     name="queueing-family-ppo",
     summary="PPO on graphs of up to six links schedules larger ones, never seen, about as MaxWeight does",
@@ -30,9 +27,7 @@ RECIPE = Recipe(
             reward_scale=20.0,
             node_priority="none",
         ),
-        model=ModelConfig(
-            encoder=EncoderConfig(hidden=32, layers=3), pool="sum", yielding=True, asked_by=WEIGHT
-        ),
+        model=ModelConfig(encoder=EncoderConfig(hidden=32, layers=3), pool="sum", sets="whole"),
         algorithm=PPOConfig(
             gamma=0.99,
             lmbda=0.9,
@@ -42,7 +37,7 @@ RECIPE = Recipe(
             normalise_value=True,
         ),
         training=TrainingConfig(
-            total_frames=1_200_000,
+            total_frames=600_000,
             num_envs=256,
             steps=32,
             schedules={
@@ -51,7 +46,7 @@ RECIPE = Recipe(
             },
         ),
         evaluation=EvaluationConfig(
-            every=200_000,
+            every=100_000,
             episodes=64,
             # Larger than all it learns on; what it promises is measured on others, larger yet.
             settings={
@@ -64,6 +59,6 @@ RECIPE = Recipe(
             metric="backlog",
             maximise=False,
         ),
-        checkpoint=CheckpointConfig(every=200_000),
+        checkpoint=CheckpointConfig(every=100_000),
     ),
 )

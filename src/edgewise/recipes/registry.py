@@ -12,7 +12,6 @@ RECIPES = {
     "graphwalk-ppo": "edgewise.recipes.graphwalk_ppo",
     "multihop-clone": "edgewise.recipes.multihop_clone",
     "queueing-family-dagger": "edgewise.recipes.queueing_family_dagger",
-    "queueing-family-guided": "edgewise.recipes.queueing_family_guided",
     "queueing-family-ppo": "edgewise.recipes.queueing_family_ppo",
     "queueing-line3-clone": "edgewise.recipes.queueing_line3_clone",
     "queueing-line3-ppo": "edgewise.recipes.queueing_line3_ppo",

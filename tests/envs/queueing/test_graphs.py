@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgewise.envs.queueing.graphs import ConflictGraph, conflict_graph, conflict_graphs
-from edgewise.envs.queueing.independent_sets import independent_sets, maximal_sets, uniform_capacity
+from edgewise.envs.queueing.heaviest import uniform_capacity
+from edgewise.graphs.independent_sets import independent_sets, maximal_sets
 
 SHAPES = {
     "line5": nx.path_graph(5),
@@ -48,27 +49,27 @@ def test_shapes_are_those_of_networkx(name):
 
 @pytest.mark.parametrize("name", COUNTS)
 def test_known_numbers_of_independent_sets(name):
-    assert len(independent_sets(conflict_graph(name))) == COUNTS[name]
+    assert len(independent_sets(conflict_graph(name).adjacency)) == COUNTS[name]
 
 
 @given(conflict_graphs_drawn())
 def test_maximal_sets_are_the_sets_that_nothing_can_join(graph):
-    every = independent_sets(graph)
+    every = independent_sets(graph.adjacency)
     as_sets = {frozenset(row.nonzero().flatten().tolist()) for row in every}
     largest = {s for s in as_sets if not any(s < other for other in as_sets)}
-    found = [frozenset(row.nonzero().flatten().tolist()) for row in maximal_sets(graph)]
+    found = [frozenset(row.nonzero().flatten().tolist()) for row in maximal_sets(graph.adjacency)]
     assert set(found) == largest
     assert len(found) == len(largest)
 
 
 def test_too_many_maximal_sets_are_not_listed():
-    assert maximal_sets(conflict_graph("line30"), limit=4409) is None
-    assert len(maximal_sets(conflict_graph("line30"), limit=4410)) == 4410
+    assert maximal_sets(conflict_graph("line30").adjacency, limit=4409) is None
+    assert len(maximal_sets(conflict_graph("line30").adjacency, limit=4410)) == 4410
 
 
 def test_all_sets_of_a_large_graph_are_refused():
     with pytest.raises(ValueError, match="17 nodes"):
-        independent_sets(conflict_graph("line17"))
+        independent_sets(conflict_graph("line17").adjacency)
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgewise.envs.queueing.graphs import ConflictGraph, ConflictGraphs, conflict_graphs
-from edgewise.envs.queueing.independent_sets import independent_sets
 from edgewise.envs.queueing.schedulers import SetScheduler, local_greedy, local_maxima
+from edgewise.graphs.independent_sets import independent_sets
 
 WORLDS = 6
 
@@ -42,7 +42,7 @@ def best_by_hand(graph, scores, order, counted):
         last_first = sorted((order[node] for node in members if counted[node]), reverse=True)
         return [-value for value in values], last_first
 
-    every = [row.nonzero().flatten().tolist() for row in independent_sets(graph)]
+    every = [row.nonzero().flatten().tolist() for row in independent_sets(graph.adjacency)]
     return min(every, key=rank)
 
 

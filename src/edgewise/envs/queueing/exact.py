@@ -14,7 +14,7 @@ from edgewise.envs.queueing.baselines import BASELINES, Policy
 from edgewise.envs.queueing.config import QueueingConfig
 from edgewise.envs.queueing.env import QueueingEnv
 from edgewise.envs.queueing.graphs import conflict_graph
-from edgewise.envs.queueing.independent_sets import uniform_capacity
+from edgewise.envs.queueing.heaviest import uniform_capacity
 from edgewise.envs.queueing.oracle import mean_backlog, optimal_schedule
 
 MOST_STATES, LONGEST = 250_000, 40

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from edgewise.envs.queueing.graphs import ConflictGraph
-from edgewise.envs.queueing.independent_sets import maximal_sets
+from edgewise.graphs.independent_sets import maximal_sets
 
 Schedule = Callable[[Tensor], Tensor]
 """From queues `[X, N]` to active nodes `[X, N]` bool."""
@@ -73,7 +73,7 @@ def optimal_schedule(
     if len(arrival_rate) != graph.num_nodes:
         raise ValueError(f"{len(arrival_rate)} rates for a graph of {graph.num_nodes} nodes")
     chain = _Chain(arrival_rate, cap=cap, arrivals_servable=arrivals_servable)
-    sets = maximal_sets(graph)
+    sets = maximal_sets(graph.adjacency)
     assert sets is not None
     value, mean, sweeps = _iterate(lambda h: chain.after(h, sets).amin(0), chain.cost, tolerance)
     choice = chain.after(chain.cost + value, sets).argmin(0).flatten()

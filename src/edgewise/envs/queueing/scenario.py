@@ -11,7 +11,7 @@ from edgewise.config.errors import ConfigError
 from edgewise.envs.packet_laws import Law
 from edgewise.envs.queueing.config import QueueingConfig
 from edgewise.envs.queueing.graphs import ConflictGraphs
-from edgewise.envs.queueing.independent_sets import uniform_capacity
+from edgewise.envs.queueing.heaviest import uniform_capacity
 from edgewise.envs.ranges import RealNumbers, highest, lowest
 
 

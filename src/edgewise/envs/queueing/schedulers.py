@@ -13,7 +13,8 @@ import torch
 from torch import Tensor
 
 from edgewise.envs.queueing.graphs import ConflictGraphs
-from edgewise.envs.queueing.independent_sets import KEY_BITS, heaviest_set, maximal_sets
+from edgewise.envs.queueing.heaviest import KEY_BITS, heaviest_set
+from edgewise.graphs.independent_sets import MAX_SETS, maximal_sets
 
 
 class SetScheduler:
@@ -27,11 +28,11 @@ class SetScheduler:
         limit: how many maximal sets a graph may have to be listed.
     """
 
-    def __init__(self, graphs: ConflictGraphs, *, limit: int = 20_000) -> None:
+    def __init__(self, graphs: ConflictGraphs, *, limit: int = MAX_SETS) -> None:
         self.graphs = graphs
         self.sets: list[Tensor | None] = []
         for graph in graphs.graphs:
-            found = maximal_sets(graph, limit=limit)
+            found = maximal_sets(graph.adjacency, limit=limit)
             padding = (0, graphs.num_nodes - graph.num_nodes)
             self.sets.append(None if found is None else torch.nn.functional.pad(found, padding).float())
 

@@ -1,4 +1,4 @@
-"""Independent sets of conflict graphs: all, the maximal ones, and the heaviest one of a large graph."""
+"""The heaviest independent set of a conflict graph of any size, and what load a graph can carry."""
 
 from __future__ import annotations
 
@@ -9,65 +9,8 @@ from torch import Tensor
 
 from edgewise.envs.queueing.graphs import ConflictGraph
 
-MAX_SETS = 20_000
-"""Above so many maximal sets a graph is not enumerated but solved."""
-
 KEY_BITS = 20
 """Nodes whose places in an order are weighed at once: floats and solvers keep numbers of 2^20 whole."""
-
-
-def independent_sets(graph: ConflictGraph) -> Tensor:
-    """All independent sets of a graph of at most 16 nodes, the empty one included.
-
-    Returns:
-        `[S, N]` bool, ordered by the number whose bits they are (node 0 is the lowest bit).
-    """
-    count = graph.num_nodes
-    if count > 16:
-        raise ValueError(f"all 2^{count} sets of a graph of {count} nodes are too many: use maximal_sets")
-    members = (torch.arange(2**count).unsqueeze(-1) >> torch.arange(count) & 1).bool()
-    conflicts = (members.float() @ graph.adjacency.float()).bool() & members
-    return members[~conflicts.any(-1)]
-
-
-def maximal_sets(graph: ConflictGraph, *, limit: int = MAX_SETS) -> Tensor | None:
-    """The independent sets that no node can join, or None where there are more than `limit`.
-
-    Bron and Kerbosch's search with pivots on the complement graph, on integers as bit sets.
-
-    Args:
-        graph: of any size.
-        limit: when to give up.
-
-    Returns:
-        `[S, N]` bool, ordered by the number whose bits they are.
-    """
-    count = graph.num_nodes
-    everyone = (1 << count) - 1
-    apart = [everyone & ~(1 << node) for node in range(count)]
-    for low, high in graph.pairs:
-        apart[low] &= ~(1 << high)
-        apart[high] &= ~(1 << low)
-    found: list[int] = []
-    stack = [(0, everyone, 0)]
-    while stack and len(found) <= limit:
-        chosen, open_nodes, closed = stack.pop()
-        if not open_nodes and not closed:
-            found.append(chosen)
-            continue
-        pivot = max(_bits(open_nodes | closed), key=lambda node: (apart[node] & open_nodes).bit_count())
-        for node in _bits(open_nodes & ~apart[pivot]):
-            bit = 1 << node
-            stack.append((chosen | bit, open_nodes & apart[node], closed & apart[node]))
-            open_nodes &= ~bit
-            closed |= bit
-    if len(found) > limit:
-        return None
-    return torch.tensor([[chosen >> node & 1 for node in range(count)] for chosen in sorted(found)]).bool()
-
-
-def _bits(members: int) -> list[int]:
-    return [node for node in range(members.bit_length()) if members >> node & 1]
 
 
 def heaviest_set(graph: ConflictGraph, weight: Tensor, *, order: Tensor, counted: Tensor) -> Tensor:
