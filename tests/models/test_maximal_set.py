@@ -15,44 +15,32 @@ from edgewise.data.rollout import Rollout
 from edgewise.envs.queueing.baselines import MaxWeight
 from edgewise.envs.registry import make_env
 from edgewise.graphs.actions import ChooseIndependentSet
-from edgewise.graphs.independent_sets import maximal_sets
 from edgewise.models.actor_critic import make_actor_critic
 from edgewise.models.config import EncoderConfig, ModelConfig
-from edgewise.models.maximal_set import MaximalSet
+from edgewise.models.maximal_set import MaximalSet, SetLists
 
 WHOLE = ModelConfig(encoder=EncoderConfig(hidden=8, layers=1), policy_gain=1.0, sets="whole")
 graphs = st.tuples(st.integers(1, 6), st.sampled_from([0.0, 0.2, 0.5, 1.0]), st.integers(0, 1000))
 
 
-def random_arguments(nodes, density, seed):
+def random_case(nodes, density, seed):
+    """A graph, logits and who is allowed."""
     generator = torch.Generator().manual_seed(seed)
     adjacent = torch.rand(nodes, nodes, generator=generator).triu(1) > 1 - density
-    adjacent = adjacent | adjacent.T
-    return {
-        "logits": torch.randn(nodes, generator=generator, dtype=torch.float64),
-        "allowed": torch.rand(nodes, generator=generator) < 0.7,
-        "adjacent": adjacent,
-        **listing(adjacent),
-    }
+    logits = torch.randn(nodes, generator=generator, dtype=torch.float64)
+    return adjacent | adjacent.T, logits, torch.rand(nodes, generator=generator) < 0.7
 
 
-def listing(adjacent, places=0):
-    """All maximal sets of the graph, in so many places or more."""
-    sets = maximal_sets(adjacent)
-    empty = max(places - len(sets), 0)
-    return {
-        "sets": torch.nn.functional.pad(sets, (0, 0, 0, empty)),
-        "listed": torch.arange(len(sets) + empty) < len(sets),
-    }
+def distribution(adjacent, logits, allowed):
+    return MaximalSet(logits, allowed, lists=SetLists(adjacent.unsqueeze(0)), graph=torch.tensor(0))
 
 
 def every_set(nodes):
     return torch.tensor(list(product([False, True], repeat=nodes))).view(-1, nodes)
 
 
-def probabilities(arguments):
+def probabilities(adjacent, logits, allowed):
     """Of every set of nodes, by the definition."""
-    allowed, adjacent, logits = (arguments[name] for name in ("allowed", "adjacent", "logits"))
     weights = []
     for row in every_set(len(allowed)):
         beside = (adjacent & row).any(-1)
@@ -63,57 +51,70 @@ def probabilities(arguments):
 
 @given(graphs)
 def test_every_set_has_the_probability_of_its_weight(size):
-    arguments = random_arguments(*size)
-    dist, exact = MaximalSet(**arguments), probabilities(arguments)
+    case = random_case(*size)
+    dist, exact = distribution(*case), probabilities(*case)
     torch.testing.assert_close(dist.log_prob(every_set(size[0])).exp(), exact)
     torch.testing.assert_close(dist.entropy(), -torch.special.xlogy(exact, exact).sum())
     assert dist.log_prob(dist.mode).exp() == pytest.approx(float(exact.max()))
 
 
 def test_draws_have_their_probabilities():
-    arguments = random_arguments(6, 0.5, 8)
-    exact, draws = probabilities(arguments), MaximalSet(**arguments).sample((20_000,))
+    case = random_case(6, 0.5, 24)
+    exact, draws = probabilities(*case), distribution(*case).sample((20_000,))
     share = (draws.unsqueeze(1) == every_set(6)).all(-1).double().mean(0)
-    assert (exact > 0.05).sum() > 2
+    assert (exact > 0.05).sum() > 3
     torch.testing.assert_close(share, exact, rtol=0, atol=0.015)
 
 
 @given(graphs, st.randoms())
 def test_another_numbering_gives_the_same_sets(size, random):
     """Though who fills a set up goes by slot: that must not show."""
-    arguments = random_arguments(*size)
+    adjacent, logits, allowed = random_case(*size)
     shuffle = torch.tensor(random.sample(range(size[0]), size[0]))
-    adjacent = arguments["adjacent"][shuffle][:, shuffle]
-    moved = {name: arguments[name][shuffle] for name in ("logits", "allowed")}
+    moved = distribution(adjacent[shuffle][:, shuffle], logits[shuffle], allowed[shuffle])
     rows = every_set(size[0])
     torch.testing.assert_close(
-        MaximalSet(**moved, adjacent=adjacent, **listing(adjacent)).log_prob(rows[:, shuffle]),
-        MaximalSet(**arguments).log_prob(rows),
+        moved.log_prob(rows[:, shuffle]), distribution(adjacent, logits, allowed).log_prob(rows)
     )
 
 
 def test_batch_equals_singles_and_what_is_absent_holds_anything():
-    rows = [random_arguments(5, 0.4, seed) for seed in range(6)]
-    places = max(len(row["listed"]) for row in rows)
-    rows = [row | listing(row["adjacent"], places) for row in rows]
-    rows = [row | {"logits": row["logits"].masked_fill(~row["allowed"], torch.nan)} for row in rows]
+    cases = [random_case(5, density, seed) for seed, density in enumerate((0.0, 0.2, 0.4, 0.6, 0.8, 1.0))]
+    adjacent, logits, allowed = (torch.stack(each) for each in zip(*cases, strict=True))
+    logits = logits.masked_fill(~allowed, torch.nan)
     batch = MaximalSet(
-        **{
-            name: torch.stack([row[name] for row in rows]).view(3, 2, *rows[0][name].shape)
-            for name in rows[0]
-        }
+        logits.view(3, 2, 5),
+        allowed.view(3, 2, 5),
+        lists=SetLists(adjacent),
+        graph=torch.arange(6).view(3, 2),
     )
     action = batch.sample()
     assert batch.log_prob(action).isfinite().all()
     for number, place in enumerate(product(range(3), range(2))):
-        single = MaximalSet(**rows[number])
+        single = distribution(adjacent[number], logits[number], allowed[number])
         torch.testing.assert_close(batch.log_prob(action)[place], single.log_prob(action[place]))
         assert torch.equal(batch.mode[place], single.mode)
 
 
+@pytest.mark.parametrize("leaves", [61, 62, 130])
+def test_graphs_beyond_one_word(leaves):
+    """A star: its middle or all its leaves."""
+    adjacent = torch.zeros(leaves + 1, leaves + 1, dtype=torch.bool)
+    adjacent[0, 1:] = adjacent[1:, 0] = True
+    allowed = torch.arange(leaves + 1) != leaves
+    logits = torch.where(torch.arange(leaves + 1) == 0, 2.0, 1.0 / leaves)
+    dist = distribution(adjacent, logits, allowed)
+    middle = torch.arange(leaves + 1) == 0
+    torch.testing.assert_close(dist.log_prob(middle), torch.tensor([2.0, 1 - 1 / leaves]).log_softmax(-1)[0])
+    assert torch.equal(dist.mode, middle)
+    torch.testing.assert_close(
+        dist.log_prob(middle).exp() + dist.log_prob(allowed & ~middle).exp(), torch.tensor(1.0)
+    )
+
+
 def test_where_nothing_is_allowed_the_empty_set_is_certain():
-    arguments = random_arguments(5, 0.5, 0) | {"allowed": torch.zeros(5, dtype=torch.bool)}
-    dist = MaximalSet(**arguments)
+    adjacent, logits, allowed = random_case(5, 0.5, 0)
+    dist = distribution(adjacent, logits, torch.zeros_like(allowed))
     assert not dist.sample((10,)).any()
     assert dist.log_prob(dist.mode) == 0
     assert dist.entropy() == 0
@@ -124,16 +125,8 @@ def test_queues_as_logits_are_maxweight():
         "queueing", num_envs=256, seed=3, graphs=("line6", "ring7", "geometric8*4"), initial_queue=9
     )
     seen = env.reset()
-    queues, number = seen["state", "queues"], seen["graph", "topology"]
-    actor = make_actor_critic(env.graph, env.actions, WHOLE).actor
-    head = actor.head
-    dist = MaximalSet(
-        queues,
-        seen["action_mask"],
-        adjacent=head.adjacent[number],
-        sets=head.sets[number],
-        listed=head.listed[number],
-    )
+    queues, adjacency = seen["state", "queues"], env.conflict_graphs.adjacency
+    dist = MaximalSet(queues, seen["action_mask"], lists=SetLists(adjacency), graph=seen["graph", "topology"])
     heaviest = MaxWeight(env)(seen.clone())["action"]
     torch.testing.assert_close((dist.mode * queues).sum(-1), (heaviest * queues).sum(-1))
     assert dist.log_prob(heaviest).min() > -100
@@ -143,13 +136,13 @@ def test_an_actor_carries_over_to_graphs_with_other_sets():
     small = make_env("queueing", num_envs=16, seed=0, graphs=("line3",))
     large = make_env("queueing", num_envs=16, seed=0, graphs=("ring7", "grid3x3"), initial_queue=5)
     actor = make_actor_critic(small.graph, small.actions, WHOLE).actor
-    own = actor.head.sets
+    own = actor.head.lists.words
     with actor.on(large.graph):
         seen = actor(large.reset())
     action, adjacent = seen["action"], large.conflict_graphs.adjacency[seen["graph", "topology"]]
     assert action.any(-1).all()
     assert not (action.unsqueeze(-2) & action.unsqueeze(-1) & adjacent).any()
-    assert torch.equal(actor.head.sets, own)
+    assert torch.equal(actor.head.lists.words, own)
 
 
 def test_an_actor_of_such_sets_never_conflicts_and_learns_from_its_own_probabilities():

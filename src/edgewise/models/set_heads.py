@@ -13,14 +13,13 @@ from edgewise.config.errors import ConfigError
 from edgewise.graphs.actions import ChooseFromSet, EdgesDiscrete
 from edgewise.graphs.dense import dense_edges
 from edgewise.graphs.edges import Edges
-from edgewise.graphs.independent_sets import MAX_SETS, maximal_sets
 from edgewise.graphs.spec import GRAPH, GraphSpec
 from edgewise.graphs.topology import Topology
 from edgewise.models.config import ModelConfig
 from edgewise.models.distributions import JointCategorical, MaskedCategorical, check_mask
 from edgewise.models.heads import MASK, Head, allowed_nodes, feed_forward, orthogonal
 from edgewise.models.independent_set import IndependentSet
-from edgewise.models.maximal_set import MaximalSet
+from edgewise.models.maximal_set import MaximalSet, SetLists
 
 CHOICES = "choices"
 
@@ -143,10 +142,6 @@ class MaximalSetHead(Head):
         config: widths and gain.
     """
 
-    adjacent: Tensor
-    sets: Tensor
-    listed: Tensor
-
     def __init__(self, graph: GraphSpec, config: ModelConfig) -> None:
         super().__init__(graph)
         self.score = feed_forward(config.encoder.hidden, config.head_hidden, 1, gain=config.policy_gain)
@@ -155,29 +150,12 @@ class MaximalSetHead(Head):
     def retarget(self, graph: GraphSpec) -> None:
         """List the sets of other topologies."""
         super().retarget(graph)
-        adjacent = _adjacency(graph)
-        found = [_maximal_sets(one) for one in adjacent]
-        count = torch.tensor([len(one) for one in found])
-        most = int(count.max())
-        lists = {
-            "adjacent": adjacent,
-            "sets": torch.stack([functional.pad(one, (0, 0, 0, most - len(one))) for one in found]),
-            "listed": torch.arange(most) < count.unsqueeze(-1),
-        }
-        device = next(self.score.parameters()).device
-        for name, values in lists.items():
-            self.register_buffer(name, values.to(device), persistent=False)
+        self.lists = SetLists(_adjacency(graph)).to(next(self.score.parameters()).device)
 
     def forward(self, h: Tensor, tensordict: TensorDict) -> MaximalSet:
         """A distribution over sets `[*B, N]` bool, batch `[*B]`."""
-        number = tensordict.get(GRAPH).get("topology")
-        return MaximalSet(
-            self.score(h).squeeze(-1),
-            allowed_nodes(tensordict),
-            adjacent=self.adjacent[number],
-            sets=self.sets[number],
-            listed=self.listed[number],
-        )
+        logits, graph = self.score(h).squeeze(-1), tensordict.get(GRAPH).get("topology")
+        return MaximalSet(logits, allowed_nodes(tensordict), lists=self.lists, graph=graph)
 
 
 def _adjacency(graph: GraphSpec) -> Tensor:
@@ -188,20 +166,8 @@ def _adjacency(graph: GraphSpec) -> Tensor:
             hint="set model.sets to in_turn",
         )
     bank = graph.edges.bank
-    edges = Edges(bank.index, bank.mask, None)
-    one_way = dense_edges(edges, graph.num_nodes).mask
+    one_way = dense_edges(Edges(bank.index, bank.mask, None), graph.num_nodes).mask
     return one_way | one_way.transpose(-1, -2)
-
-
-def _maximal_sets(adjacent: Tensor) -> Tensor:
-    """All maximal sets of one graph, `[S, N]` bool."""
-    found = maximal_sets(adjacent)
-    if found is None:
-        raise ConfigError(
-            f"a graph of {len(adjacent)} nodes has more than {MAX_SETS} maximal sets, too many to weigh",
-            hint="use smaller or denser graphs, or a model whose nodes choose in turn (model.sets)",
-        )
-    return found
 
 
 class ChooseFromSetHead(Head):

@@ -34,9 +34,12 @@ RECIPE = Recipe(
     config=RunConfig[QueueingConfig, ModelConfig, CloneConfig](
         recipe="queueing-family-dagger",
         name="queueing-family-dagger",
-        env=QueueingConfig(graphs=FAMILY, load=(0.5, 0.95), initial_queue=8, max_steps=100),
+        # A number of its slot would not carry over to larger graphs; ties go to the set that is listed first.
+        env=QueueingConfig(
+            graphs=FAMILY, load=(0.5, 0.95), initial_queue=8, max_steps=100, node_priority="none"
+        ),
         # Who should be active depends on the whole component: four rounds of messages reach across most.
-        model=ModelConfig(encoder=EncoderConfig(hidden=32, layers=4)),
+        model=ModelConfig(encoder=EncoderConfig(hidden=32, layers=4), sets="whole"),
         algorithm=CloneConfig(expert="maxweight", updates=32, minibatch_size=256),
         training=TrainingConfig(
             total_frames=192_000,

@@ -20,7 +20,7 @@ RECIPE = Recipe(
         name="queueing-line3-clone",
         # First queues of up to 8 packets show states that MaxWeight itself seldom lets happen.
         env=QueueingConfig(graphs=("line3",), arrival_rate=0.4, initial_queue=8, max_steps=200),
-        model=ModelConfig(encoder=EncoderConfig(hidden=32, layers=2)),
+        model=ModelConfig(encoder=EncoderConfig(hidden=32, layers=2), sets="whole"),
         algorithm=CloneConfig(expert="maxweight", updates=64, minibatch_size=512),
         training=TrainingConfig(
             total_frames=64_000,

@@ -21,7 +21,7 @@ RECIPE = Recipe(
         env=QueueingConfig(
             graphs=("line3",), arrival_rate=0.4, initial_queue=4, max_steps=200, reward_scale=10.0
         ),
-        model=ModelConfig(encoder=EncoderConfig(hidden=32, layers=2)),
+        model=ModelConfig(encoder=EncoderConfig(hidden=32, layers=2), sets="whole"),
         algorithm=PPOConfig(
             gamma=0.99,
             lmbda=0.9,

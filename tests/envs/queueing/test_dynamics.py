@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgewise.envs.queueing import dynamics
-from edgewise.envs.queueing.render import unpack
+from edgewise.graphs.bits import pack, unpack
 
 
 @st.composite
@@ -21,7 +21,7 @@ def graphs_and_sets(draw, largest=9):
 @given(graphs_and_sets())
 def test_what_stays_active_is_whoever_has_no_active_neighbour(case):
     adjacency, active = case
-    stays = dynamics.resolve(active, dynamics.pack(adjacency).expand(5, -1, -1))
+    stays = dynamics.resolve(active, pack(adjacency).expand(5, -1, -1))
     for world in range(5):
         for node in range(len(adjacency)):
             rivals = [n for n in range(len(adjacency)) if adjacency[node, n] and active[world, n]]
@@ -32,7 +32,7 @@ def test_what_stays_active_is_whoever_has_no_active_neighbour(case):
 @given(graphs_and_sets())
 def test_an_independent_set_is_left_alone(case):
     adjacency, active = case
-    neighbours = dynamics.pack(adjacency).expand(5, -1, -1)
+    neighbours = pack(adjacency).expand(5, -1, -1)
     once = dynamics.resolve(active, neighbours)
     assert torch.equal(dynamics.resolve(once, neighbours), once)
 
@@ -41,9 +41,9 @@ def test_an_independent_set_is_left_alone(case):
 def test_bit_words_hold_graphs_beyond_one_word(count):
     adjacency = (torch.rand(count, count) < 0.1).triu(1)
     adjacency = adjacency | adjacency.T
-    words = dynamics.pack(adjacency)
+    words = pack(adjacency)
     assert words.shape == (count, -(-count // 62))
-    assert torch.equal(unpack(words), adjacency)
+    assert torch.equal(unpack(words, count), adjacency)
     active = torch.rand(count) < 0.3
     crossed = (adjacency & active).any(-1)
     assert torch.equal(dynamics.resolve(active, words), active & ~crossed)

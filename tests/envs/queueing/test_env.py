@@ -11,8 +11,8 @@ from edgewise.config.errors import ConfigError
 from edgewise.envs.queueing.baselines import BASELINES, MaxWeight
 from edgewise.envs.queueing.config import QueueingConfig
 from edgewise.envs.queueing.env import QueueingEnv
-from edgewise.envs.queueing.observe import symlog
 from edgewise.envs.registry import make_env
+from edgewise.envs.symlog import symlog
 
 FAMILY = ("line3", "ring5", "star4", "clique3", "grid2x3", "geometric7*2")
 

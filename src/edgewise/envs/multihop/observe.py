@@ -18,6 +18,7 @@ from torchrl.data import TensorSpec, Unbounded
 
 from edgewise.envs.multihop.dynamics import at_nodes
 from edgewise.envs.multihop.networks import Networks
+from edgewise.envs.symlog import symlog
 from edgewise.graphs.edges import Device, Edges, Lead
 from edgewise.graphs.spec import GraphSpec
 from edgewise.graphs.topology import Topology, TopologyBank
@@ -123,11 +124,6 @@ def constant_features(networks: Networks) -> Tensor:
     at_home = (node == networks.destination.unsqueeze(-2)).float()
     hops = torch.where(networks.hops.isfinite(), networks.hops, 0.0)
     return torch.stack((symlog(networks.arrival_rate), at_home, symlog(hops)), -1).flatten(1, 2)
-
-
-def symlog(x: Tensor) -> Tensor:
-    """`sign(x) log(1 + |x|)`: near zero the number itself, far out its size."""
-    return x.sign() * x.abs().log1p()
 
 
 def graph(state: TensorDict, *, exists: Tensor, constant: Tensor) -> dict[str, Tensor]:

@@ -2,18 +2,9 @@
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor
 
-WORD = 62
-"""Nodes per word of a bit set: int64 without its sign, and one to spare."""
-
-
-def pack(members: Tensor) -> Tensor:
-    """Sets of nodes as bit words, `[*B, N]` bool to `[*B, W]` int64 with `W = ceil(N / 62)`."""
-    place = torch.arange(members.shape[-1], device=members.device)
-    bits = members.to(torch.int64) << place % WORD
-    return torch.stack([word.sum(-1) for word in bits.split(WORD, -1)], -1)
+from edgewise.graphs.bits import pack
 
 
 def resolve(active: Tensor, neighbours: Tensor) -> Tensor:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from edgewise.envs.queueing.config import GraphName, parse_graph
-from edgewise.envs.queueing.dynamics import pack
+from edgewise.graphs.bits import pack
 
 Pairs = tuple[tuple[int, int], ...]
 

@@ -7,6 +7,7 @@ from tensordict import TensorDict
 from torch import Tensor
 
 from edgewise.envs.queueing.graphs import ConflictGraphs
+from edgewise.envs.symlog import symlog
 from edgewise.graphs.spec import GraphSpec
 from edgewise.graphs.topology import Topology, TopologyBank
 
@@ -18,11 +19,6 @@ def graph_spec(graphs: ConflictGraphs) -> GraphSpec:
     """The shape of the observed graphs; both directions of every conflict, looked up by id."""
     bank = TopologyBank.from_edge_lists([graph.pairs for graph in graphs.graphs], both_ways=True)
     return GraphSpec(graphs.num_nodes, NODE_FEATURES, edges=Topology(bank))
-
-
-def symlog(x: Tensor) -> Tensor:
-    """`sign(x) log(1 + |x|)`: near zero the number itself, far out its size."""
-    return x.sign() * x.abs().log1p()
 
 
 def graph(state: TensorDict) -> dict[str, Tensor]:

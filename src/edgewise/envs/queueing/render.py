@@ -8,7 +8,7 @@ import torch
 from tensordict import TensorDict
 from torch import Tensor
 
-from edgewise.envs.queueing.dynamics import WORD
+from edgewise.graphs.bits import unpack
 
 FRAMES = 400
 """Slots shown; a longer episode shows its first."""
@@ -18,7 +18,7 @@ def replay(states: TensorDict) -> dict[str, Any]:
     """The episode as docs/replay-format.md has it; `states` is one world's `state` over time, `[T + 1]`."""
     shown = states[:FRAMES]
     nodes = int(shown["node_mask"][0].sum())
-    adjacency = unpack(shown["neighbours"][0])[:nodes, :nodes]
+    adjacency = unpack(shown["neighbours"][0], nodes)[:nodes]
     queues, scheduled = shown["queues"][:, :nodes], shown["scheduled"][:, :nodes]
     x, y = layout(adjacency).T.tolist()
     source, target = adjacency.triu(1).nonzero().T.tolist()
@@ -63,12 +63,6 @@ def _frame(queues: Tensor, active: Tensor) -> dict[str, Any]:
     """What one slot changes."""
     colours = ["accent" if lit else "muted" for lit in active.tolist()]
     return {"nodes": {"bar": queues.tolist(), "color": colours, "label": [f"{q:g}" for q in queues.tolist()]}}
-
-
-def unpack(words: Tensor) -> Tensor:
-    """Bit words `[N, W]` as a matrix `[N, N]` bool, the reverse of `dynamics.pack`."""
-    node = torch.arange(len(words), device=words.device)
-    return (words[:, node // WORD] >> node % WORD & 1).bool()
 
 
 def layout(adjacency: Tensor) -> Tensor:
