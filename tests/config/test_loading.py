@@ -207,6 +207,12 @@ def test_a_schedule_must_stay_within_what_its_field_allows():
     assert "reach 0" in str(faults(from_flags(Run, flags))["training.schedules.learning_rate"])
 
 
+def test_a_schedule_whose_end_is_left_out_must_stay_within_it_too():
+    schedule = {"kind": "linear", "start": 1e-3}
+    keywords = {"training": {"schedules": {"learning_rate": schedule}}}
+    assert "reach 0" in str(faults(from_keywords(Run, keywords))["training.schedules.learning_rate"])
+
+
 def test_stages_need_an_end_and_a_name_of_their_own():
     with pytest.raises(ValueError, match="only the last stage"):
         TrainingConfig(curriculum=(Stage(name="a"), Stage(name="b")))

@@ -39,11 +39,14 @@ def _problems(
     schema: type[Config], values: Mapping[str, Any], *, layers: Sequence[Layer], error: ValidationError
 ) -> Iterator[Problem]:
     found = by_place(error, values)
+    unfit: list[Misfit] | None = None
     for path, lines in found.items():
-        if lines[0]["type"] != MISFIT:
+        if lines[0]["type"] == MISFIT:
+            unfit = lines[0]["ctx"]["misfits"]
+        else:
             reason = _reason(path, lines, schema=schema, values=values)
             yield Problem(origin_of(layers, path), path, reason)
-    for misfit in _misfits(schema, values):
+    for misfit in _misfits(schema, values) if unfit is None else unfit:
         if misfit.path not in found:
             yield Problem(origin_of(layers, misfit.path), misfit.path, misfit.reason)
 

@@ -194,5 +194,5 @@ class RunConfig(Config, Generic[EnvT, ModelT, AlgorithmT]):
         found = misfits(self.model_dump(mode="json"), env=type(self.env), algorithm=type(self.algorithm))
         if found:
             lines = "; ".join(f"{'.'.join(map(str, misfit.path))}: {misfit.reason}" for misfit in found)
-            raise PydanticCustomError(MISFIT, "{lines}", {"lines": lines})
+            raise PydanticCustomError(MISFIT, "{lines}", {"lines": lines, "misfits": found})
         return self
