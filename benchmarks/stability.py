@@ -70,7 +70,7 @@ def worlds(team: int, seed: int) -> SwarmEnv:
 
 def views(team: int, seed: int) -> tuple[Tensor, Tensor, Tensor]:
     """What `SAMPLES` agents see: features `[G, E, 7]`, distances `[G, E, E]`, and their own rows `[G]`."""
-    seen, distance = observe.ego_view(worlds(team, seed).reset()["state"])
+    seen, distance = observe.ego_view(worlds(team, seed).reset()["state"], "target")
     own = torch.arange(team).expand(len(seen), team).reshape(-1)[:SAMPLES]
     distance = distance.unsqueeze(1).expand(-1, team, -1, -1).flatten(0, 1)[:SAMPLES]
     return seen.flatten(0, 1)[:SAMPLES], distance, own

@@ -147,3 +147,9 @@ def test_walls_push_by_the_law_of_contacts_and_nobody_gets_through():
         outside[walls] = max(far)
     assert outside[True] < 0.25
     assert outside[False] > 5
+
+
+def test_both_ends_of_a_line_are_there_for_a_team_of_one_with_room_for_two():
+    root = swarm(num_envs=8, task="line", num_agents=(1, 2), num_obstacles=0).reset()
+    assert not root["agents", "active"].all()
+    assert root["graph", "node_mask"][:, 2:].all()

@@ -133,6 +133,9 @@ class SwarmEnv(GraphEnv[SwarmConfig]):
 
     def observe(self, state: TensorDict) -> Entries:
         """The graph, and how the episode goes."""
-        graph = observe.graph(state, landmarks=self.config.shows_landmarks)
-        seen = {"graph": graph, "metrics": observe.metrics(state, max_steps=self.config.max_steps)}
-        return seen | ({"agents": {"ego": observe.ego_graphs(state)}} if self.config.ego_view else {})
+        config = self.config
+        seen = {
+            "graph": observe.graph(state, config),
+            "metrics": observe.metrics(state, max_steps=config.max_steps),
+        }
+        return seen | ({"agents": {"ego": observe.ego_graphs(state, config.task)}} if config.ego_view else {})

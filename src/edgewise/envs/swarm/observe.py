@@ -34,28 +34,30 @@ def _relative_velocity(graph: TensorDict, pairs: Pairs) -> Tensor:  # noqa: ARG0
     return velocity.unsqueeze(-2) - velocity.unsqueeze(-3)
 
 
-def marks(state: TensorDict) -> tuple[Tensor, Tensor]:
-    """Goals or landmarks `[B, L, 2]`, and which exist, `[B, L]`."""
-    place = state.get("landmark", None)
-    if place is None or place.shape[-2] == state["active"].shape[-1]:
-        return state["goal"] if place is None else place, state["active"]
+def marks(state: TensorDict, task: str) -> tuple[Tensor, Tensor]:
+    """Goals or landmarks `[B, L, 2]`, and which exist, `[B, L]`: one for each agent, or the shape's own."""
+    if task == "target":
+        return state["goal"], state["active"]
+    place = state["landmark"]
+    if task == "coverage":
+        return place, state["active"]
     return place, torch.ones(place.shape[:-1], dtype=torch.bool, device=place.device)
 
 
-def way(state: TensorDict) -> Tensor:
+def way(state: TensorDict, task: str) -> Tensor:
     """Where each agent is drawn to, from where it stands, `[B, A, 2]`."""
-    if state.get("landmark", None) is None:
+    if task == "target":
         return state["goal"] - state["position"]
-    return tasks.nearest_landmark(state["position"], *marks(state))
+    return tasks.nearest_landmark(state["position"], *marks(state, task))
 
 
-def graph(state: TensorDict, *, landmarks: bool) -> dict[str, Tensor]:
-    """The graph of the worlds in `state`, `[B]`; `landmarks` says whether goals and landmarks are nodes."""
+def graph(state: TensorDict, config: SwarmConfig) -> dict[str, Tensor]:
+    """The graph of the worlds in `state`, `[B]`."""
     position, obstacle, active = (state[name] for name in ("position", "obstacle", "active"))
-    agents = torch.cat((state["velocity"], way(state)), -1)
+    agents = torch.cat((state["velocity"], way(state, config.task)), -1)
     kinds = [(position, active, AGENT), (obstacle, state["obstacle_mask"], OBSTACLE)]
-    if landmarks:
-        kinds.insert(1, (*marks(state), GOAL))
+    if config.shows_landmarks:
+        kinds.insert(1, (*marks(state, config.task), GOAL))
     places, masks, _ = zip(*kinds, strict=True)
     place = torch.cat(places, -2)
     node_type = torch.cat([torch.full_like(mask, kind, dtype=torch.int64) for _, mask, kind in kinds], -1)
@@ -87,7 +89,7 @@ def metrics(state: TensorDict, *, max_steps: int) -> dict[str, Tensor]:
     }
 
 
-def ego_view(state: TensorDict) -> tuple[Tensor, Tensor]:
+def ego_view(state: TensorDict, task: str) -> tuple[Tensor, Tensor]:
     """The reference's observation: one graph for each agent i, everything as seen from i.
 
     Returns:
@@ -95,9 +97,9 @@ def ego_view(state: TensorDict) -> tuple[Tensor, Tensor]:
         less those of i (its goal less i's position), and the type; and the distances of all entities,
         `[B, E, E]`.
     """
-    position, goal, obstacle = state["position"], marks(state)[0], state["obstacle"]
+    position, goal, obstacle = state["position"], marks(state, task)[0], state["obstacle"]
     place = torch.cat((position, goal, obstacle), -2)
-    target = torch.cat((position + way(state), goal, obstacle), -2)
+    target = torch.cat((position + way(state, task), goal, obstacle), -2)
     velocity = torch.nn.functional.pad(state["velocity"], (0, 0, 0, place.shape[-2] - position.shape[-2]))
     seen = [
         velocity.unsqueeze(-3) - state["velocity"].unsqueeze(-2),
@@ -109,14 +111,14 @@ def ego_view(state: TensorDict) -> tuple[Tensor, Tensor]:
     return torch.cat((*seen, kind), -1), dynamics.length(place.unsqueeze(-2) - place.unsqueeze(-3))
 
 
-def ego_graphs(state: TensorDict) -> dict[str, Tensor]:
+def ego_graphs(state: TensorDict, task: str) -> dict[str, Tensor]:
     """`ego_view` as entries of an observation: `nodes` `[B, A, E, 7]`, `distance` and `mask` `[B, A, E, E]`.
 
     The mask says which pairs of entities exist, none in the graph of an absent agent; the rest is zero where
     it is false.
     """
-    nodes, distance = ego_view(state)
-    exists = torch.cat((state["active"], marks(state)[1], state["obstacle_mask"]), -1)
+    nodes, distance = ego_view(state, task)
+    exists = torch.cat((state["active"], marks(state, task)[1], state["obstacle_mask"]), -1)
     pairs = (exists.unsqueeze(-1) & exists.unsqueeze(-2)).unsqueeze(1) & state["active"][:, :, None, None]
     seen = pairs.diagonal(dim1=-2, dim2=-1).unsqueeze(-1)
     return {
