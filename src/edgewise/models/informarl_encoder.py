@@ -61,8 +61,8 @@ class InforMARLEncoder(GraphEncoder):
 
     def forward(self, graph: TensorDict) -> Tensor:
         """`[*B, N, C]`; zero for absent nodes and for all that are no agents."""
-        lead, exists = graph.batch_size, graph["node_mask"]
-        flat, exists = graph.reshape(-1), exists.reshape(-1, exists.shape[-1])
+        lead, flat = graph.batch_size, self._silent(graph.reshape(-1))
+        exists = flat["node_mask"]
         features, distance = self.ego_graphs(flat)
         agents = features.shape[1]
         h = self.trunk(features.flatten(0, 1), distance.repeat_interleave(agents, 0))
@@ -102,10 +102,16 @@ class InforMARLEncoder(GraphEncoder):
         heard = exists.unsqueeze(1) & exists.unsqueeze(2) & (distance < self.graph.edges.radius)
         return features.masked_fill(~exists[:, None, :, None], 0.0), distance.masked_fill(~heard, 0.0)
 
+    @staticmethod
+    def _silent(graph: TensorDict) -> TensorDict:
+        """The graphs `[B]` with zeros for what absent nodes hold, which may be anything, but for types."""
+        absent = ~graph["node_mask"].unsqueeze(-1)
+        return graph.copy().update({name: graph[name].masked_fill(absent, 0.0) for name in ("x", "pos")})
+
     @torch.no_grad()
     def attention(self, graph: TensorDict) -> Tensor:
         """What each agent attends to last in its own graph, mean over heads, `[*B, N, N]`; zero elsewhere."""
-        features, distance = self.ego_graphs(graph.reshape(-1))
+        features, distance = self.ego_graphs(self._silent(graph.reshape(-1)))
         agents, nodes = features.shape[1:3]
         _, traces = self.trunk.traced(features.flatten(0, 1), distance.repeat_interleave(agents, 0))
         alpha = traces.alpha[-1].mean(1).unflatten(0, (-1, agents))
@@ -115,7 +121,7 @@ class InforMARLEncoder(GraphEncoder):
     @torch.no_grad()
     def diagnostics(self, graph: TensorDict) -> dict[str, Tensor]:
         """Root mean square of the embeddings and the largest logit of every attention, 0-d each."""
-        features, distance = self.ego_graphs(graph.reshape(-1))
+        features, distance = self.ego_graphs(self._silent(graph.reshape(-1)))
         hearing = distance.repeat_interleave(features.shape[1], 0)
         _, traces = self.trunk.traced(features.flatten(0, 1), hearing)
         logits = {f"layer_{k}/logit_max": each.abs().amax() for k, each in enumerate(traces.logits)}

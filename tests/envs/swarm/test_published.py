@@ -52,7 +52,7 @@ def test_each_agent_s_graph_is_the_reference_s_view():
     env = swarm(num_envs=4, num_agents=5, num_obstacles=2, goal_nodes=True)
     root = env.rollout(6, env.rand_action, break_when_any_done=False)[:, -1]
     features, distance = published(env).actor.encoder.ego_graphs(root["graph"])
-    expected, apart = observe.ego_view(root["state"])
+    expected, apart = observe.ego_view(root["state"], env.config.task)
     assert torch.allclose(features, expected, atol=1e-6)
     assert torch.allclose(distance, apart * (apart < env.config.sensing_radius), atol=1e-6)
 
@@ -102,3 +102,16 @@ def test_it_says_what_it_can_read():
     narrow = type(env.graph)(5, 3, edges=env.graph.edges, position_dim=2, node_types=3)
     with pytest.raises(ValueError, match="informarl reads swarms"):
         make_actor_critic(narrow, env.actions, FAITHFUL)
+
+
+@pytest.mark.parametrize("half", ["actor", "critic"])
+def test_what_absent_agents_hold_reaches_neither_outputs_nor_gradients(half):
+    env = swarm(num_envs=6, num_agents=(1, 3), num_obstacles=(0, 2), goal_nodes=True)
+    graph = env.reset()["graph"]
+    encoder = getattr(published(env), half).encoder
+    expected, absent = encoder(graph), ~graph["node_mask"].unsqueeze(-1)
+    assert absent[:, :3].any()
+    found = encoder(graph.clone().update({k: graph[k].masked_fill(absent, torch.nan) for k in ("x", "pos")}))
+    assert torch.equal(found, expected)
+    found.square().sum().backward()
+    assert all(parameter.grad.isfinite().all() for parameter in encoder.parameters())
