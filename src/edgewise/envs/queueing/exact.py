@@ -14,7 +14,7 @@ from edgewise.envs.queueing.baselines import BASELINES, Policy
 from edgewise.envs.queueing.config import QueueingConfig
 from edgewise.envs.queueing.env import QueueingEnv
 from edgewise.envs.queueing.graphs import conflict_graph
-from edgewise.envs.queueing.heaviest import uniform_capacity
+from edgewise.envs.queueing.heaviest import carried_share
 from edgewise.envs.queueing.oracle import mean_backlog, optimal_schedule
 
 MOST_STATES, LONGEST = 250_000, 40
@@ -126,9 +126,12 @@ def _checked(graph: str, rate: Sequence[float], cap: int | None) -> tuple[tuple[
         raise ConfigError(f"--rate: {len(rates)} rates for {graph}, which has {nodes.num_nodes} nodes")
     if not all(0.0 <= each < 1.0 for each in rates):
         raise ConfigError(f"--rate: got {', '.join(map(str, rates))}, expected numbers from 0 to below 1")
-    carried = uniform_capacity(nodes)
-    if len(set(rates)) == 1 and rates[0] >= carried:
-        raise ConfigError(f"--rate: {graph} carries less than {carried:.4g} at every node, got {rates[0]}")
+    share = carried_share(nodes, rates)
+    if share <= 1.0:
+        same = len(set(rates)) == 1
+        limit = f"{share * rates[0]:.4g} at every node" if same else f"{share:.4g} times these rates"
+        got = rates[0] if same else ", ".join(map(str, rates))
+        raise ConfigError(f"--rate: {graph} carries less than {limit}, got {got}")
     room = min(LONGEST, int(MOST_STATES ** (1.0 / nodes.num_nodes)) - 1) if cap is None else cap
     if room < 4 or (room + 1) ** nodes.num_nodes > 20 * MOST_STATES:
         raise ConfigError(

@@ -82,13 +82,13 @@ class ConflictGraphs:
 
 
 def conflict_graph(name: str, *, seed: int = 0) -> ConflictGraph:
-    """One graph by its name.
+    """One graph by its name, the first of several copies.
 
     Example:
         >>> conflict_graph("ring4").pairs
         ((0, 1), (1, 2), (2, 3), (0, 3))
     """
-    return _build(parse_graph(name), random.Random(seed))
+    return conflict_graphs((name,), seed=seed).graphs[0]
 
 
 def conflict_graphs(names: tuple[str, ...], *, seed: int = 0) -> ConflictGraphs:

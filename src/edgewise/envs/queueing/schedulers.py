@@ -41,7 +41,7 @@ class SetScheduler:
 
         Args:
             graph: `[B]` int64, each world's graph.
-            scores: tensors `[B, N]`, whole numbers from zero; a set scores the sum of its members.
+            scores: tensors `[B, N]`, numbers from zero; a set scores the sum of its members.
             order: `[B, N]` int64, the rank of each node where sets are equally good.
             counted: `[B, N]` bool, the nodes the order looks at.
 
@@ -77,14 +77,13 @@ class SetScheduler:
 
     def _solved(self, number: int, scores: list[Tensor], order: Tensor, counted: Tensor) -> Tensor:
         """The same, one world after another by an exact solver, `[R, N]` bool."""
-        weight = scores[0].double().cpu()
-        for score in scores[1:]:
-            finer = score.double().cpu()
-            weight = weight * (finer.sum(-1, keepdim=True) + 1.0) + finer
         graph = self.graphs.graphs[number]
         size, padding = graph.num_nodes, (0, self.graphs.num_nodes - graph.num_nodes)
-        rows = zip(weight[:, :size], order.cpu()[:, :size], counted.cpu()[:, :size], strict=True)
-        found = [heaviest_set(graph, row, order=rank, counted=count) for row, rank, count in rows]
+        columns = (part.cpu()[:, :size] for part in (order, counted, *scores))
+        found = [
+            heaviest_set(graph, weights, order=rank, counted=count)
+            for rank, count, *weights in zip(*columns, strict=True)
+        ]
         return torch.nn.functional.pad(torch.stack(found), padding).to(counted.device)
 
 
