@@ -1,5 +1,7 @@
 """What the policy over proofs sees and what it must not: shared terms, order, names, padding."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from tensordict import TensorDict
@@ -137,3 +139,22 @@ def test_only_the_most_plausible_are_kept_beside_those_without_one():
 def test_rank_within_owners():
     rank = _rank_within(torch.tensor([1.0, 3.0, 2.0, 7.0]), torch.tensor([0, 0, 0, 4]))
     assert rank.tolist() == [2, 0, 1, 0]
+
+
+@pytest.mark.parametrize("encoder", ["graph", "dot"])
+def test_empty_rows_behind_the_last_successor_change_nothing(encoder):
+    actor, plain = _actor_critic(ProofConfig(encoder=encoder, hidden=16)).actor, _decision()
+    longer = replace(
+        plain,
+        successors=torch.nn.functional.pad(plain.successors, (0, 0, 0, 0, 0, 3)),
+        owner=torch.nn.functional.pad(plain.owner, (0, 3), value=2),
+        origin=torch.nn.functional.pad(plain.origin, (0, 3)),
+    )
+    expected, found = actor.decide(plain), actor.decide(longer)
+    torch.testing.assert_close(found.logits[:5], expected.logits)
+    torch.testing.assert_close(found.entropy(), expected.entropy())
+    assert torch.equal(found.mode, expected.mode)
+    assert torch.equal(found.counts, expected.counts)
+    assert ((found.sample((50,)) < found.counts) & (found.sample((50,)) >= 0)).all()
+    found.log_prob(torch.tensor([1, 2])).sum().backward()
+    assert all(p.grad.isfinite().all() for p in actor.parameters() if p.grad is not None)

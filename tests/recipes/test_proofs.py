@@ -136,3 +136,10 @@ def test_couplings_without_embeddings_are_refused(env):
         load_embedding(ProofConfig(fusion=1.0, shaping=0.1), env)
     assert load_embedding(ProofConfig(), env) is None
     assert make_prover(env, ProofConfig(hidden=8)).actor.in_keys == ["goal"]
+
+
+def test_a_prover_acts_on_another_device_and_never_waits(fake_device):
+    env = ReasoningEnv(ReasoningConfig(data="countries_s2", view="state"), num_envs=3).to(fake_device)
+    model = make_prover(env, ProofConfig(hidden=8, rounds=1)).to(fake_device)
+    root = model.critic(model.actor(env.reset()))
+    assert {root[name].device for name in ("action", "action_log_prob", "state_value")} == {fake_device}

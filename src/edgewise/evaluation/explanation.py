@@ -51,7 +51,7 @@ def explain(
     for _ in range(depth):
         expanded += len(states)
         queries = asked.expand(len(states), 3)
-        found = env.successors.of(states, queries)
+        found = env.successors.of(states, queries, counted=True)
         chance = actor.decide(decision(states, queries, found)).logits.double()
         total = reached[found.owner] + chance
         after = dynamics.settled(found.successors, env.ends)

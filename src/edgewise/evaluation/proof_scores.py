@@ -56,7 +56,7 @@ def led_by(env: ReasoningEnv, actor: ProofActor | None, *, plausibility: Plausib
     program, ends = env.successors.program, env.ends
 
     def steps(states: Tensor, queries: Tensor, last: bool) -> Offered:
-        found = env.successors.of(states, queries)
+        found = env.successors.of(states, queries, counted=True)
         done = found.proved.nonzero().squeeze(1)
         proving = proving_share(program, states[done], excluded=queries[done]).log()
         if last and not env.config.assume:

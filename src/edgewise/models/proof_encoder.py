@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from edgewise.graphs.knowledge.placement import can_count
 from edgewise.models.config import ProofConfig
 
 Counts = Callable[[Tensor, Tensor], Tensor]
@@ -68,8 +69,9 @@ class ProofGraph(nn.Module):
     def forward(self, atoms: Tensor, query: Tensor) -> Tensor:
         """`[N, C]` from states `atoms [N, A, 3]` of the proofs of `query [N, 3]`."""
         exists = atoms[..., 0] > 0
-        used = int(exists.sum(-1).amax()) if len(atoms) else 1
-        atoms, exists = atoms[:, : max(used, 1)], exists[:, : max(used, 1)]
+        if can_count(atoms):
+            used = int(exists.sum(-1).amax()) if len(atoms) else 1
+            atoms, exists = atoms[:, : max(used, 1)], exists[:, : max(used, 1)]
         terms = atoms[..., 1:].flatten(1)
         slots = self._terms(terms, query)
         sharing = _sharing(terms)

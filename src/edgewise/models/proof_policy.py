@@ -30,7 +30,7 @@ class Decision:
         atoms: `[N, A, 3]`, the states.
         query: `[N, 3]`, what each sets out to prove.
         successors: `[L, A, 3]`.
-        owner: `[L]` int64, whose successor each is, never decreasing.
+        owner: `[L]` int64, whose successor each is, never decreasing; N for empty rows at the end.
         origin: `[L]` int64, from 1 the rule it came by, 0 for a fact or an end.
     """
 
@@ -75,8 +75,9 @@ class StepScore(nn.Module):
 
     def forward(self, decision: Decision) -> Tensor:
         """`[L]`."""
-        state = self.encoder(decision.atoms, decision.query)[decision.owner]
-        after = self.encoder(decision.successors, decision.query[decision.owner])
+        owner = decision.owner.clamp(max=len(decision.atoms) - 1)
+        state = self.encoder(decision.atoms, decision.query)[owner]
+        after = self.encoder(decision.successors, decision.query[owner])
         if self.score is None or self.origin is None:
             state, after = functional.normalize(state, dim=-1), functional.normalize(after, dim=-1)
             logits = (state * after).sum(-1) / self.config.temperature

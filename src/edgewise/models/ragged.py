@@ -19,7 +19,8 @@ class RaggedCategorical(Distribution):
 
     Args:
         logits: `[L]`, the members of set 0, then of set 1, and so on.
-        segment: `[L]` int64, which set each member is of, never decreasing.
+        segment: `[L]` int64, which set each member is of, never decreasing; S, at the end, for members of
+            none.
         num_segments: S.
 
     Example:
@@ -32,12 +33,12 @@ class RaggedCategorical(Distribution):
     has_rsample = False
 
     def __init__(self, logits: Tensor, segment: Tensor, *, num_segments: int) -> None:
-        self.segment = segment
-        self.counts = torch.zeros(num_segments, dtype=torch.int64, device=segment.device)
-        self.counts = self.counts.index_add(0, segment, torch.ones_like(segment))
+        self.segment, sets = segment, num_segments + 1
+        counts = torch.zeros(sets, dtype=torch.int64, device=segment.device)
+        counts = counts.index_add(0, segment, torch.ones_like(segment))
+        self.counts, self._first = counts[:-1], counts.cumsum(0) - counts
         check_mask((self.counts > 0).unsqueeze(-1), what="choice")
-        self.starts = self.counts.cumsum(0) - self.counts
-        self.logits = segment_log_softmax(logits, segment, num_segments)
+        self.logits = segment_log_softmax(logits, segment, sets)
         super().__init__(Size((num_segments,)), validate_args=False)
 
     @property
@@ -60,23 +61,24 @@ class RaggedCategorical(Distribution):
     def log_prob(self, value: Tensor) -> Tensor:
         """`[S]` of places `[S]`; of a place outside the set a very large negative number."""
         inside = (value >= 0) & (value < self.counts)
-        flat = self.starts + torch.where(inside, value, 0)
+        flat = self._first[:-1] + torch.where(inside, value, 0)
         return self.logits[flat].masked_fill(~inside, torch.finfo(self.logits.dtype).min)
 
     def entropy(self) -> Tensor:
         """`[S]`."""
         surprise = -self.logits.exp() * self.logits
-        return torch.zeros_like(self.counts, dtype=surprise.dtype).index_add(0, self.segment, surprise)
+        total = torch.zeros_like(self._first, dtype=surprise.dtype).index_add(0, self.segment, surprise)
+        return total[:-1]
 
     def _best(self, scores: Tensor) -> Tensor:
         """The place in its set of the largest score, the first of equals; scores `[..., L]`."""
         index = self.segment.expand_as(scores)
-        shape = (*scores.shape[:-1], len(self.counts))
+        shape = (*scores.shape[:-1], len(self._first))
         highest = scores.new_full(shape, -torch.inf).scatter_reduce(-1, index, scores, "amax")
-        place = torch.arange(scores.shape[-1], device=scores.device) - self.starts[self.segment]
+        place = torch.arange(scores.shape[-1], device=scores.device) - self._first[self.segment]
         place = torch.where(scores == highest.gather(-1, index), place, scores.shape[-1])
         first = torch.full(shape, scores.shape[-1], dtype=torch.int64, device=scores.device)
-        return first.scatter_reduce(-1, index, place, "amin")
+        return first.scatter_reduce(-1, index, place, "amin")[..., :-1]
 
 
 def segment_log_softmax(logits: Tensor, segment: Tensor, num_segments: int) -> Tensor:

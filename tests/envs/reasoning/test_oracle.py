@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from tests.envs.reasoning.bases import WORDS, bases, ground
 from tests.envs.reasoning.reference import proof_depth
 
+from edgewise.envs.reasoning import expand as expanding
 from edgewise.envs.reasoning import oracle
 from edgewise.envs.reasoning.corruption import Corruption
 from edgewise.envs.reasoning.program import Program
@@ -120,3 +121,14 @@ def test_a_clause_that_does_not_fit_is_refused():
     query = data.vocabulary.atom("locatedInCR(zambia,africa)")
     with pytest.raises(ValueError, match="does not fit"):
         derive(data, query, [-1])
+
+
+def test_a_search_counts_its_goals_wherever_it_runs(monkeypatch):
+    data = load_dataset("countries_s2")
+    program = Program.of(data, max_atoms=4)
+    expected = oracle.search(program, data.test, depth=2)
+    monkeypatch.setattr(expanding, "can_count", lambda _: False)
+    found = oracle.search(program, data.test, depth=2)
+    assert torch.equal(found.depth, expected.depth)
+    assert torch.equal(found.nodes, expected.nodes)
+    assert prove(data, data.test[0].tolist(), depth=2) is not None

@@ -90,7 +90,7 @@ class _Breadth:
         for goals, whose in zip(atoms.split(GOALS_AT_ONCE), owner.split(GOALS_AT_ONCE), strict=True):
             open_ = self.depth[whose] == 0
             goals, whose = goals[open_], whose[open_]
-            found = expand(self.program, goals, excluded=self.queries[whose], cap=self.cap)
+            found = expand(self.program, goals, excluded=self.queries[whose], cap=self.cap, counted=True)
             self._note(found, whose, level)
             if not last:
                 further.append(self._going(found, whose))

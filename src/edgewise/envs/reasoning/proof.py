@@ -85,7 +85,7 @@ def prove(
     atoms, seen = start(asked, max_atoms=max_atoms), torch.zeros(0, dtype=torch.int64)
     levels: list[tuple[Tensor, Tensor]] = []
     for _ in range(depth):
-        found = expand(program, atoms, excluded=asked.expand(len(atoms), 3), cap=cap)
+        found = expand(program, atoms, excluded=asked.expand(len(atoms), 3), cap=cap, counted=True)
         proofs = found.proved.nonzero().squeeze(-1)
         if len(proofs):
             origins = [int(found.origin[found.offsets[proofs[0]]])]

@@ -46,8 +46,15 @@ class Successors:
         history = goal.get("history").flatten(0, -2) if self.memory else None
         return self.of(goal.get("atoms").flatten(0, -3), goal.get("query").flatten(0, -2), history=history)
 
-    def of(self, atoms: Tensor, query: Tensor, *, history: Tensor | None = None) -> Expansion:
-        """As a call, from tensors `[B, A, 3]`, `[B, 3]` and `[B, H]`."""
+    def of(
+        self,
+        atoms: Tensor,
+        query: Tensor,
+        *,
+        history: Tensor | None = None,
+        counted: bool | None = None,
+    ) -> Expansion:
+        """As a call, from tensors `[B, A, 3]`, `[B, 3]` and `[B, H]`; `counted` as `expand` takes it."""
         return expand(
             self.program,
             atoms,
@@ -55,6 +62,7 @@ class Successors:
             cap=self.cap - len(self.further),
             history=history if self.memory else None,
             further=self.further,
+            counted=counted,
         )
 
     def to(self, device: torch.device | str) -> Successors:
