@@ -5,6 +5,7 @@ import torch
 
 from edgewise.config.errors import ConfigError
 from edgewise.data.rollout import Rollout
+from edgewise.envs.base import GraphEnv
 from edgewise.envs.contract import check_graph_env
 from edgewise.envs.reasoning import dynamics, oracle
 from edgewise.envs.reasoning.corruption import Corruption
@@ -233,3 +234,36 @@ def test_data_without_rules_is_refused(tmp_path):
         (tmp_path / f"{name}.txt").write_text("p(a,b).\n")
     with pytest.raises(ConfigError, match="no rules"):
         make_env("reasoning", data=str(tmp_path))
+
+
+def test_it_runs_in_inference_mode_as_outside():
+    expected = played(_seeded(), steps=12)
+    with torch.inference_mode():
+        assert (played(_seeded(), steps=12) == expected).all()
+
+
+def test_births_draw_from_the_split_whatever_list_was_given():
+    env = make_env("reasoning", num_envs=16, split="test", negative_ratio=0)
+    env.set_queries(env.dataset.train[:1], torch.tensor([False]))
+    env.apply_stage(negative_ratio=0)
+    drawn = env.reset()["goal", "query"].long()
+    assert (drawn.unsqueeze(1) == env.dataset.test).all(-1).any(-1).all()
+
+
+def test_no_query_of_a_list_is_spent_on_a_world_that_goes_on(monkeypatch):
+    """Not even where other worlds are born for every row, and those of finished ones taken."""
+    monkeypatch.setattr(GraphEnv, "_asks_host", property(lambda _: False))
+    env = make_env("reasoning", num_envs=4, mode="eval", split="test", view="state")
+    queries = env.dataset.test[:12]
+    env.set_queries(queries, torch.ones(12, dtype=torch.bool))
+    root = env.reset()
+    root.set("done", torch.tensor([[True], [False], [False], [True]]))
+    after = env.maybe_reset(root)["goal", "query"].long()
+    assert torch.equal(after, queries[[4, 1, 2, 5]])
+
+
+def test_clauses_are_rows_of_the_data_where_facts_are_withheld():
+    env = make_env("reasoning", withheld=0.5)
+    facts = env.successors.program.facts
+    assert len(facts) < 0.6 * len(env.dataset.facts)
+    assert torch.equal(env.dataset.facts[facts.fact[:-1], 1:].int(), facts.arguments[:-1])

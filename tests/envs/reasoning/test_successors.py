@@ -1,5 +1,8 @@
 """What a prover is offered beside resolution: no way back, ends where they belong, steps without a choice."""
 
+from contextlib import ExitStack
+from unittest.mock import patch
+
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,15 +16,20 @@ from tests.envs.reasoning.bases import (
     Base,
     bases,
     goals,
+    ground,
     to_goal,
     to_ids,
 )
 
-from edgewise.envs.reasoning import dynamics, unary
+from edgewise.envs.reasoning import canonical as canonicals
+from edgewise.envs.reasoning import dynamics, resolve, unary
+from edgewise.envs.reasoning import expand as expanding
+from edgewise.envs.reasoning import history as histories
 from edgewise.envs.reasoning.canonical import canonical, goal_hash
 from edgewise.envs.reasoning.expand import expand
 from edgewise.envs.reasoning.further import Further
 from edgewise.envs.reasoning.successors import Successors
+from edgewise.graphs.knowledge import index
 from edgewise.graphs.knowledge.rules import Rule
 
 ENDS = dynamics.Ends(
@@ -126,6 +134,9 @@ def test_steps_without_a_choice_are_passed_and_circles_end():
     assert not cut
     assert (met != 0).tolist() == [[True] * 3 + [False] * 3]
     assert met[0, 2] == goal_hash(atoms)
+    at_limit, cut, _ = unary.passed(successors, states, limit=2, **settings)
+    assert torch.equal(at_limit, atoms)
+    assert not cut
     _, cut, _ = unary.passed(successors, states, limit=1, **settings)
     assert cut
     around = Successors(Base([], CIRCLE).program(), cap=5)
@@ -138,3 +149,27 @@ def test_what_does_not_fit_the_history_is_forgotten_and_nothing_else_moves():
     history = torch.tensor([[7, 8, 0, 0], [7, 0, 0, 0]])
     codes = torch.tensor([[1, 2, 3], [4, 5, 0]])
     assert dynamics.remember_all(history, codes).tolist() == [[7, 8, 1, 2], [7, 4, 5, 0]]
+
+
+@given(bases, st.lists(goals, min_size=1, max_size=4), ground, st.integers(1, 6))
+def test_rows_that_are_not_counted_hold_the_same(base, batch, excluded, cap):
+    """What an expansion is on an accelerator, where it has all the rows that there can be."""
+    program, states = base.program(), torch.stack([to_ids(goal) for goal in batch])
+    asked = {
+        "excluded": torch.tensor([excluded]).expand(len(batch), 3),
+        "cap": cap,
+        "history": goal_hash(states).unsqueeze(-1),
+        "further": Further(assume=True, give_up=True, claim=True),
+    }
+    counted = expand(program, states, **asked)
+    with ExitStack() as stack:
+        for module in (expanding, resolve, canonicals, histories, index):
+            stack.enter_context(patch.object(module, "can_count", lambda _: False))
+        padded = expand(program, states, **asked)
+    rows = int(counted.offsets[-1])
+    assert (padded.owner[rows:] == len(batch)).all()
+    assert not padded.successors[rows:].any()
+    for name in ("successors", "owner", "origin"):
+        assert torch.equal(getattr(counted, name), getattr(padded, name)[:rows])
+    for name in ("offsets", "proved", "failed", "truncated_successors", "dropped_long"):
+        assert torch.equal(getattr(counted, name), getattr(padded, name))

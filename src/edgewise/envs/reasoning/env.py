@@ -62,10 +62,11 @@ class ReasoningEnv(GraphEnv[ReasoningConfig]):
         with _disable_current_modes():
             self.dataset = load_dataset(config.data, rules=config.rules)
             program = Program.compile(
-                scenario.within_reach(self.dataset.facts, config.withheld),
+                self.dataset.facts,
                 self.dataset.rules,
                 vocabulary=self.dataset.vocabulary,
                 max_atoms=config.max_atoms,
+                rows=scenario.within_reach(self.dataset.facts, config.withheld),
             )
             corruption = Corruption.of(self.dataset, use_domains=config.use_domains)
             queries = self._own_queries()
@@ -88,6 +89,7 @@ class ReasoningEnv(GraphEnv[ReasoningConfig]):
         self._memo = Memo()
         self._potential: Potential | None = None
         self._depths: tuple[int, Tensor] | None = None
+        self._own = placed(queries, self.device).to(torch.int64)
         self.set_queries(queries, torch.ones(len(queries), dtype=torch.bool))
         self._pool = self._pool_of(config)
         padded = config.view == "padded"
@@ -218,7 +220,7 @@ class ReasoningEnv(GraphEnv[ReasoningConfig]):
         moved = super().to(device)
         moved.successors, moved.corruption = self.successors.to(device), self.corruption.to(device)
         moved._queries, moved._labels = self._queries.to(device), self._labels.to(device)
-        moved._pool, moved._memo = self._pool.to(device), Memo()
+        moved._own, moved._pool, moved._memo = self._own.to(device), self._pool.to(device), Memo()
         return moved
 
     def state_dict(self) -> dict[str, Any]:
@@ -234,8 +236,13 @@ class ReasoningEnv(GraphEnv[ReasoningConfig]):
         super()._set_seed(seed)
         self._cursor = 0
 
+    @property
+    def _asks_host(self) -> bool:
+        """As elsewhere; and where a list is walked, so that no query is spent on a world that goes on."""
+        return super()._asks_host or self.config.mode == "eval"
+
     def _chosen(self, state: TensorDict, action: Tensor) -> Tensor:
-        if self._asks_host:
+        if can_count(action):
             asked = state.get("atoms"), state.get("query"), state.get("history")
             atoms = self._memo.chosen(asked, action)
             if atoms is not None:
@@ -283,10 +290,10 @@ class ReasoningEnv(GraphEnv[ReasoningConfig]):
     def _pool_of(self, stage: ReasoningConfig) -> Tensor:
         """The queries that births draw from at this stage."""
         if stage.proof_depths is None:
-            return self._queries
+            return self._own
         low, high = int(lowest(stage.proof_depths)), int(highest(stage.proof_depths))
         depth = self._proof_depths(high)
-        pool = self._queries[(depth >= low) & (depth <= high)]
+        pool = self._own[(depth >= low) & (depth <= high)]
         if not len(pool):
             raise ConfigError(
                 f"no query of {self.config.data} has a shortest proof of {low} to {high} steps",
@@ -297,6 +304,6 @@ class ReasoningEnv(GraphEnv[ReasoningConfig]):
     def _proof_depths(self, limit: int) -> Tensor:
         """Steps of every query's shortest proof up to `limit`, 0 for none, `[n]`; searched for once."""
         if self._depths is None or self._depths[0] < limit:
-            found = oracle.search(self.successors.program, self._queries, depth=limit, cap=oracle.CAP)
+            found = oracle.search(self.successors.program, self._own, depth=limit, cap=oracle.CAP)
             self._depths = limit, found.depth
         return self._depths[1]

@@ -37,7 +37,12 @@ class Memo:
         self._entries: list[_Entry] = []
 
     def keep(self, asked: Asked, answer: Expansion) -> None:
-        """Remember an answer, in place of the older one of two."""
+        """Remember an answer, in place of the older one of two.
+
+        Not in inference mode, where tensors do not tell whether they were written to since.
+        """
+        if any(tensor.is_inference() for tensor in asked):
+            return
         entry = _Entry(asked, tuple(tensor._version for tensor in asked), answer)
         self._entries = [entry, *self._entries[:1]]
 

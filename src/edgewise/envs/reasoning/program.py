@@ -66,11 +66,20 @@ class Program:
 
     @classmethod
     def compile(
-        cls, facts: Tensor, rules: Sequence[Rule], *, vocabulary: Vocabulary, max_atoms: int
+        cls,
+        facts: Tensor,
+        rules: Sequence[Rule],
+        *,
+        vocabulary: Vocabulary,
+        max_atoms: int,
+        rows: Tensor | None = None,
     ) -> Program:
-        """A program of facts `[n, 3]` and rules."""
+        """A program of facts `[n, 3]`, or of some of their `rows` `[k]`, and rules."""
         index = FactIndex(
-            facts, num_predicates=vocabulary.num_predicates, num_entities=vocabulary.num_entities
+            facts,
+            num_predicates=vocabulary.num_predicates,
+            num_entities=vocabulary.num_entities,
+            rows=rows,
         )
         order = sorted(range(len(rules)), key=lambda number: rules[number].head[0])
         longest = max((len(rule.body) for rule in rules), default=1)

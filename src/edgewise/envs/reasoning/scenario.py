@@ -41,6 +41,6 @@ def concluded(queries: Tensor, head_predicates: Tensor) -> Tensor:
 
 
 def within_reach(facts: Tensor, withheld: float) -> Tensor:
-    """The facts `[n, 3]` without a share of them, which is drawn once and for all, in their order."""
+    """The rows `[k]` of facts `[n, 3]` without a share of them, which is drawn once and for all."""
     draw = torch.rand(len(facts), generator=torch.Generator().manual_seed(len(facts)))
-    return facts[draw >= withheld]
+    return (draw >= withheld).nonzero().squeeze(-1)

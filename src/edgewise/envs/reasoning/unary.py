@@ -34,11 +34,11 @@ def passed(
     met = torch.zeros(len(atoms), limit + 1, dtype=torch.int64, device=atoms.device)
     met[:, 0] = goal_hash(atoms)
     stuck = torch.zeros_like(query[:, 0], dtype=torch.bool)
-    for number in range(1, limit + 1):
+    for number in range(1, limit + 2):
         found = forced.of(atoms, query, history=torch.cat((history, met), -1))
         only = found.successors[found.offsets[:-1]]
         stuck = (found.counts == 1) & ~dynamics.is_over(only, ends) & ~dynamics.is_over(atoms, ends)
-        if can_count(atoms) and not stuck.any():
+        if number > limit or (can_count(atoms) and not stuck.any()):
             break
         atoms = torch.where(stuck.view(-1, 1, 1), only, atoms)
         met[:, number] = torch.where(stuck, goal_hash(atoms), 0)

@@ -27,6 +27,7 @@ class FactIndex:
         facts: `[n, 3]` rows (predicate, head, tail), repeated or not; ids start at 1.
         num_predicates: P, the largest predicate id.
         num_entities: E, the largest id of an entity; greater ids are variables.
+        rows: `[k]` int64, which of the facts are in the index; all if not given.
 
     Attributes:
         keys: `[K]` int64, rising; the last, greater than any fact's, stands for no fact.
@@ -40,7 +41,9 @@ class FactIndex:
         [[1, 2], [1, 3]]
     """
 
-    def __init__(self, facts: Tensor, *, num_predicates: int, num_entities: int) -> None:
+    def __init__(
+        self, facts: Tensor, *, num_predicates: int, num_entities: int, rows: Tensor | None = None
+    ) -> None:
         self.num_predicates, self.num_entities = num_predicates, num_entities
         self._base = num_entities + 1
         if 3 * (num_predicates + 1) * self._base**2 >= 2**63:
@@ -49,8 +52,8 @@ class FactIndex:
             )
         facts = facts.to(torch.int64)
         self._check(facts)
-        loops = (facts[:, 1] == facts[:, 2]).nonzero().squeeze(-1)
-        rows = torch.arange(len(facts), device=facts.device)
+        rows = torch.arange(len(facts), device=facts.device) if rows is None else rows
+        loops = rows[facts[rows, 1] == facts[rows, 2]]
         row = torch.cat((rows, rows, loops))
         section = torch.cat([torch.full_like(part, kind) for kind, part in enumerate((rows, rows, loops))])
         key = self._key(section, *facts[row].unbind(-1))
