@@ -136,7 +136,7 @@ def test_a_timeout_is_cut_off_and_the_references_is_an_end():
         assert bool(outcome["terminated"]) is parity
         assert bool(outcome["truncated"]) is not parity
         assert state["terminated"].tolist() == [[parity]]
-        assert env.observe(state)["metrics"]["timeout"].tolist() == [0.0 if parity else 1.0]
+        assert env.observe(state)["metrics"]["timeout"].tolist() == [1.0]
 
 
 def test_in_the_step_of_a_timeout_the_reference_counts_neither_goal_nor_collision():

@@ -71,7 +71,8 @@ def metrics(state: TensorDict, *, max_steps: int) -> dict[str, Tensor]:
     """
     exists = state["active"] | state["terminated"]
     robots = exists.sum(-1).clamp(min=1)
-    timeout = (state["step"] >= max_steps) & state["active"].any(-1)
+    under_way = exists & ~state["reached"] & ~state["collided"]
+    timeout = (state["step"] >= max_steps) & under_way.any(-1)
     return {
         "success": (state["reached"] | ~exists).all(-1).float(),
         "reached": state["reached"].sum(-1) / robots,
