@@ -1,8 +1,7 @@
 """The laws packets arrive and leave by; every draw takes the same share of the generator, whatever the rates.
 
 That last point keeps worlds apart: a world whose rates change must not shift the random numbers of its
-    neighbours, as
-`torch.poisson` would, which draws as often as its rates ask.
+neighbours, as `torch.poisson` would, which draws as often as its rates ask.
 """
 
 from __future__ import annotations

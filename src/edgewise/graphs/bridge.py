@@ -34,8 +34,9 @@ class Union:
         pos: `[M, P]` or None.
         batch: `[M]` int64, the graph each node belongs to; the sink and absent nodes belong to graph
             `num_graphs`, so that a norm or a pool over `batch` never sees padding. Not sorted where absent
-        nodes are kept. kept: None where all slots are kept (static), else `[B * N]` bool, which slots the M
-        nodes are. node_mask: `[*B, N]` bool.
+            nodes are kept.
+        kept: None where all slots are kept (static), else `[B * N]` bool, which slots the M nodes are.
+        node_mask: `[*B, N]` bool.
     """
 
     x: Tensor

@@ -8,6 +8,7 @@ from typing import Any
 from tensordict import TensorDict
 
 from edgewise.envs.hex import dynamics
+from edgewise.envs.hex.notation import write_cell
 
 COLOURS = {dynamics.EMPTY: "faint", dynamics.FIRST: "accent", dynamics.SECOND: "orange"}
 
@@ -34,7 +35,7 @@ def replay(states: TensorDict) -> dict[str, Any]:
                 "size": 0.97,
                 "unit": "world",
                 "color": "faint",
-                "label": [notation(cell, size) for cell in range(size * size)],
+                "label": [write_cell(cell, size) for cell in range(size * size)],
                 "label_place": "center",
             }
         ],
@@ -50,8 +51,3 @@ def replay(states: TensorDict) -> dict[str, Any]:
 def centre(row: int, column: int) -> tuple[float, float]:
     """Where a cell is drawn, hexagons of radius 1 with a point on top, y upwards."""
     return math.sqrt(3) * (column + row / 2), -1.5 * row
-
-
-def notation(cell: int, size: int) -> str:
-    """A cell as players write it: column as a letter, row as a number, `a1` in the corner of top and left."""
-    return f"{chr(ord('a') + cell % size)}{cell // size + 1}"

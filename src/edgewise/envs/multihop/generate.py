@@ -79,9 +79,8 @@ def scaled(instance: Instance, factor: float) -> Instance:
 def capacity_factor(instance: Instance) -> float:
     """How many times its traffic a network can carry: above one it can be stable, below one it cannot.
 
-    A linear program over flows of each class on each link: what enters a node leaves it, no link carries
-        more than its rate, and
-    the common factor of all arrivals is largest.
+    A linear program over flows of each class on each link: what enters a node leaves it, no link carries more
+    than its rate, and the common factor of all arrivals is largest.
     """
     links, classes, nodes = len(instance.links), len(instance.classes), instance.num_nodes
     flows = links * classes

@@ -83,8 +83,7 @@ def empty_worlds(network: Tensor, networks: Networks, capacity: Tensor) -> dict[
     """New worlds without packets, for each entry of `network` `[B]`; capacity `[B, M]`.
 
     What a picture needs of the network is kept in the state: `ends` `[B, M, 2]` of the links and `goals`
-        `[B, K]` of the
-    classes, -1 where there is none.
+    `[B, K]` of the classes, -1 where there is none.
     """
     count, device = len(network), network.device
     nothing = torch.zeros(count, dtype=torch.float64, device=device)

@@ -62,7 +62,7 @@ class PacketLog:
         """One slot: note who came, then take out who left, the oldest first.
 
         Packets that come are noted first under either slot order: under the textbook order those that leave
-            are older anyway.
+        are older anyway.
 
         Args:
             before: the state in which the slot began.
