@@ -8,6 +8,7 @@ from torchrl.envs import ExplorationType, set_exploration_type
 
 from edgewise.algorithms.off_policy import OffPolicy
 from edgewise.config.errors import ConfigError
+from edgewise.data.rollout import Rollout
 from edgewise.graphs.actions import AgentsContinuous
 
 every_agent = pytest.mark.parametrize("name", AGENTS)
@@ -219,8 +220,6 @@ def test_actions_of_the_wrong_kind_are_refused_with_a_way_out(name, other, monke
 
 @every_agent
 def test_a_rollout_leads_to_updates_and_finite_numbers(name):
-    from edgewise.data.rollout import Rollout
-
     learner = agent(name)
     env = sea(SEA_OF[name], num_envs=8)
     rollout = Rollout(env, learner.policy, steps=16)
@@ -256,3 +255,34 @@ def mean_return(name, learner, seen, action):
 @pytest.mark.parametrize("name", ["dqn", "ddpg", "sac"])
 def test_others_know_means_alone(name):
     assert agent(name).policy.returns(views(2)) is None
+
+
+@every_agent
+def test_every_number_that_a_schedule_may_move_is_read_after_it_has_moved(name):
+    """A number that is only read while the agent is built would be scheduled without any effect."""
+    learner = agent(name, cloning_coefficient=0.1)
+    read = set()
+
+    class Watched(type(learner.config)):
+        def __getattribute__(self, field):
+            read.add(field)
+            return super().__getattribute__(field)
+
+    risk = {"risk": "adaptive"} if "risk" in type(learner.config).model_fields else {}
+    learner.config = Watched.model_validate(learner.config.model_dump() | risk)
+    learner.set_scalar("learning_rate", 1e-3)
+    learner.learn(Rollout(sea(SEA_OF[name]), learner.policy, steps=8).collect())
+    actions_of(learner, worlds=8, explores=False)
+    read_by_the_collector = {"expert_share"}
+    assert set(learner.scalars()) - set(learner.config.fixed) - read_by_the_collector <= read
+
+
+@pytest.mark.parametrize(
+    ("name", "number"),
+    [("rainbow", "sigma"), ("rainbow", "lowest"), ("sac", "initial_temperature"), ("dqn", "gamma")],
+)
+def test_numbers_that_are_built_in_cannot_be_scheduled(name, number):
+    learner = agent(name)
+    learner.set_scalar(number, getattr(learner.config, number))
+    with pytest.raises(ValueError, match=f"{number} is the same over a whole run"):
+        learner.set_scalar(number, getattr(learner.config, number) / 2)

@@ -231,6 +231,8 @@ def test_numbers_are_scheduled_by_their_names():
     algorithm.set_scalar("learning_rate", 1e-5)
     algorithm.set_scalar("epochs", 2.6)
     algorithm.set_scalar("target_kl", 0.02)
+    algorithm.set_scalar("boundary_budget", 2.6)
+    assert algorithm.config.boundary_budget == 3
     assert algorithm.optimizer.param_groups[0]["lr"] == 1e-5
     assert algorithm.config.epochs == 3
     assert algorithm.scalars()["target_kl"] == 0.02
@@ -242,7 +244,12 @@ def test_numbers_are_scheduled_by_their_names():
 
 @pytest.mark.parametrize(
     "name, value, message",
-    [("clup", 0.1, "clip"), ("clip", -0.1, "greater than 0"), ("normalise_advantage", 0.0, "no number")],
+    [
+        ("clup", 0.1, "clip"),
+        ("clip", -0.1, "greater than 0"),
+        ("normalise_advantage", 0.0, "no number"),
+        ("intervention_above", 5.0, "same over a whole run"),
+    ],
 )
 def test_numbers_that_are_not_there_or_not_allowed_are_refused(name, value, message):
     with pytest.raises(ValueError, match=message):

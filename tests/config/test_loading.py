@@ -36,6 +36,9 @@ class Network(Config):
 class Learner(Config):
     """An algorithm's settings."""
 
+    fixed = ("gamma",)
+
+    gamma: float = 0.9
     learning_rate: float = Field(1e-3, gt=0)
     clip: float | None = None
     epochs: int = 2
@@ -211,6 +214,11 @@ def test_a_schedule_whose_end_is_left_out_must_stay_within_it_too():
     schedule = {"kind": "linear", "start": 1e-3}
     keywords = {"training": {"schedules": {"learning_rate": schedule}}}
     assert "reach 0" in str(faults(from_keywords(Run, keywords))["training.schedules.learning_rate"])
+
+
+def test_a_number_that_is_built_in_cannot_be_scheduled():
+    flags = [("--training.schedules.gamma", "{kind: linear, start: 0.9, end: 0.99}")]
+    assert "cannot be scheduled" in str(faults(from_flags(Run, flags))["training.schedules.gamma"])
 
 
 def test_stages_need_an_end_and_a_name_of_their_own():

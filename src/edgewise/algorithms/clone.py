@@ -15,6 +15,7 @@ from tensordict import TensorDict, TensorDictBase
 from torch import Tensor, nn
 
 from edgewise.algorithms.config import CloneConfig
+from edgewise.algorithms.scalars import scalars, with_scalar
 from edgewise.algorithms.state import load_module_state, load_optimizer_state, module_state, optimizer_state
 from edgewise.graphs.compile import compile_module
 from edgewise.models.actor_critic import Actor, ActorCritic
@@ -136,14 +137,11 @@ class Clone:
 
     def scalars(self) -> dict[str, float]:
         """The numbers of the config as they stand, by name; those that are off are left out."""
-        return {name: value for name, value in self.config if type(value) in (int, float)}
+        return scalars(self.config)
 
     def set_scalar(self, name: str, value: float) -> None:
         """Give a number of the config another value from the next batch on, as schedules do."""
-        if name not in self.scalars():
-            raise ValueError(f"{name!r} is no number of Clone; there are {', '.join(self.scalars())}")
-        number = round(value) if type(self.scalars()[name]) is int else value
-        self.config = type(self.config).model_validate(self.config.model_dump() | {name: number})
+        self.config = with_scalar(self.config, name, value, owner=self)
         for group in self.optimizer.param_groups:
             group["lr"] = self.config.learning_rate
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -10,7 +10,9 @@ from edgewise.config.model import Config
 
 
 class PPOConfig(Config):
-    """Proximal policy optimisation; every number may be scheduled over a run by its name."""
+    """Proximal policy optimisation; every number that is not fixed may be scheduled by its name."""
+
+    fixed: ClassVar[tuple[str, ...]] = ("intervention_above",)
 
     gamma: float = Field(0.99, ge=0, le=1)
     """Discount of a reward one step ahead."""
@@ -91,6 +93,16 @@ class CloneConfig(Config):
 
 class SelfPlayConfig(PPOConfig):
     """PPO on games of two players, against itself and against snapshots of itself."""
+
+    fixed: ClassVar[tuple[str, ...]] = (
+        *PPOConfig.fixed,
+        "pool_share",
+        "pool_size",
+        "snapshot_every",
+        "opponents",
+        "gate",
+        "gate_games",
+    )
 
     two_player: bool = True
     """Whether rewards are in the view of the one who moved; in self-play they are."""

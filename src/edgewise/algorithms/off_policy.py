@@ -15,6 +15,7 @@ from torchrl.envs.utils import exploration_type
 
 from edgewise.algorithms.ego_policy import EgoPolicy, idle_action
 from edgewise.algorithms.off_policy_config import OffPolicyConfig
+from edgewise.algorithms.scalars import scalars, with_scalar
 from edgewise.algorithms.state import load_module_state, load_optimizer_state, module_state, optimizer_state
 from edgewise.data.replay import Replay
 from edgewise.data.transitions import TransitionMaker, compact, expand
@@ -24,8 +25,6 @@ from edgewise.models.ego import EgoSpec
 
 Metrics = dict[str, Tensor]
 ConfigT = TypeVar("ConfigT", bound=OffPolicyConfig)
-FIXED = ("gamma", "n_step", "minibatch_size", "replay_size", "alpha")
-"""Numbers that are built in, and cannot be scheduled."""
 
 
 class OffPolicy(ABC, Generic[ConfigT]):
@@ -227,18 +226,11 @@ class OffPolicy(ABC, Generic[ConfigT]):
 
     def scalars(self) -> dict[str, float]:
         """The numbers of the config as they stand, by name; those that are off are left out."""
-        return {name: value for name, value in self.config if type(value) in (int, float)}
+        return scalars(self.config)
 
     def set_scalar(self, name: str, value: float) -> None:
         """Give a number of the config another value from the next batch on, as schedules do."""
-        field = type(self.config).model_fields.get(name)
-        if field is None or field.annotation is bool:
-            known = ", ".join(self.scalars())
-            raise ValueError(f"{name!r} is no number of {type(self).__name__}; there are {known}")
-        if name in FIXED and value != getattr(self.config, name):
-            raise ValueError(f"{name} is the same over a whole run")
-        plain = self.config.model_dump() | {name: round(value) if field.annotation is int else value}
-        self.config = type(self.config).model_validate(plain)
+        self.config = with_scalar(self.config, name, value, owner=self)
         self.replay.beta = self.config.beta
         for part, optimizer in self.optimizers.items():
             for group in optimizer.param_groups:

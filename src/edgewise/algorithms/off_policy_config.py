@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -10,10 +10,12 @@ from edgewise.config.model import Config
 
 
 class OffPolicyConfig(Config):
-    """Learning from a replay of transitions; every number may be scheduled over a run by its name.
+    """Learning from a replay of transitions; every number that is not fixed may be scheduled by its name.
 
     A frame is one step of one world, a transition one step of one robot.
     """
+
+    fixed: ClassVar[tuple[str, ...]] = ("gamma", "n_step", "minibatch_size", "replay_size", "alpha")
 
     gamma: float = Field(0.99, ge=0, le=1)
     """Discount of a reward one step ahead."""
@@ -44,7 +46,7 @@ class OffPolicyConfig(Config):
     prioritised: bool = False
     """Whether transitions with large errors are drawn more often."""
     alpha: float = Field(0.5, ge=0, le=1)
-    """How much the size of an error matters then; 0 draws all alike. Fixed over a run."""
+    """How much the size of an error matters then; 0 draws all alike."""
     beta: float = Field(0.4, ge=0, le=1)
     """How much weights make up for it; 1 fully. Usually rises to 1."""
     expert: str | None = None
@@ -81,6 +83,8 @@ class DistributionalConfig(OffPolicyConfig):
 
 class RainbowConfig(DistributionalConfig):
     """Categorical returns, noisy and dueling layers, several steps at once, prioritised replay."""
+
+    fixed: ClassVar[tuple[str, ...]] = (*OffPolicyConfig.fixed, "atoms", "lowest", "highest", "sigma")
 
     n_step: int = Field(3, ge=1, le=127)
     """Steps of a robot between a transition's two ends."""
@@ -152,6 +156,8 @@ class ACIQNConfig(ContinuousConfig, DistributionalConfig):
 
 class SACConfig(OffPolicyConfig):
     """Soft actor-critic whose temperature holds the entropy at a wanted value."""
+
+    fixed: ClassVar[tuple[str, ...]] = (*OffPolicyConfig.fixed, "initial_temperature")
 
     epsilon: float = Field(0.0, ge=0, le=1)
     """Share of robots that act at random besides; the actor explores by itself."""

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.distributions import Distribution
 
 from edgewise.algorithms.config import PPOConfig
+from edgewise.algorithms.scalars import scalars, with_scalar
 from edgewise.algorithms.state import load_module_state, load_optimizer_state, module_state, optimizer_state
 from edgewise.data.chunks import in_chunks
 from edgewise.graphs.compile import compile_module
@@ -232,18 +233,14 @@ class PPO:
 
     def scalars(self) -> dict[str, float]:
         """The numbers of the config as they stand, by name; those that are off are left out."""
-        return {name: value for name, value in self.config if type(value) in (int, float)}
+        return scalars(self.config)
 
     def set_scalar(self, name: str, value: float) -> None:
         """Give a number of the config another value from the next `learn` on, as schedules do.
 
         Whole numbers are rounded to; what the config does not allow raises `ValueError`.
         """
-        field = type(self.config).model_fields.get(name)
-        if field is None or field.annotation is bool:
-            raise ValueError(f"{name!r} is no number of PPO; there are {', '.join(self.scalars())}")
-        plain = self.config.model_dump() | {name: round(value) if field.annotation is int else value}
-        self.config = type(self.config).model_validate(plain)
+        self.config = with_scalar(self.config, name, value, owner=self)
         for group in self.optimizer.param_groups:
             group["lr"], group["eps"] = self.config.learning_rate, self.config.adam_epsilon
         if self.value_norm is not None:

@@ -74,14 +74,18 @@ class SAC(OffPolicy[SACConfig]):
     def build(self, spec: EgoSpec, actions: ActionLayout, *, model: EgoConfig) -> nn.Module:
         """Actor, two critics, and the temperature."""
         self.box = ActionBox.of(actions)
-        wanted = self.config.wanted_entropy
-        self.wanted_entropy = -float(self.box.dim) if wanted is None else wanted
         parts = {
             "actor": EgoActor(spec, model, outputs=2 * self.box.dim),
             "critics": TwinCritics(spec, model, dim=self.box.dim),
             "temperature": Temperature(self.config.initial_temperature),
         }
         return nn.ModuleDict(parts)
+
+    @property
+    def wanted_entropy(self) -> float:
+        """What the temperature holds the entropy of an action at."""
+        wanted = self.config.wanted_entropy
+        return -float(self.box.dim) if wanted is None else wanted
 
     def act(self, ego: TensorDictBase) -> Tensor:
         """A draw where it explores, else the most typical action."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict
 
@@ -13,6 +13,9 @@ class Config(BaseModel):
     """A frozen set of named settings; an unknown name is an error, and so is a number that is not finite.
 
     A string below a field describes it: help texts and documentation read it from there.
+
+    Attributes:
+        fixed: names of the numbers that are built in when a run begins, so that no schedule can move them.
 
     Example:
         >>> class WalkConfig(Config):
@@ -28,6 +31,8 @@ class Config(BaseModel):
         validate_default=True,
         allow_inf_nan=False,
     )
+
+    fixed: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
     def from_plain(cls, values: Mapping[str, Any]) -> Self:

@@ -66,6 +66,9 @@ def _schedules(
             reason = f"no number of the algorithm has this name; {did_you_mean(name, numbers)}"
             yield Misfit(path, reason)
             continue
+        if name in algorithm.fixed:
+            yield Misfit(path, f"{name} is the same over a whole run, and cannot be scheduled")
+            continue
         for value in _extremes(schedule):
             reasons = _refusals(algorithm, {**base, name: value})
             if (name,) in reasons:

@@ -108,7 +108,7 @@ class EvaluationConfig(Config):
     """Frames between evaluations; none for one at the end alone."""
     episodes: int = Field(64, gt=0)
     """Instances, drawn once from `seed` and played as one batch."""
-    seed: int = Field(1_000_003, ge=0)
+    seed: int = Field(1_000_003, ge=0, lt=2**63)
     """Seed of the instances, apart from the run's own."""
     settings: dict[str, JsonValue] = Field(default_factory=dict)
     """Fields of the environment's config that differ from the run's own on these instances."""

@@ -21,6 +21,9 @@ from edgewise.config.layers import Path, dotted, reach
 from edgewise.config.model import Config
 from edgewise.config.wording import did_you_mean
 
+FEW = 30
+"""Settings that an error can still list."""
+
 
 @dataclass(frozen=True)
 class Leaf:
@@ -101,7 +104,8 @@ def find(schema: type[Config], name: str) -> tuple[Path, Any] | str:
         return f"is the name of several fields; say {' or '.join(dotted(leaf.path) for leaf in candidates)}"
     names = [dotted(leaf.path) for leaf in known] + [str(leaf.path[-1]) for leaf in known]
     near = did_you_mean(dotted(parts), names)
-    return f"unknown setting; {near}" if near.startswith("did") else "unknown setting"
+    few = near if near.startswith("did") or len(known) <= FEW else "`edgewise recipes show RECIPE` lists them"
+    return f"unknown setting; {few}"
 
 
 def config_type(annotation: Any) -> type[Config] | None:
@@ -152,6 +156,11 @@ def takes_text_alone(annotation: Any) -> bool:
     """Whether whatever is typed is meant as text."""
     kinds = [part for part in alternatives(annotation) if part is not NoneType]
     return all(part is str for part in kinds)
+
+
+def takes_truth(annotation: Any) -> bool:
+    """Whether the field may be true."""
+    return annotation is Any or any(part in (bool, Any) for part in alternatives(annotation))
 
 
 def takes_nothing(annotation: Any) -> bool:

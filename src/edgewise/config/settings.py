@@ -8,7 +8,15 @@ from typing import Any
 from edgewise.config.documents import parse_value
 from edgewise.config.layers import Layer, Path, Problem
 from edgewise.config.model import Config
-from edgewise.config.schema import find, takes_list, takes_list_alone, takes_nothing, takes_text_alone
+from edgewise.config.schema import (
+    find,
+    kind_of,
+    takes_list,
+    takes_list_alone,
+    takes_nothing,
+    takes_text_alone,
+    takes_truth,
+)
 
 
 def from_flags(schema: type[Config], flags: Sequence[tuple[str, str | None]]) -> Layer:
@@ -25,6 +33,9 @@ def from_flags(schema: type[Config], flags: Sequence[tuple[str, str | None]]) ->
             layer.problems.append(Problem(flag, (), found))
             continue
         path, annotation = found
+        if text is None and not takes_truth(annotation):
+            layer.problems.append(Problem(flag, path, f"has no value; give a {kind_of(annotation)}"))
+            continue
         _put(layer, path, True if text is None else _value(text, annotation), origin=flag)
     return layer
 
