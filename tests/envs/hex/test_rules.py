@@ -82,11 +82,13 @@ def test_winning_openings_are_the_known_ones(size):
 
 def test_boards_of_different_sizes_do_not_mix():
     both = make_env("hex", size=(3, 6), num_envs=64, seed=3)
-    root = both.rollout(60, break_when_any_done=False)
-    for game in range(64):
-        size = int(root["state", "size"][game, 0])
-        stones = root["next", "state", "stones"][game, 0]
-        assert (stones[size * size : -4] == dynamics.EMPTY).all()
+    state = both.rollout(60, break_when_any_done=False)["next", "state"]
+    cells = state["stones"][..., :-4]
+    beyond = torch.arange(cells.shape[-1]) >= state["size"].square().unsqueeze(-1)
+    assert beyond.any()
+    assert (cells[beyond] == dynamics.EMPTY).all()
+    borders = torch.tensor([dynamics.FIRST] * 2 + [dynamics.SECOND] * 2)
+    assert (state["stones"][..., -4:] == borders).all()
 
 
 @pytest.mark.parametrize(("size", "rate"), [(3, 0.673), (5, 0.584), (7, 0.544)])
@@ -159,3 +161,32 @@ def test_the_shortest_way_beats_random_play():
 
     won = evaluate(env, mixed, episodes=128, seed=1).metrics["first_player_won"]
     assert sum(won) / len(won) > 0.95
+
+
+def seen(stones, player, size):
+    """All node features of one board of side `size`, cell by cell, `[size², F]`."""
+    env = make_env("hex", size=size, max_size=size + 1, distances=True)
+    board = dynamics.empty_boards(1, size + 1)
+    board[0][0, : size * size] = stones
+    state = env.reset()["state"].update({"stones": board[0], "player": torch.tensor([player])})
+    return env.observe(state)["graph"]["x"][0, : size * size]
+
+
+def test_nodes_show_how_near_the_mover_is_before_the_other():
+    stones = torch.zeros(16, dtype=torch.int8)
+    stones[[0, 4, 8]] = dynamics.FIRST
+    for player, near in ((0, [1 / 2, 1 / 5]), (1, [1 / 5, 1 / 2])):
+        x = seen(stones, player, 4)
+        assert torch.allclose(x[:, 5:], torch.tensor(near).expand(16, 2))
+        assert x[12, 3 + player] == 1
+        assert x[:, 3 + player].sum() < x[:, 4 - player].sum()
+
+
+@given(st.integers(2, 5), st.integers(0, 2**31))
+def test_both_players_see_the_same_game(size, seed):
+    """A board with colours, rows and columns exchanged is to the second player what it was to the first."""
+    generator = torch.Generator().manual_seed(seed)
+    stones = torch.randint(0, 3, (size * size,), generator=generator).to(torch.int8)
+    exchanged = torch.tensor([0, 2, 1], dtype=torch.int8)[stones.long()].view(size, size).T.flatten()
+    first, second = seen(stones, 0, size), seen(exchanged, 1, size)
+    assert torch.equal(first.view(size, size, -1), second.view(size, size, -1).transpose(0, 1))
