@@ -27,6 +27,21 @@ def test_one_update_of_ppo(fake_device, name, changed):
     assert all(each.grad.device == fake_device for each in algorithm.actor_critic.parameters())
 
 
+def test_ppo_goes_on_from_a_state_that_a_checkpoint_put_on_the_cpu(fake_device):
+    """A fused optimiser wants its step counts where the weights are."""
+    env = place("graphwalk", fake_device)
+    algorithm = learner(env, config=SETTINGS, model=SMALL, device=fake_device)
+    rollout = Rollout(env, algorithm.policy, steps=6)
+    algorithm.learn(rollout.collect())
+    state = algorithm.state_dict()
+    for moments in state["optimizer"].values():
+        moments.update({name: value.cpu() for name, value in moments.items()})
+    algorithm.load_state_dict(state)
+    held = [value for moments in algorithm.optimizer.state.values() for value in moments.values()]
+    assert held
+    assert all(value.device == fake_device for value in held)
+
+
 @pytest.mark.parametrize("budget", [None, 0, 2, 100])
 def test_advantages(fake_device, budget):
     env = place("graphwalk", fake_device)

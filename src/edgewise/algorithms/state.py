@@ -44,8 +44,10 @@ def optimizer_state(optimizer: Optimizer, module: nn.Module) -> dict[str, dict[s
 def load_optimizer_state(
     optimizer: Optimizer, module: nn.Module, state: Mapping[str, Mapping[str, Tensor]]
 ) -> None:
-    """Put back what `optimizer_state` gave."""
+    """Put back what `optimizer_state` gave, on the devices that the optimiser wants it on."""
     parameters = dict(module.named_parameters())
+    # A fused or captured step reads its count on the device; any other wants it on the host.
+    counts_there = any(group.get("fused") or group.get("capturable") for group in optimizer.param_groups)
     optimizer.state.clear()
     for moment, values in state.items():
         unknown = values.keys() - parameters.keys()
@@ -53,8 +55,8 @@ def load_optimizer_state(
             raise CheckpointError(f"the optimiser's {moment} names {_some(unknown)}, which the model has not")
         for name, value in values.items():
             entry: dict[str, Any] = optimizer.state[parameters[name]]
-            home = value.device if moment == "step" else parameters[name].device
-            entry[moment] = value.detach().clone().to(home)
+            on_host = moment == "step" and not counts_there
+            entry[moment] = value.detach().clone().to("cpu" if on_host else parameters[name].device)
 
 
 def _same_names(state: Mapping[str, Any], current: Mapping[str, Any], *, name: str) -> None:
