@@ -99,6 +99,20 @@ def test_runs_that_prove_nothing_are_neither_ranked_nor_explained(edgewise, trai
     assert "proves nothing" in explained.err
 
 
+@pytest.mark.parametrize("idle", ["--episodes=3", "--baselines=all", "--stochastic", "--set=a=1", "--size=2"])
+def test_ranking_refuses_what_it_has_no_use_for(edgewise, prover, idle):
+    refused = edgewise("eval", prover, "--mode", "rl", idle)
+    assert refused.code == 2
+    assert idle.partition("=")[0] in refused.err
+
+
+@pytest.mark.parametrize("option", [("--beam", 3), ("--queries", "all"), ("--kge", "x"), ("--depth", 1)])
+def test_options_of_ranking_need_a_mode(edgewise, trained, option):
+    refused = edgewise("eval", trained, *option)
+    assert refused.code == 2
+    assert f"{option[0]}: without --mode" in refused.err
+
+
 def test_ranking_by_embeddings_needs_some(edgewise, prover):
     refused = edgewise("eval", prover, "--mode", "hybrid")
     assert refused.code == 2

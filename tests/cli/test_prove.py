@@ -33,7 +33,7 @@ def test_a_proof_is_shown_as_a_tree(capsys):
     ("arguments", "complaint"),
     [
         (["nowhere"], "no folder nowhere"),
-        (["countries_s3", "--depth", "0"], "--depth must be 1 or more"),
+        (["countries_s3", "--depth", "0"], "--depth: got 0, expected a whole number from 1"),
         (["countries_s3", "--rules", "none.txt"], "no rule file none.txt"),
         (["countries_s3", "--query", "locatedInCR(zambia)"], "is no atom"),
         (["countries_s3", "--query", "locatedInCR(zambia,mars)"], "no entity is called mars"),

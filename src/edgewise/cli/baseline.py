@@ -9,7 +9,7 @@ from typing import Any
 
 from edgewise.cli.console import Console, table
 from edgewise.cli.machine import prepare
-from edgewise.cli.parser import Parser
+from edgewise.cli.parser import Parser, whole
 from edgewise.cli.sweep import combinations, given_settings
 from edgewise.config.errors import ConfigError
 from edgewise.envs.registry import EnvEntry, entry
@@ -21,15 +21,15 @@ def configure(parser: Parser) -> None:
     parser.usage = "edgewise baseline ENV [--policy NAME,NAME] [options] [--SETTING VALUE,VALUE ...]"
     parser.add_argument("env", metavar="ENV", help="name of an environment")
     parser.add_argument("--policy", metavar="NAMES", default="all", help="which ones, with commas (all)")
-    parser.add_argument("--episodes", type=int, default=100, metavar="N", help="instances (100)")
+    parser.add_argument("--episodes", type=whole(1), default=100, metavar="N", help="instances (100)")
     parser.add_argument(
         "--set", action="append", default=[], metavar="FIELD=A,B", help="values of a field of the environment"
     )
     parser.add_argument(
         "--network", type=Path, metavar="FILE", help="simulate the rules on this network, where there are any"
     )
-    parser.add_argument("--slots", type=int, default=1000, metavar="N", help="of such a simulation (1000)")
-    parser.add_argument("--seeds", type=int, default=8, metavar="N", help="worlds in it (8)")
+    parser.add_argument("--slots", type=whole(1), default=1000, metavar="N", help="of that simulation (1000)")
+    parser.add_argument("--seeds", type=whole(1), default=8, metavar="N", help="worlds in it (8)")
     parser.add_machine()
     parser.examples(
         "edgewise baseline graphwalk",
@@ -41,8 +41,11 @@ def configure(parser: Parser) -> None:
 def run(options: Namespace, console: Console) -> int:
     """Measures the policies at every combination of settings, or simulates them on a network."""
     line = entry(options.env)
+    names = [name for name in options.policy.split(",") if name]
+    if not names:
+        raise ConfigError("--policy: names no policy", hint="leave it out for all of them")
     if options.network is not None:
-        return _simulate(line, options, console)
+        return _simulate(line, names, options, console)
     config = line.config_class()()
     chosen = combinations(config, given_settings(options.set, options.settings))
     prepare(threads=options.threads)
@@ -61,22 +64,28 @@ def run(options: Namespace, console: Console) -> int:
             settings=settings,
             device=options.device or "cpu",
         )
-        found += measure_baselines(instances, [name for name in options.policy.split(",") if name])
+        found += measure_baselines(instances, names)
     console.show([summary(evaluation) for evaluation in found], summary_table(found))
     return 0
 
 
-def _simulate(line: EnvEntry, options: Namespace, console: Console) -> int:
+def _simulate(line: EnvEntry, names: list[str], options: Namespace, console: Console) -> int:
     """Runs rules on a network file: mean backlog, its standard error over worlds, and throughput."""
     if line.simulation is None:
         raise ConfigError(f"{options.env} has no networks to simulate", hint="leave --network out")
+    idle = [*("--set" for _ in options.set[:1]), *(flag for flag, _ in options.settings)]
+    if idle:
+        raise ConfigError(
+            f"--network: the file says it all, so {', '.join(idle)} would change nothing",
+            hint="leave it out, or leave --network out",
+        )
     prepare(threads=options.threads)
-    names = list(line.baselines()) if options.policy == "all" else options.policy.split(",")
     simulate = line.simulate()
     assert simulate is not None
     settings = {"slots": options.slots, "seeds": options.seeds, "seed": options.seed or 0}
     found: list[dict[str, Any]] = [
-        asdict(simulate(name, options.network, **settings)) for name in names if name
+        asdict(simulate(name, options.network, **settings))
+        for name in (line.baselines() if names == ["all"] else names)
     ]
     header = ["policy", "network", "slots", "seeds", "backlog", "standard_error", "throughput"]
     rows = [[row[name] for name in header] for row in found]

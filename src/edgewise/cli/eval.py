@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from edgewise.cli import ranking
 from edgewise.cli.console import Console, table
 from edgewise.cli.machine import prepare
-from edgewise.cli.parser import Parser
+from edgewise.cli.parser import Parser, whole
 from edgewise.cli.sweep import combinations, given_settings
 from edgewise.config.errors import ConfigError
 from edgewise.recipes.load import load_config
@@ -26,7 +27,9 @@ def configure(parser: Parser) -> None:
     parser.add_argument(
         "runs", nargs="+", metavar="RUN", type=Path, help="run folders; several are taken for seeds"
     )
-    parser.add_argument("--episodes", type=int, metavar="N", help="instances; as in the run's own evaluation")
+    parser.add_argument(
+        "--episodes", type=whole(1), metavar="N", help="instances; as in the run if not given"
+    )
     parser.add_argument(
         "--baselines", metavar="NAMES", default="", help="policies beside, with commas, or `all`"
     )
@@ -63,12 +66,16 @@ def run(options: Namespace, console: Console) -> int:
                 f"--mode ranks candidates of knowledge graphs, and {options.runs[0]} is of another kind",
                 hint="leave --mode out",
             )
+        _refuse(_idle(options), "--mode ranks candidates and plays no episodes", "leave them out")
         prepare(threads=options.threads)
         return ranking.rank(options, console)
+    _refuse(ranking.given(options), "without --mode nothing is ranked", "give --mode too, or leave them out")
     chosen = combinations(config.env, given_settings(options.set, options.settings))
     prepare(threads=options.threads)
     from edgewise.cli.outcome import summary, summary_table
+    from edgewise.recipes.compose import check_device
 
+    check_device(options.device or "cpu")
     measured = [_measure(options, settings) for settings in chosen]
     over_seeds = _over_seeds(measured) if len(options.runs) > 1 else []
     flat = [evaluation for evaluations in measured for evaluation in evaluations]
@@ -79,6 +86,19 @@ def run(options: Namespace, console: Console) -> int:
         text += "\n\n" + table(["settings", "measure", "runs", "interquartile mean over runs"], rows)
     console.show(data, text)
     return 0
+
+
+def _idle(options: Namespace) -> list[str]:
+    """Options that were given though ranking has no use for them."""
+    names = [name for name in ("episodes", "baselines", "stochastic", "set", "device") if vars(options)[name]]
+    return [*names, *(flag for flag, _ in options.settings)]
+
+
+def _refuse(names: Iterable[str], why: str, hint: str) -> None:
+    """Refuses options that would change nothing."""
+    flags = [f"--{name.removeprefix('--').replace('_', '-')}" for name in names]
+    if flags:
+        raise ConfigError(f"{', '.join(flags)}: {why}", hint=hint)
 
 
 def _measure(options: Namespace, settings: dict[str, Any]) -> list[Evaluation]:

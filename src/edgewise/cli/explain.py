@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from edgewise.cli.console import Console
 from edgewise.cli.machine import prepare
-from edgewise.cli.parser import Parser
+from edgewise.cli.parser import Parser, whole
 from edgewise.config.errors import ConfigError
 from edgewise.recipes.load import load_config
 from edgewise.recipes.registry import recipe
@@ -23,12 +23,12 @@ def configure(parser: Parser) -> None:
     parser.usage = 'edgewise explain RUN "predicate(head,tail)" [options]'
     parser.add_argument("run", metavar="RUN", type=Path, help="the folder of a run that proves")
     parser.add_argument("query", metavar="QUERY", help='an atom, such as "locatedInCR(oman,asia)"')
-    parser.add_argument("--beam", type=int, default=32, metavar="N", help="goals kept after each step (32)")
-    parser.add_argument("--depth", type=int, metavar="N", help="most steps; as in the run if not given")
+    parser.add_argument("--beam", type=whole(1), default=32, metavar="N", help="goals kept of each step (32)")
+    parser.add_argument("--depth", type=whole(1), metavar="N", help="most steps; as in the run if not given")
     parser.add_argument(
         "--checkpoint", choices=["best", "latest"], default="best", help="which weights (best)"
     )
-    parser.add_argument("--threads", type=int, default=1, metavar="N", help="threads of each operation (1)")
+    parser.add_threads()
     parser.examples('edgewise explain runs/reasoning-countries-1 "locatedInCR(palau,oceania)"')
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 
-from edgewise.config.errors import ConfigError
-
 
 def prepare(*, threads: int) -> None:
     """Let tensor operations use `threads` threads.
@@ -13,8 +11,6 @@ def prepare(*, threads: int) -> None:
     OpenMP reads its variables once, when torch is first imported; so this comes before that import, and sets
     torch's own number besides.
     """
-    if threads < 1:
-        raise ConfigError(f"--threads: got {threads}, expected 1 or more")
     for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ[name] = str(threads)
     import torch

@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 from edgewise.cli.console import Console, table
 from edgewise.cli.machine import prepare
-from edgewise.cli.parser import Parser
+from edgewise.cli.parser import Parser, whole
 from edgewise.config.errors import ConfigError
 from edgewise.envs.registry import ENVS, entry
 
@@ -23,11 +23,11 @@ def configure(parser: Parser) -> None:
     parser.add_argument(
         "--policy", default="", metavar="NAMES", help="baselines to solve besides, with commas"
     )
-    parser.add_argument("--cap", type=int, metavar="N", help="packets a queue holds (what memory allows)")
+    parser.add_argument("--cap", type=whole(1), metavar="N", help="packets a queue holds (as memory allows)")
     parser.add_argument(
         "--arrivals-servable", action="store_true", help="a packet may leave in the slot of its arrival"
     )
-    parser.add_argument("--threads", type=int, default=1, metavar="N", help="threads of each operation (1)")
+    parser.add_threads()
     parser.examples(
         "edgewise oracle queueing --graph line3 --rate 0.4",
         "edgewise oracle queueing --graph line3 --rate 0.45 --cap 60 --policy maxweight --json",

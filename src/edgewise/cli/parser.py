@@ -11,6 +11,30 @@ from edgewise.config.errors import ConfigError
 Settings = list[tuple[str, str | None]]
 """Flags that are settings of a config: a name and its value, None where the flag stands alone."""
 
+LARGEST = 2**63 - 1
+"""What a seed, or any other number, can be at most."""
+
+
+def whole(least: int) -> Callable[[str], int]:
+    """Reads whole numbers from `least`, for options that hold one.
+
+    Example:
+        >>> whole(1)("12")
+        12
+    """
+
+    def read(text: str) -> int:
+        try:
+            number = int(text)
+        except ValueError:
+            number = None
+        if number is None or not least <= number <= LARGEST:
+            most = f" to {LARGEST}" if number is not None and number > LARGEST else ""
+            raise argparse.ArgumentTypeError(f"got {text}, expected a whole number from {least}{most}")
+        return number
+
+    return read
+
 
 class Parser(argparse.ArgumentParser):
     """Takes its own options, and where `takes_settings` is set any other `--name value` as a setting."""
@@ -38,9 +62,15 @@ class Parser(argparse.ArgumentParser):
 
     def add_machine(self) -> None:
         """The options of every verb that computes."""
-        self.add_argument("--seed", type=int, metavar="N", help="what everything random follows from")
+        self.add_argument("--seed", type=whole(0), metavar="N", help="what everything random follows from")
         self.add_argument("--device", metavar="NAME", help="cpu, cuda, cuda:1 or mps")
-        self.add_argument("--threads", type=int, default=1, metavar="N", help="threads of each operation (1)")
+        self.add_threads()
+
+    def add_threads(self) -> None:
+        """How many threads to use."""
+        self.add_argument(
+            "--threads", type=whole(1), default=1, metavar="N", help="threads of each operation (1)"
+        )
 
     def examples(self, *lines: str) -> None:
         """Commands to copy, shown below the help."""

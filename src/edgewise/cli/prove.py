@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from edgewise.cli.console import Console, table
 from edgewise.cli.machine import prepare
-from edgewise.cli.parser import Parser
+from edgewise.cli.parser import Parser, whole
 from edgewise.config.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -22,18 +22,20 @@ def configure(parser: Parser) -> None:
     parser.add_argument(
         "data", metavar="FOLDER", help="holds train.txt, valid.txt, test.txt and rules; or shipped data"
     )
-    parser.add_argument("--depth", type=int, default=2, metavar="N", help="the most steps of a proof (2)")
+    parser.add_argument(
+        "--depth", type=whole(1), default=2, metavar="N", help="the most steps of a proof (2)"
+    )
     parser.add_argument("--rules", metavar="FILE", help="a rule file of the folder (rules.txt)")
     parser.add_argument("--split", default="test", choices=("train", "valid", "test"), help="(test)")
-    parser.add_argument("--cap", type=int, default=2000, metavar="N", help="successors of a goal (2000)")
-    parser.add_argument("--atoms", type=int, default=6, metavar="N", help="atoms of a goal (6)")
+    parser.add_argument("--cap", type=whole(1), default=2000, metavar="N", help="successors of a goal (2000)")
+    parser.add_argument("--atoms", type=whole(1), default=6, metavar="N", help="atoms of a goal (6)")
     parser.add_argument(
-        "--negatives", type=int, default=1, metavar="N", help="false queries for each true one (1)"
+        "--negatives", type=whole(0), default=1, metavar="N", help="false queries for each true one (1)"
     )
     parser.add_argument("--corrupt", default="both", choices=("head", "tail", "both"), help="(both)")
     parser.add_argument("--query", metavar="ATOM", help="show a shortest proof of this atom instead")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the false queries (0)")
-    parser.add_argument("--threads", type=int, default=1, metavar="N", help="threads of each operation (1)")
+    parser.add_argument("--seed", type=whole(0), default=0, metavar="N", help="of the false queries (0)")
+    parser.add_threads()
     parser.examples(
         "edgewise prove countries_s3 --depth 4",
         "edgewise prove data/family --depth 2 --negatives 10",
@@ -44,16 +46,14 @@ def configure(parser: Parser) -> None:
 
 def run(options: Namespace, console: Console) -> int:
     """Searches, and shows what was found by the number of steps."""
-    for name, least in (("depth", 1), ("cap", 1), ("atoms", 1), ("negatives", 0)):
-        if getattr(options, name) < least:
-            raise ConfigError(f"--{name} must be {least} or more, got {getattr(options, name)}")
     prepare(threads=options.threads)
     from edgewise.graphs.knowledge.dataset import load_dataset
 
     dataset = load_dataset(options.data, rules=options.rules)
     if not dataset.rules:
         raise ConfigError(f"{dataset.name} has no rules to prove with", hint="name a file with --rules")
-    return _show_proof(dataset, options, console) if options.query else _search(dataset, options, console)
+    show = _search if options.query is None else _show_proof
+    return show(dataset, options, console)
 
 
 def _show_proof(dataset: Dataset, options: Namespace, console: Console) -> int:

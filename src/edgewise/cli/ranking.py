@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentTypeError, Namespace
+from argparse import SUPPRESS, ArgumentTypeError, Namespace
 from typing import TYPE_CHECKING, Any
 
 from edgewise.cli.console import Console, table
-from edgewise.cli.parser import Parser
+from edgewise.cli.parser import Parser, whole
 from edgewise.config.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 MODES = ("rl", "kge", "hybrid", "oracle")
 FIGURES = ("mrr", "hits@1", "hits@3", "hits@10", "auc_pr")
+OPTIONS = ("negatives", "queries", "kge", "beam", "depth", "oracle_depth")
+"""What ranking alone takes; an option that was not given is not there."""
 MEANING = {
     "rl": "the policy through a beam",
     "greedy": "the policy's best step alone",
@@ -34,32 +36,55 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--negatives",
         type=count,
-        default=100,
+        default=SUPPRESS,
         metavar="N",
         help="false candidates per query and side, or `all` (100)",
     )
     parser.add_argument(
-        "--queries", type=count, default=500, metavar="N", help="queries of the test split, or `all` (500)"
+        "--queries",
+        type=count,
+        default=SUPPRESS,
+        metavar="N",
+        help="queries of the test split, or `all` (500)",
     )
     parser.add_argument(
-        "--kge", metavar="FOLDER", help="embeddings that `edgewise kge` wrote; the run's own if not given"
+        "--kge",
+        default=SUPPRESS,
+        metavar="FOLDER",
+        help="embeddings that `edgewise kge` wrote; the run's own if not given",
     )
-    parser.add_argument("--beam", type=int, default=32, metavar="N", help="goals kept of each query (32)")
     parser.add_argument(
-        "--depth", type=int, metavar="N", help="most steps of a proof; as in the run if not given"
+        "--beam", type=whole(1), default=SUPPRESS, metavar="N", help="goals kept of each query (32)"
     )
     parser.add_argument(
-        "--oracle-depth", type=int, default=2, metavar="N", help="of the exhaustive search (2)"
+        "--depth",
+        type=whole(1),
+        default=SUPPRESS,
+        metavar="N",
+        help="most steps of a proof; as in the run if not given",
     )
+    parser.add_argument(
+        "--oracle-depth",
+        type=whole(1),
+        default=SUPPRESS,
+        metavar="N",
+        help="most steps of the exhaustive search (2)",
+    )
+
+
+def given(options: Namespace) -> dict[str, Any]:
+    """Those of ranking's options that were given."""
+    return {name: getattr(options, name) for name in OPTIONS if hasattr(options, name)}
 
 
 def count(text: str) -> int | None:
     """A whole number, or None for `all`."""
     if text == "all":
         return None
-    if not text.isdecimal() or int(text) < 1:
-        raise ArgumentTypeError(f"got {text}, expected a whole number from 1, or all")
-    return int(text)
+    try:
+        return whole(1)(text)
+    except ArgumentTypeError as error:
+        raise ArgumentTypeError(f"{error}, or all") from None
 
 
 def rank(options: Namespace, console: Console) -> int:
@@ -68,15 +93,7 @@ def rank(options: Namespace, console: Console) -> int:
 
     if len(options.runs) > 1:
         raise ConfigError("ranking takes one run at a time", hint="give one run folder")
-    chosen = RankOptions(
-        negatives=options.negatives,
-        queries=options.queries,
-        beam=options.beam,
-        depth=options.depth,
-        kge=options.kge,
-        oracle_depth=options.oracle_depth,
-        seed=options.seed or 0,
-    )
+    chosen = RankOptions(**given(options), seed=options.seed or 0)
     found = rank_run(options.runs[0], options.mode, chosen, which=options.checkpoint)
     console.show(_data(found), _text(found))
     return 0

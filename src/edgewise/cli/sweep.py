@@ -40,11 +40,11 @@ def combinations(config: Config, given: Sequence[tuple[str, str | None]]) -> lis
             problems.append(Problem(flag, (), "has no value; give one, or several with commas"))
         else:
             path, annotation = found
-            parts = BETWEEN.split(text)
-            values[str(path[0])] = (
-                parts if takes_text_alone(annotation) else [parse_value(part) for part in parts]
-            )
-            origins[str(path[0])] = flag
+            field, parts = str(path[0]), BETWEEN.split(text)
+            if field in values:
+                problems.append(Problem(flag, path, f"is set twice, also by {origins[field]}; keep one"))
+            values[field] = parts if takes_text_alone(annotation) else [parse_value(part) for part in parts]
+            origins[field] = flag
     combined = [dict(zip(values, choice, strict=True)) for choice in product(*values.values())]
     for settings in combined:
         layer = Layer("settings", settings, {(name,): origins[name] for name in settings})
@@ -64,5 +64,7 @@ def given_settings(
     pairs: list[tuple[str, str | None]] = []
     for text in sets:
         name, equals, values = text.partition("=")
+        if not name:
+            raise ConfigError(f"--set: got {text}, expected FIELD=VALUE")
         pairs.append((name, values if equals else None))
     return [*pairs, *flags]

@@ -55,5 +55,5 @@ class KGEConfig(Config):
     """Epochs between measurements on the validation atoms; 0 for none."""
     save_every: int = Field(5, ge=1)
     """Epochs between checkpoints."""
-    seed: int = Field(0, ge=0)
+    seed: int = Field(0, ge=0, lt=2**63)
     """What everything random follows from."""

@@ -29,7 +29,7 @@ class MultihopConfig(Config):
 
     networks: tuple[str, ...] = Field(("two-path",), min_length=1)
     """Names or files of the networks; each world draws one at reset."""
-    network_seed: int = Field(0, ge=0)
+    network_seed: int = Field(0, ge=0, lt=2**63)
     """Fixes the drawn networks, whatever the seed of the environment."""
     network_load: float = Field(0.8, gt=0.0)
     """Traffic of drawn networks, as a share of what they can carry."""

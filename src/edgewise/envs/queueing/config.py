@@ -71,7 +71,7 @@ class QueueingConfig(Config):
 
     graphs: tuple[str, ...] = Field(("line3",), min_length=1)
     """Names of the conflict graphs; each world draws one at reset."""
-    graph_seed: int = Field(0, ge=0)
+    graph_seed: int = Field(0, ge=0, lt=2**63)
     """Fixes the geometric graphs, whatever the seed of the environment."""
     arrival_law: Literal["bernoulli", "poisson", "fixed"] = "bernoulli"
     """Law of the packets that come in a slot."""
