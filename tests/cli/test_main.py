@@ -162,6 +162,32 @@ def test_settings_and_options_come_in_any_order():
     assert options.settings == [("--a.b", "-3"), ("--flag", None), ("--c", "1=2"), ("--last", None)]
 
 
+@pytest.mark.parametrize(
+    ("command", "complaint"),
+    [
+        ("baseline graphwalk --episodes 0", "--episodes: got 0, expected a whole number from 1"),
+        ("baseline graphwalk --episodes many", "--episodes: got many, expected a whole number from 1"),
+        ("baseline graphwalk --seed -1", "--seed: got -1, expected a whole number from 0"),
+        (f"baseline graphwalk --seed {2**63}", f"from 0 to {2**63 - 1}"),
+        (f"prove countries_s3 --seed {2**63}", f"from 0 to {2**63 - 1}"),
+        (f"kge countries_s3 --seed {2**63}", "--seed"),
+        (f"train graphwalk-ppo --evaluation.seed {2**63}", "--evaluation.seed"),
+        ("arena run --games 0", "--games: got 0"),
+        ("eval run --episodes 0", "--episodes: got 0"),
+        ("eval run --negatives 0", "--negatives: got 0, expected a whole number from 1, or all"),
+        ("explain run a(b,c) --beam 0", "--beam: got 0"),
+        ("envs check --threads 0", "--threads: got 0"),
+        ("train graphwalk-ppo --total-frames", "training.total_frames: has no value; give a whole number"),
+        ("train graphwalk-ppo --xyzzy 3", "unknown setting; `edgewise recipes show RECIPE`"),
+        ("baseline graphwalk --unheard 3", "unknown setting; it has extra_edges, "),
+    ],
+)
+def test_what_an_option_cannot_hold_is_refused_by_its_name(edgewise, command, complaint):
+    outcome = edgewise(*command.split())
+    assert outcome.code == 2
+    assert complaint in outcome.err
+
+
 def test_a_verb_without_settings_refuses_foreign_flags(edgewise):
     outcome = edgewise("doctor", "--bogus", "3")
     assert outcome.code == 2

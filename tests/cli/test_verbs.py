@@ -94,6 +94,30 @@ def test_weights_of_models_that_computed_something_else_are_refused(edgewise, tm
         assert "revision" in outcome.err
 
 
+def test_resume_names_its_flags(edgewise, trained):
+    for flag, value in (("--total-frames", "soon"), ("--device", "tpu"), ("--threads", "0")):
+        outcome = edgewise("resume", trained, flag, value)
+        assert outcome.code == 2
+        assert f"{flag}: " in outcome.err
+        assert f"{flag}=" not in outcome.err
+
+
+def test_a_metric_that_nothing_measures_is_refused(edgewise, tmp_path, small):
+    flags = [flag for flag in small if "evaluation.every" not in flag]
+    outcome = edgewise(
+        "train", "graphwalk-ppo", *flags, "--evaluation.metric=sucess", "--out", tmp_path / "run"
+    )
+    assert outcome.code == 2
+    assert "evaluation.metric: sucess is not measured" in outcome.err
+    assert "did you mean success?" in outcome.err
+
+
+def test_an_arena_is_for_games(edgewise, trained):
+    outcome = edgewise("arena", trained, "--games", 2)
+    assert outcome.code == 2
+    assert "graphwalk is no game of two players" in outcome.err
+
+
 def test_resume_of_what_is_no_run(edgewise, tmp_path):
     outcome = edgewise("resume", tmp_path)
     assert outcome.code == 2
@@ -193,6 +217,13 @@ def test_rules_are_simulated_on_a_network_file(edgewise):
     assert edgewise("baseline", "graphwalk", "--network", shipped).code == 2
 
 
+def test_a_network_file_leaves_nothing_to_set(edgewise):
+    outcome = edgewise("baseline", "multihop", "--network", "net.json", "--max-steps", 5, "--set", "a=1")
+    assert outcome.code == 2
+    assert "--set, --max-steps would change nothing" in outcome.err
+    assert edgewise("baseline", "multihop", "--policy", "").code == 2
+
+
 def test_envs(edgewise):
     assert [row["name"] for row in edgewise("envs", "--json").data] == list(ENVS)
     shown = edgewise("envs", "show", "graphwalk")
@@ -239,6 +270,7 @@ def test_bench_runs_programs_of_the_source_tree(edgewise, tmp_path, monkeypatch)
     monkeypatch.setattr(bench, "_folder", lambda: programs)
     assert edgewise("bench", "--json").data[1] == {"name": "speed", "purpose": "How fast."}
     assert edgewise("bench", "speed", "--quick", "--json").data == {"speed": [1]}
+    assert edgewise("bench", "speed").out == ""
     assert "3" in edgewise("bench", "slow").err
     assert "did you mean speed?" in edgewise("bench", "sped").err
 
@@ -259,6 +291,10 @@ def test_every_combination_of_a_sweep():
     assert combinations(config, []) == [{}]
     with pytest.raises(ConfigError, match="has no value"):
         combinations(config, [("--num-nodes", None)])
+    with pytest.raises(ConfigError, match="--num-nodes: is set twice"):
+        combinations(config, given_settings(["env.num_nodes=4"], [("--num-nodes", "5")]))
+    with pytest.raises(ConfigError, match="--set: got =3"):
+        given_settings(["=3"], [])
 
 
 def test_an_interrupt_saves_and_exits_130(tmp_path, small):

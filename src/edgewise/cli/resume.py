@@ -7,8 +7,7 @@ from pathlib import Path
 
 from edgewise.cli.console import Console
 from edgewise.cli.machine import prepare
-from edgewise.cli.parser import Parser
-from edgewise.config.documents import parse_value
+from edgewise.cli.parser import Parser, whole
 
 
 def configure(parser: Parser) -> None:
@@ -17,7 +16,7 @@ def configure(parser: Parser) -> None:
     parser.add_argument("--total-frames", metavar="N", help="train to here instead; the run folder keeps it")
     parser.add_argument("--device", metavar="NAME", help="go on on another device: cpu, cuda, cuda:1 or mps")
     parser.add_argument(
-        "--threads", type=int, metavar="N", help="threads of each operation, instead of the run's"
+        "--threads", type=whole(1), metavar="N", help="threads of each operation, instead of the run's"
     )
     parser.add_argument(
         "--checkpoint",
@@ -37,9 +36,8 @@ def run(options: Namespace, console: Console) -> int:
     from edgewise.recipes.launch import resume
     from edgewise.training.progress import watcher
 
-    total = None if options.total_frames is None else parse_value(options.total_frames)
-    given = {"total_frames": total, "device": options.device, "threads": options.threads}
-    settings = {name: value for name, value in given.items() if value is not None}
-    folder = resume(options.run, checkpoint=options.checkpoint, settings=settings, watcher=watcher())
+    given = {"--total-frames": options.total_frames, "--device": options.device, "--threads": options.threads}
+    flags = [(flag, str(value)) for flag, value in given.items() if value is not None]
+    folder = resume(options.run, checkpoint=options.checkpoint, flags=flags, watcher=watcher())
     show_run(folder, console)
     return 0

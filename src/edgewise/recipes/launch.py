@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
-from typing import Any
 
 import torch
 
@@ -54,7 +53,7 @@ def resume(
     folder: Path,
     *,
     checkpoint: Path | None = None,
-    settings: Mapping[str, Any] | None = None,
+    flags: Sequence[tuple[str, str | None]] = (),
     watcher: Watcher | None = None,
 ) -> Path:
     """Continue a run from a checkpoint, and return its folder.
@@ -62,16 +61,16 @@ def resume(
     Args:
         folder: of the run.
         checkpoint: where to go back to; the newest whole one if not given.
-        settings: changes to its config, such as `total_frames`, which its folder then keeps.
+        flags: changes to its config, such as `("--total-frames", "1e6")`, which its folder then keeps.
         watcher: is told how the run does.
     """
     run = RunFolder(folder)
-    config, parts = make_parts(load_config(run.config_file, keywords=settings))
+    config, parts = make_parts(load_config(run.config_file, flags=flags))
     with run.locked():
         trainer = Trainer(config, parts, run, watcher=watcher)
         restored = trainer.restore(checkpoint)
         log.info("going on from %s", "the beginning" if restored is None else restored)
-        if settings:
+        if flags:
             durable.replace_whole(run.config_file, json.dumps(config.to_plain(), indent=2).encode())
         _drive(trainer, run)
     return run.path
