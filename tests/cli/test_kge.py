@@ -50,6 +50,21 @@ def test_a_folder_in_use_is_not_overwritten_and_can_be_resumed(tmp_path, capsys)
     assert main([*command, "--resume", "--learning-rate", "0.2"]) == 3
 
 
+def test_a_place_that_cannot_be_a_folder_is_refused_before_training(tmp_path, capsys):
+    file = tmp_path / "file"
+    file.touch()
+    for out in (file, file / "below"):
+        assert main(["kge", "countries_s1", "--out", str(out), *QUICK]) == 2
+        told = capsys.readouterr().err
+        assert f"--out: cannot make the folder {out}" in told
+        assert "questions" not in told
+
+
+def test_progress_counts_questions(tmp_path, capsys):
+    assert main(["kge", "countries_s1", "--out", str(tmp_path / "out"), *QUICK]) == 0
+    assert "of 4,440 questions" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("flags", "words"),
     [

@@ -26,8 +26,8 @@ class StopAfter:
         outer = self
 
         class Request(kge.StopRequest):
-            def __init__(self):
-                super().__init__()
+            def __init__(self, finishing):
+                super().__init__(finishing)
                 outer.request = self
 
         monkeypatch.setattr(kge, "StopRequest", Request)
@@ -48,7 +48,7 @@ def test_a_stopped_run_continues_bit_for_bit(tmp_path, countries, monkeypatch):
     whole = train_kge(countries, config)
     with monkeypatch.context() as patch:
         watcher = StopAfter(patch, 2, 2 * len(countries.train))
-        with pytest.raises(Interrupted, match="SIGINT after epoch 2"):
+        with pytest.raises(Interrupted, match=r"SIGINT after epoch 2.*\n.*--resume"):
             train_kge(countries, config, folder=tmp_path, watcher=watcher)
     rest = train_kge(countries, config, folder=tmp_path, resume=True)
     assert torch.equal(rest.model.score(countries.test), whole.model.score(countries.test))

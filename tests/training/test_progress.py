@@ -2,6 +2,7 @@
 
 import io
 import logging
+import signal
 import threading
 
 from rich.console import Console
@@ -49,6 +50,22 @@ def test_the_watcher_fits_where_errors_go(monkeypatch):
     monkeypatch.setattr(progress.sys, "stderr", io.StringIO())
     assert isinstance(watcher(), Lines)
     show(Silence())
+
+
+def test_a_signal_is_answered_with_what_is_finished_first(caplog):
+    with StopRequest("this epoch") as stop:
+        signal.raise_signal(signal.SIGTERM)
+    assert stop.received == "SIGTERM"
+    assert "SIGTERM: finishing this epoch and saving" in caplog.text
+
+
+def test_lines_name_what_is_counted(caplog):
+    caplog.set_level(logging.INFO)
+    lines = Lines(unit="questions")
+    lines.start(0, 8, "data")
+    lines.update(8, {})
+    lines.close()
+    assert caplog.messages == ["data: 0 of 8 questions", "8 of 8 questions, 0 s left"]
 
 
 def test_elsewhere_than_in_the_main_thread_no_signal_is_heard():

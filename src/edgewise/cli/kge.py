@@ -41,7 +41,7 @@ def configure(parser: Parser) -> None:
     )
     parser.add_argument("--resume", action="store_true", help="continue what was stopped in --out")
     parser.add_argument("--device", default="cpu", metavar="NAME", help="cpu, cuda, cuda:1 or mps")
-    parser.add_argument("--threads", type=int, default=1, metavar="N", help="threads of each operation (1)")
+    parser.add_threads()
     parser.examples(
         "edgewise kge countries_s3",
         "edgewise kge data/umls --model rotate --dim 200 --epochs 50 --out runs/umls-rotate",
@@ -69,7 +69,12 @@ def run(options: Namespace, console: Console) -> int:
     config = resolve(KGEConfig, [Layer("the defaults", defaults.to_plain()), flags])
     folder = _folder(options, f"kge-{dataset.name}-{model}")
     fitted = train_kge(
-        dataset, config, folder=folder, resume=options.resume, watcher=watcher(), device=options.device
+        dataset,
+        config,
+        folder=folder,
+        resume=options.resume,
+        watcher=watcher(unit="questions"),
+        device=options.device,
     )
     figures = {split: measure(fitted.model, dataset, split) for split in ("valid", "test")}
     outcome = _outcome(dataset, config, fitted, figures)
@@ -79,8 +84,14 @@ def run(options: Namespace, console: Console) -> int:
 
 
 def _folder(options: Namespace, name: str) -> Path:
+    """Where embeddings go, made before anything is trained."""
     folder: Path = options.out or Path("runs") / name
-    if not options.resume and folder.exists() and any(folder.iterdir()):
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        occupied = any(folder.iterdir())
+    except OSError as error:
+        raise ConfigError(f"--out: cannot make the folder {folder}: {error.strerror}") from error
+    if occupied and not options.resume:
         raise ConfigError(f"{folder} is not empty", hint="give another --out, or --resume to continue it")
     return folder
 
@@ -123,5 +134,5 @@ def _text(dataset: Dataset, outcome: dict[str, Any], folder: Path) -> str:
 def _details(arguments: Sequence[str]) -> str:
     del arguments
     fields = fields_help(KGEConfig())
-    note = "Unless given, they are chosen by the model and the number of entities."
-    return f"\n\n{note}\nsettings, with their plain values:\n{fields}"
+    note = "Those that are not given are chosen by the model and the number of entities, or as here:"
+    return f"\n\nEvery setting is a flag. {note}\n{fields}"

@@ -210,5 +210,5 @@ def _cannot_save(path: Path, error: OSError) -> str:
         errno.EDQUOT: "free some of your quota and resume",
         errno.EROFS: "the file system is read-only",
         errno.EACCES: "this user may not write there",
-    }.get(error.errno or 0, "the older one can be resumed from")
+    }.get(error.errno or 0, "it can be resumed from" if older else "choose another folder")
     return f"cannot save {path}: {error.strerror or error}; {fate}; {remedy}"

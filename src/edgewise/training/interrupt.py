@@ -1,4 +1,4 @@
-"""Ctrl-C asks a run to finish its batch, save and stop; a second one stops it at once."""
+"""Ctrl-C asks a run to finish what it is at, save and stop; a second one stops it at once."""
 
 from __future__ import annotations
 
@@ -16,11 +16,15 @@ log = logging.getLogger(__name__)
 class StopRequest:
     """Listens to SIGINT and SIGTERM while it is entered; elsewhere than in the main thread it hears nothing.
 
+    Args:
+        finishing: what the run finishes before it stops.
+
     Attributes:
         received: the name of the first signal, None before it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, finishing: str = "this batch") -> None:
+        self._finishing = finishing
         self.received: str | None = None
         self._before: dict[signal.Signals, Any] = {}
 
@@ -39,4 +43,4 @@ class StopRequest:
         if self.received is not None:
             raise KeyboardInterrupt
         self.received = signal.Signals(number).name
-        log.warning("%s: finishing this batch and saving; once more stops at once", self.received)
+        log.warning("%s: finishing %s and saving; once more stops at once", self.received, self._finishing)

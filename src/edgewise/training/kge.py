@@ -79,12 +79,12 @@ def train_kge(
     shown = watcher or Silence()
     shown.start(learner.epochs_done * sitting.questions, config.epochs * sitting.questions, dataset.name)
     try:
-        with StopRequest() as stop:
+        with StopRequest("this epoch") as stop:
             while learner.epochs_done < config.epochs:
                 sitting.epoch(shown)
                 sitting.keep(now=stop.received is not None)
                 if stop.received is not None and learner.epochs_done < config.epochs:
-                    raise Interrupted(f"stopped by {stop.received} after epoch {learner.epochs_done}")
+                    raise sitting.interrupted(stop.received)
     finally:
         shown.close()
     return sitting.fitted
@@ -133,6 +133,14 @@ class _Sitting:
         if self._folder is not None and due:
             state = {"learner": self.learner.state_dict(), "run": self._run()}
             checkpoint.save(self._folder, state, step=done, keep_last=1)
+
+    def interrupted(self, signal: str) -> Interrupted:
+        """What to say of a sitting that a signal ended."""
+        told = f"stopped by {signal} after epoch {self.learner.epochs_done} of {self.config.epochs}"
+        if self._folder is None:
+            return Interrupted(told)
+        hint = f"go on with the same command and --out {self._folder.parent} --resume"
+        return Interrupted(f"{told}, saved in {self._folder}", hint=hint)
 
     def take_up(self) -> None:
         """Continue from the newest checkpoint, if there is one."""

@@ -61,23 +61,25 @@ class Lines:
 
     Args:
         seconds: between two lines.
+        unit: what is counted.
     """
 
-    def __init__(self, seconds: float = 10.0) -> None:
-        self._seconds, self._next, self._line = seconds, 0.0, ""
+    def __init__(self, seconds: float = 10.0, *, unit: str = "frames") -> None:
+        self._seconds, self._unit, self._next, self._line = seconds, unit, 0.0, ""
 
     def start(self, frames: int, total: int, name: str) -> None:
         """Say what begins."""
         self._total, self._first, self._began = total, frames, time.monotonic()
         self._next = self._began + self._seconds
-        log.info("%s: %s of %s frames", name, f"{frames:,}", f"{total:,}")
+        log.info("%s: %s of %s %s", name, f"{frames:,}", f"{total:,}", self._unit)
 
     def update(self, frames: int, shown: Mapping[str, str]) -> None:
         """Say where the run is, if it is time."""
         now = time.monotonic()
         rate = (frames - self._first) / max(now - self._began, 1e-9)
         left = max(self._total - frames, 0) / max(rate, 1e-9)
-        self._line = f"{frames:,} of {self._total:,} frames, {left:.0f} s left, {_words(shown)}"
+        counted = f"{frames:,} of {self._total:,} {self._unit}, {left:.0f} s left"
+        self._line = f"{counted}, {_words(shown)}" if shown else counted
         if now >= self._next:
             self._next = now + self._seconds
             log.info(self._line)
@@ -102,9 +104,9 @@ class Silence:
         """Nothing."""
 
 
-def watcher() -> Watcher:
-    """A bar where errors go to a terminal, lines otherwise."""
-    return Bar() if sys.stderr.isatty() else Lines()
+def watcher(*, unit: str = "frames") -> Watcher:
+    """A bar where errors go to a terminal, lines that name the unit otherwise."""
+    return Bar() if sys.stderr.isatty() else Lines(unit=unit)
 
 
 def _words(shown: Mapping[str, str]) -> str:
