@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from edgewise.cli.console import Console, table
 from edgewise.cli.machine import prepare
-from edgewise.cli.parser import Parser
+from edgewise.cli.parser import Parser, whole
 from edgewise.cli.sweep import combinations, given_settings
 from edgewise.config.errors import ConfigError
 from edgewise.recipes.load import load_config
@@ -27,12 +27,12 @@ def configure(parser: Parser) -> None:
     parser.takes_settings = True
     parser.usage = "edgewise arena RUN [RUN ...] [--games N] [--opponents NAMES] [--SETTING VALUE ...]"
     parser.add_argument("runs", nargs="+", metavar="RUN", type=Path, help="run folders or checkpoints")
-    parser.add_argument("--games", type=int, default=400, metavar="N", help="games in each match (400)")
+    parser.add_argument("--games", type=whole(2), default=400, metavar="N", help="games in each match (400)")
     parser.add_argument(
         "--opponents",
         metavar="NAMES",
         default="shortest_way",
-        help="players beside random, with commas",
+        help="players beside random, with commas (shortest_way)",
     )
     parser.add_argument("--snapshots", action="store_true", help="let every checkpoint of a run play")
     parser.add_argument(
@@ -40,7 +40,7 @@ def configure(parser: Parser) -> None:
     )
     parser.add_argument(
         "--search",
-        type=int,
+        type=whole(0),
         default=0,
         metavar="N",
         help="let runs play once more, looking at N positions before each move",
@@ -69,7 +69,9 @@ def run(options: Namespace, console: Console) -> int:
     prepare(threads=options.threads)
     from edgewise.evaluation.arena import play_arena
     from edgewise.recipes.arena import exploitability, make_contest
+    from edgewise.recipes.compose import check_device
 
+    check_device(options.device or "cpu")
     others = [name for name in options.opponents.split(",") if name and name != ANCHOR]
     contest = make_contest(
         options.runs,
@@ -79,6 +81,7 @@ def run(options: Namespace, console: Console) -> int:
         snapshots=options.snapshots,
         which=options.checkpoint,
         search=options.search,
+        device=options.device or "cpu",
     )
     found = play_arena(
         contest.env,

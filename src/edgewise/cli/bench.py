@@ -14,7 +14,7 @@ from typing import Any
 
 import edgewise
 from edgewise.cli.console import Console, table
-from edgewise.cli.parser import Parser
+from edgewise.cli.parser import Parser, whole
 from edgewise.config.errors import ConfigError
 from edgewise.config.wording import did_you_mean
 
@@ -34,7 +34,8 @@ def configure(parser: Parser) -> None:
         "--quick", action="store_true", help="fewer sizes and repeats, where a program knows how"
     )
     parser.add_argument("--train", action="store_true", help="time training too, where a program knows how")
-    parser.add_machine()
+    parser.add_argument("--seed", type=whole(0), metavar="N", help="where a program takes one")
+    parser.add_threads()
     parser.examples("edgewise bench", "edgewise bench core", "edgewise bench bridge --quick --json")
 
 
@@ -57,7 +58,8 @@ def run(options: Namespace, console: Console) -> int:
             f"no benchmark is called {', '.join(unknown)}", hint=did_you_mean(unknown[0], choices)
         )
     results = {name: _run_one(known[name], options, console) for name in names}
-    console.write(json.dumps(results, indent=2 if console.as_json else None))
+    if console.as_json:
+        console.show(results, "")
     return 0
 
 

@@ -47,6 +47,7 @@ def make_contest(
     snapshots: bool = False,
     which: str = "best",
     search: int = 0,
+    device: str = "cpu",
 ) -> Contest:
     """The board of the first run's environment, changed by `settings`, and all players.
 
@@ -59,24 +60,25 @@ def make_contest(
         which: `best` or `latest` checkpoint.
         search: how many positions trained players look at before a move, in a second player of each, named
             `RUN+N`; none for the first alone.
+        device: where to play.
     """
     if games < 2 or games % 2:
         raise ConfigError(f"--games: got {games}, expected an even number, 2 or more")
     places = [place for run in runs for place in (_checkpoints(run) if snapshots else [run])]
-    trained = [load_trained(place, settings=settings, which=which) for place in places]
+    trained = [load_trained(place, settings=settings, which=which, device=device) for place in places]
     line = _one_environment(trained)
-    env = _worlds(line, trained[0].config.env, games)
+    env = _worlds(line, trained[0].config.env, games, device=device)
+    if env.observation_spec.get("player", None) is None:
+        raise ConfigError(f"{env.name} is no game of two players", hint="`edgewise eval` measures its runs")
     known = line.baselines()
     unknown = sorted(set(opponents) - set(known))
     if unknown:
         hint = f"it has {', '.join(sorted(known))}"
         raise ConfigError(f"{env.name} has no player {', '.join(unknown)}", hint=hint)
-    if env.observation_spec.get("player", None) is None:
-        raise ConfigError(f"{env.name} is no game of two players", hint="`edgewise eval` measures its runs")
     players: dict[str, Policy] = {name: known[name](env) for name in opponents}
     checkpoints = {}
     for place, one in zip(places, trained, strict=True):
-        name, own = _name(place, players), _worlds(line, one.config.env, 1)
+        name, own = _name(place, players), _worlds(line, one.config.env, 1, device=device)
         checkpoints[name], players[name] = one.checkpoint, Seen(own, one.policy)
         if search:
             players[f"{name}+{search}"] = looking_ahead(own, one.algorithm, simulations=search)
@@ -88,14 +90,14 @@ def exploitability(contest: Contest) -> dict[str, dict[str, float]]:
 
     Nothing where the environment has no exact answer.
     """
-    line = entry(contest.env.name)
+    line, device = entry(contest.env.name), str(contest.env.device)
     worst_cases = line.worst_cases()
     if worst_cases is None:
         return {}
 
     def player(place: Path, settings: Mapping[str, Any]) -> tuple[GraphEnv[Any], Policy]:
-        one = load_trained(place, settings=settings)
-        return _worlds(line, one.config.env, 1), one.policy
+        one = load_trained(place, settings=settings, device=device)
+        return _worlds(line, one.config.env, 1, device=device), one.policy
 
     return {name: worst_cases(partial(player, place)) for name, place in contest.checkpoints.items()}
 
@@ -138,5 +140,5 @@ def _one_environment(trained: Sequence[Trained]) -> EnvEntry:
     return entry(names.pop())
 
 
-def _worlds(line: EnvEntry, config: Config, count: int) -> GraphEnv[Any]:
-    return line.env_class()(changed(config, {}), num_envs=count, seed=0)
+def _worlds(line: EnvEntry, config: Config, count: int, *, device: str) -> GraphEnv[Any]:
+    return line.env_class()(changed(config, {}), num_envs=count, seed=0, device=device)

@@ -69,7 +69,10 @@ def export(run: Path, folder: Path, *, which: str = "best") -> Exported:
         )
     spec = _spec(trained)
     program = RobotProgram(trained.policy).eval()
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(f"cannot make the folder {folder}: {error.strerror}") from error
     robots = Dim("robots", min=1)
     with torch.no_grad(), set_exploration_type(ExplorationType.DETERMINISTIC):
         traced = torch.export.export(program, seen(spec, 3), dynamic_shapes=({0: robots},) * 3, strict=False)
