@@ -135,6 +135,16 @@ def test_single_evaluations_are_compared_pair_by_pair():
     assert compare(ours, theirs, "absent", maximise=True) is None
 
 
+def test_pairs_are_of_the_same_instance_where_a_measure_is_undefined_on_some():
+    ours = Entrant("a", False, (evaluation([np.nan, 20, 30]),))
+    theirs = Entrant("b", False, (evaluation([10, 19, np.nan]),))
+    versus = compare(ours, theirs, "return", maximise=True)
+    assert versus.difference.estimate == 1
+    assert versus.better.estimate == 1
+    nobody = Entrant("c", False, (evaluation([7, np.nan, np.nan]),))
+    assert compare(ours, nobody, "return", maximise=True) is None
+
+
 def test_seeds_are_compared_run_by_run():
     ours = Entrant("a", False, tuple(evaluation([mean, mean]) for mean in (1, 2, 3)))
     theirs = Entrant("b", False, tuple(evaluation([mean, mean]) for mean in (0, 2)))

@@ -98,7 +98,10 @@ def compare(left: Entrant, right: Entrant, measure: str, *, maximise: bool) -> C
     if ours is None or theirs is None:
         return None
     sign, generator = 1 if maximise else -1, np.random.default_rng(0)
-    if len(left.evaluations) == len(right.evaluations) == 1 and len(ours) == len(theirs):
+    if len(left.evaluations) == len(right.evaluations) == 1:
+        ours, theirs = _paired(left.evaluations[0], right.evaluations[0], measure)
+        if not len(ours):
+            return None
         wins = 0.5 + 0.5 * np.sign(sign * (ours - theirs))
         return Comparison(
             difference=paired_difference(ours, theirs, generator=generator),
@@ -108,6 +111,13 @@ def compare(left: Entrant, right: Entrant, measure: str, *, maximise: bool) -> C
     runs = theirs if len(right.evaluations) > 1 else theirs.mean(keepdims=True)
     gap = Interval(float(ours.mean() - theirs.mean()), np.nan, np.nan)
     return Comparison(gap, improvement_interval(sign * ours, sign * runs, generator=generator), "seeds")
+
+
+def _paired(left: Evaluation, right: Evaluation, measure: str) -> tuple[Values, Values]:
+    """A measure of two policies on the instances where it is defined for both, in the same order."""
+    ours, theirs = left.measures()[measure], right.measures()[measure]
+    both = np.isfinite(ours) & np.isfinite(theirs)
+    return ours[both], theirs[both]
 
 
 def seeds_summary(entrant: Entrant, measure: str) -> float | None:
