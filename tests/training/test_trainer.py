@@ -16,6 +16,7 @@ from tests.training.toys import run, toy_config, toy_parts
 
 from edgewise.config.errors import CheckpointError, ConfigError, Interrupted
 from edgewise.training import checkpoint
+from edgewise.training.fitting import check_fit
 from edgewise.training.metrics_log import MetricsLog
 from edgewise.training.run_folder import RunFolder
 from edgewise.training.trainer import Trainer
@@ -151,6 +152,14 @@ def test_the_newest_whole_checkpoint_is_taken(tmp_path, caplog):
     [
         ({"nodes": 5}, "was made with env.nodes = 4, this run has 5"),
         ({"training": {"num_envs": 3}}, "was made with training.num_envs = 4, this run has 3"),
+        (
+            {"algorithm": {"learning_rate": 0.5}},
+            "was made with algorithm.learning_rate = 0.01, this run has 0.5",
+        ),
+        (
+            {"evaluation": {"metric": "length"}},
+            "was made with evaluation.metric = 'return', this run has 'length'",
+        ),
     ],
 )
 def test_a_foreign_checkpoint_is_refused_and_nothing_loaded(tmp_path, change, words):
@@ -163,6 +172,14 @@ def test_a_foreign_checkpoint_is_refused_and_nothing_loaded(tmp_path, change, wo
     assert words in str(error.value)
     assert "\n" not in str(error.value)
     assert same(parts.algorithm.state_dict(), before)
+
+
+def test_a_setting_that_the_checkpoint_does_not_know_of_may_have_any_value(tmp_path):
+    folder = run(tmp_path / "run", toy_config())
+    state = checkpoint.load(checkpoint.latest(folder.checkpoints))
+    del state["trainer"]["identity"]["evaluation"], state["trainer"]["identity"]["algorithm"]["learning_rate"]
+    config = toy_config(algorithm={"learning_rate": 0.5}, evaluation={"metric": "length"})
+    check_fit(folder.path, state, config=config, parts=toy_parts(config))
 
 
 def test_a_foreign_model_is_refused_and_nothing_loaded(tmp_path):

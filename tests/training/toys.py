@@ -130,6 +130,7 @@ class ToyModelConfig(Config):
 def toy_config(*, total_frames=96, seed=0, nodes=4, **settings: Any) -> RunConfig[Any, Any, Any]:
     """A run of six batches of sixteen frames; `settings` replaces whole sections."""
     sections = {
+        "algorithm": {},
         "training": {"total_frames": total_frames, "num_envs": 4, "steps": 4},
         "evaluation": {"every": 40, "episodes": 3},
         "checkpoint": {"every": 40, "keep_last": 2},
@@ -144,7 +145,6 @@ def toy_config(*, total_frames=96, seed=0, nodes=4, **settings: Any) -> RunConfi
             "seed": seed,
             "env": {"nodes": nodes},
             "model": {},
-            "algorithm": {},
             **sections,
         }
     )

@@ -13,15 +13,24 @@ from edgewise.training import serialise
 from edgewise.training.parts import Parts
 from edgewise.training.serialise import State
 
-FIXED = ("recipe", "env", "model")
-"""Sections of a config that a resumed run cannot change; of `training`, the shape of a batch besides."""
+FIXED = ("recipe", "env", "model", "algorithm")
+"""Sections of a config that a resumed run cannot change."""
+FIXED_WITHIN = {
+    "training": ("num_envs", "steps"),
+    "evaluation": ("episodes", "seed", "settings", "stages", "metric", "maximise"),
+}
+"""Fields of other sections that it cannot change: the shape of a batch, and what its best is the best of."""
+GROWING = ("algorithm", "evaluation")
+"""Sections of which a checkpoint need not know every field: the others may be newer than it."""
 
 
 def identity(config: RunConfig[Any, Any, Any]) -> dict[str, Any]:
-    """What of a config decides the shape of a run's state."""
+    """What of a config decides the shape of a run's state, and what its numbers mean."""
     plain = config.to_plain()
-    batch = {name: plain["training"][name] for name in ("num_envs", "steps")}
-    return {**{section: plain[section] for section in FIXED}, "training": batch, "model_revision": REVISION}
+    parts = {
+        section: {name: plain[section][name] for name in names} for section, names in FIXED_WITHIN.items()
+    }
+    return {**{section: plain[section] for section in FIXED}, **parts, "model_revision": REVISION}
 
 
 def check_revision(path: Path, state: Mapping[str, State]) -> None:
@@ -53,13 +62,25 @@ def check_fit(
         raise CheckpointError(f"checkpoint {path} is no run's: it has no part {min(missing)}")
     if not isinstance(state["trainer"], Mapping) or "identity" not in state["trainer"]:
         raise CheckpointError(f"checkpoint {path} does not say which run it is of")
-    changed = next(_changes(state["trainer"]["identity"], identity(config), ()), None)
+    changed = next(_changes(*_comparable(state["trainer"]["identity"], identity(config)), ()), None)
     if changed is not None:
         raise CheckpointError(f"checkpoint {path} was made with {changed}")
     for name, part in (("algorithm", parts.algorithm), ("rollout", parts.rollout)):
         foreign = serialise.difference(state[name], part.state_dict())
         if foreign is not None:
             raise CheckpointError(f"checkpoint {path} does not fit this run: {name}/{foreign}")
+
+
+def _comparable(
+    then: Mapping[str, Any], now: Mapping[str, Any]
+) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """Two identities, without the fields of growing sections that the older does not know."""
+    known = {section: then.get(section, {}) for section in GROWING}
+    kept = {
+        section: {name: value for name, value in now[section].items() if name in known[section]}
+        for section in GROWING
+    }
+    return {**then, **known}, {**now, **kept}
 
 
 def _changes(then: Any, now: Any, path: tuple[str, ...]) -> Iterator[str]:
