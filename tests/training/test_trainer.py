@@ -76,6 +76,33 @@ def test_the_best_stays_and_is_the_best(tmp_path):
     checkpoint.load(best)
 
 
+def test_who_goes_back_behind_the_best_gets_another_best(tmp_path, caplog):
+    """The first best is deleted once there is a better one, which is then set aside."""
+    config = toy_config(evaluation={"every": 16}, checkpoint={"every": 16, "keep_last": 2})
+    folder = run(tmp_path / "run", config, parts=scoring(config, [1, 5, 2, 3, 4, 4, 9]))
+    assert checkpoint.step_of(checkpoint.best(folder.checkpoints)) == 96
+    trainer = Trainer(config, scoring(config, [3]), folder)
+    trainer.restore(folder.checkpoints / "step-000000000080")
+    assert "of 16 frames, is gone" in caplog.text
+    assert checkpoint.step_of(checkpoint.best(folder.checkpoints)) == 80
+    trainer.run()
+    note = json.loads((folder.checkpoints / "best.json").read_text())
+    assert note == {"checkpoint": "step-000000000096", "metric": "return", "value": 3.0}
+    checkpoint.load(checkpoint.best(folder.checkpoints))
+
+
+def scoring(config, returns):
+    """Parts of a toy run whose evaluations have these returns, one after another."""
+    parts, left = toy_parts(config), iter(returns)
+
+    def play(policy, *, record=0):
+        found = parts.evaluate(policy, record=record)
+        score = next(left) if policy is parts.algorithm.policy else 0.0
+        return dataclasses.replace(found, returns=np.full_like(found.returns, score))
+
+    return dataclasses.replace(parts, evaluate=play)
+
+
 def test_less_can_be_better(tmp_path):
     config = toy_config(total_frames=160, evaluation={"maximise": False})
     folder = run(tmp_path / "run", config)

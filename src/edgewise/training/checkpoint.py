@@ -96,13 +96,16 @@ def latest(folder: Path) -> Path:
 
 
 def best(folder: Path) -> Path:
-    """The checkpoint that evaluated best, or the latest where none has been marked."""
+    """The checkpoint that evaluated best, or the latest where none is marked, or the marked one is gone."""
     try:
         name = json.loads(manifest.read_small(folder / BEST))["checkpoint"]
     except (Unusable, ValueError, KeyError, TypeError):
         return latest(folder)
     if not isinstance(name, str) or not NAME.fullmatch(name):
         raise CheckpointError(f"{folder / BEST} names no checkpoint: {name!r}")
+    if not (folder / name).exists():
+        log.warning("the best checkpoint %s is gone: the latest takes its place", folder / name)
+        return latest(folder)
     return folder / name
 
 

@@ -132,6 +132,7 @@ class Trainer:
         for name, (then, now) in self.folder.changed_versions().items():
             log.warning("this run began with %s %s and goes on with %s: numbers may differ", name, then, now)
         self._restored, self._iteration.good = True, path
+        self._forget_lost_best()
         self._mark_best()
         self._log.event("resume", {"frames": self.frames, "checkpoint": path.name})
         return path
@@ -219,6 +220,15 @@ class Trainer:
         self._iteration.good, self._saved_at = path, time.monotonic()
         self._log.event("checkpoint", {"frames": self.frames, "checkpoint": path.name})
         self._mark_best()
+
+    def _forget_lost_best(self) -> None:
+        """Where the best so far was deleted by what came after it and is set aside now, look for another."""
+        best = self._measuring.best
+        if best is not None and best[0] not in map(
+            checkpoint.step_of, checkpoint.saved(self.folder.checkpoints)
+        ):
+            log.warning("the best checkpoint so far, of %d frames, is gone: the next one counts", best[0])
+            self._measuring.best = None
 
     def _mark_best(self) -> None:
         """Let `best.json` say what this run holds for its best, wherever it is now."""
