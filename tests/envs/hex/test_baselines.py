@@ -36,6 +36,15 @@ def test_a_cell_that_wins_now_is_worth_most():
     assert worth[0, [1, 4, 7, 8]].max() < 1.0
 
 
+def test_the_last_free_cell_is_the_mover_s():
+    stones, _ = dynamics.empty_boards(1, 2)
+    stones[0, [0, 1, 3]] = torch.tensor([dynamics.FIRST, dynamics.SECOND, dynamics.SECOND], dtype=torch.int8)
+    near = dynamics.neighbour_table(2, 2).unsqueeze(0)
+    for player in (0, 1):
+        worth = fillings(stones, near, player=torch.tensor([player]), count=8)
+        assert worth[0, 2] == 1.0
+
+
 def test_looking_at_fillings_beats_random_play():
     env = make_env("hex", size=4, opening_plies=1, num_envs=64, seed=0)
     assert play_match(env, monte_carlo(env), random_player(env), seed=0).score > 0.9

@@ -93,6 +93,14 @@ def test_what_is_seen_is_what_the_card_says():
                 assert edges.attr[world, slot, -1].item() == pytest.approx(capacity.item())
 
 
+def test_capacities_are_drawn_anew_in_every_slot():
+    env = multihop(200, networks=("diamond",))
+    capacity = env.rollout(50, break_when_any_done=False)["state", "capacity"]
+    rate = env.networks.rate[0]
+    assert torch.allclose(capacity.mean((0, 1)), rate, rtol=0.1)
+    assert torch.allclose(capacity.var(1).mean(0), rate, rtol=0.1), "of a Poisson law, in each world"
+
+
 def test_queues_never_grow_where_no_pair_is_shown():
     env = multihop(30)
     batch = env.rollout(30, break_when_any_done=False)

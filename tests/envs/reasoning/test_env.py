@@ -10,6 +10,7 @@ from edgewise.envs.contract import check_graph_env
 from edgewise.envs.reasoning import dynamics, oracle
 from edgewise.envs.reasoning.corruption import Corruption
 from edgewise.envs.reasoning.memo import Memo
+from edgewise.envs.reasoning.potential import Potential
 from edgewise.envs.registry import make_env
 from edgewise.graphs.actions import ChooseFromSet, ChooseSuccessor
 from edgewise.graphs.knowledge.dataset import load_dataset
@@ -268,3 +269,13 @@ def test_clauses_are_rows_of_the_data_where_facts_are_withheld():
     facts = env.successors.program.facts
     assert len(facts) < 0.6 * len(env.dataset.facts)
     assert torch.equal(env.dataset.facts[facts.fact[:-1], 1:].int(), facts.arguments[:-1])
+
+
+def test_an_end_promises_nothing_whatever_goal_it_left():
+    """As where the limit counts as failure; a goal with a variable first promises nothing either."""
+    potential = Potential(lambda atoms: -atoms[:, 1].float(), weight=0.5, gamma=0.9)
+    before = torch.tensor([[[1, 2, 3]], [[1, 2, 3]], [[1, 2, 9]]])
+    after = torch.tensor([[[1, 4, 3]], [[1, 4, 3]], [[1, 4, 3]]])
+    over = torch.tensor([False, True, False])
+    gained = potential.gained(before, after, over=over, num_entities=5)
+    torch.testing.assert_close(gained, torch.tensor([1.0 - 1.8, 1.0, -1.8]))
