@@ -82,3 +82,26 @@ def test_means_over_the_episodes_that_end(seed, worlds, parts, agents, game):
             torch.testing.assert_close(got, means, rtol=1e-9, atol=1e-9)
         else:
             assert found["return"].isnan()
+
+
+def test_a_world_that_begins_anew_has_nothing_from_before():
+    meter = EpisodeMeter()
+    batch = rollout(0, worlds=2, steps=3)
+    batch["next", "done"] = torch.tensor([[False, False, False]] * 2).unsqueeze(-1)
+    meter.update(batch)
+    batch["next", "done"] = torch.tensor([[False, True, False]] * 2).unsqueeze(-1)
+    batch["anew"] = torch.tensor([[True, False, False], [False, False, False]])
+    found, reward = meter.update(batch), batch["next", "reward"].squeeze(-1).double()
+    assert float(found["length"]) == (2 + 5) / 2
+    expected = (reward[0, :2].sum() + reward[1].sum() + reward[1, :2].sum()) / 2
+    torch.testing.assert_close(found["return"], expected)
+
+
+def test_what_a_checkpoint_put_on_the_cpu_goes_on_on_another_device(fake_device):
+    def batch(device):
+        following = {"done": torch.zeros(2, 3, 1, dtype=torch.bool), "reward": torch.zeros(2, 3, 1)}
+        return TensorDict({"next": following}, batch_size=[2, 3]).to(device)
+
+    meter = EpisodeMeter()
+    meter.update(batch("cpu"))
+    assert meter.update(batch(fake_device))["length"].device == fake_device

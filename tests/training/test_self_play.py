@@ -13,6 +13,7 @@ from edgewise.envs.hex.baselines import shortest_way
 from edgewise.envs.registry import make_env
 from edgewise.models.actor_critic import make_actor_critic
 from edgewise.models.config import EncoderConfig, ModelConfig
+from edgewise.training.episodes import EpisodeMeter
 from edgewise.training.self_play import SelfPlayRollout
 from edgewise.training.self_play_pool import OpponentPool
 
@@ -51,6 +52,12 @@ def test_a_game_ends_with_the_learners_win_or_with_the_reply_that_beats_it():
     first_won = batch["next", "metrics", "first_player_won"][done] == 1
     learner_won = reward[done] == 1
     assert torch.equal(first_won == (batch["player"][done] == 0), learner_won)
+
+
+def test_games_against_snapshots_begin_anew_in_the_meter_too():
+    rollout, meter = make_rollout(share=1.0, steps=4), EpisodeMeter()
+    lengths = [float(meter.update(rollout.collect())["length"]) for _ in range(6)]
+    assert max(lengths) <= 4
 
 
 def test_against_itself_players_take_turns():

@@ -10,6 +10,9 @@ from tensordict import TensorDictBase
 from torch import Tensor
 from torch.nn import functional
 
+ANEW = "anew"
+"""Bool, where a batch `[B, T]` has it: worlds that begin with this step, whatever they did before it."""
+
 
 class EpisodeMeter:
     """Follows every world from batch to batch; all arithmetic stays on the device.
@@ -29,7 +32,7 @@ class EpisodeMeter:
         """
         done = batch["next", "done"].squeeze(-1)
         reward, agents = _reward(batch), _agents(batch)
-        begun = self._carried or _nothing(done)
+        begun = _going_on(self._carried, batch) or _nothing(done)
         end = _last_end(done)
         gathered = begun["return"].unsqueeze(1) + reward.cumsum(1)
         steps = begun["length"].unsqueeze(1) + torch.arange(1, done.shape[1] + 1, device=done.device)
@@ -61,6 +64,13 @@ def _nothing(done: Tensor) -> dict[str, Tensor]:
     """What is carried before the first batch, `[B]` each."""
     zero = torch.zeros_like(done[:, 0], dtype=torch.float64)
     return {"return": zero, "length": zero, "agents": zero, "running": torch.zeros_like(done[:, 0])}
+
+
+def _going_on(carried: dict[str, Tensor], batch: TensorDictBase) -> dict[str, Tensor]:
+    """What is carried into a batch, on its device, without the worlds that were broken off before it."""
+    device, anew = batch["next", "done"].device, batch.get(ANEW, None)
+    here = {name: value.to(device) for name, value in carried.items()}
+    return here if anew is None else {name: value.masked_fill(anew[:, 0], 0) for name, value in here.items()}
 
 
 def _reward(batch: TensorDictBase) -> Tensor:

@@ -20,6 +20,7 @@ from edgewise.envs.base import GraphEnv
 from edgewise.envs.packing import replace_rows
 from edgewise.evaluation.arena_gate import Gate
 from edgewise.evaluation.match import play_match
+from edgewise.training.episodes import ANEW
 from edgewise.training.self_play_pool import OpponentPool
 
 Policy = Callable[[TensorDictBase], TensorDictBase]
@@ -144,7 +145,9 @@ class SelfPlayRollout:
             played.append(step.exclude(*DROPPED))
             root = self._settled(root.select(*names), players)
         self._carried = root.select(*names)
-        return TensorDict.stack(played, -1), results
+        batch = TensorDict.stack(played, -1)
+        first = torch.arange(self.steps, device=self._group.device) == 0
+        return batch.set(ANEW, first & (self._group != MIRROR).unsqueeze(-1)), results
 
     def _replied(
         self, step: TensorDictBase, root: TensorDictBase, players: Sequence[Policy]
