@@ -60,3 +60,9 @@ def test_explained_variance_of_known_predictions():
     assert explained_variance(-target, target) == pytest.approx(-3)
     mask = torch.tensor([True, True, True, False])
     assert explained_variance(torch.tensor([1.0, 2.0, 3.0, 99.0]), target, mask) == 1
+
+
+def test_what_is_explained_of_a_target_that_does_not_vary_is_finite():
+    found = explained_variance(torch.tensor([-50.0, 50.0]), torch.zeros(2))
+    assert found.isfinite()
+    assert found < 0

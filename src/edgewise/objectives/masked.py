@@ -23,9 +23,9 @@ def masked_mean(values: Tensor, mask: Tensor | None = None) -> Tensor:
 def masked_variance(values: Tensor, mask: Tensor | None = None, *, correction: int = 0) -> Tensor:
     """Variance of `values` where `mask` is true, 0-d; divided by the count less `correction`."""
     squares = (values - masked_mean(values, mask)).square()
-    count = squares.new_tensor(values.numel()) if mask is None else mask.sum()
-    total = squares.sum() if mask is None else squares.masked_fill(~mask, 0.0).sum()
-    return total / (count - correction).clamp_min(1)
+    if mask is None:
+        return squares.sum() / max(values.numel() - correction, 1)
+    return squares.masked_fill(~mask, 0.0).sum() / (mask.sum() - correction).clamp_min(1)
 
 
 def standardise(values: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -36,6 +36,10 @@ def standardise(values: Tensor, mask: Tensor | None = None) -> Tensor:
 
 
 def explained_variance(prediction: Tensor, target: Tensor, mask: Tensor | None = None) -> Tensor:
-    """Share of the target's variance that the prediction explains, 0-d; 1 is perfect, 0 is the mean's."""
-    floor = torch.finfo(target.dtype).tiny
-    return 1 - masked_variance(target - prediction, mask) / masked_variance(target, mask).clamp_min(floor)
+    """Share of the target's variance that the prediction explains, 0-d; 1 is perfect, 0 is the mean's.
+
+    It is finite even where the target does not vary, so that a world without rewards stops no run.
+    """
+    numbers = torch.finfo(target.dtype)
+    left, all_of_it = masked_variance(target - prediction, mask), masked_variance(target, mask)
+    return 1 - (left / all_of_it.clamp_min(numbers.tiny)).clamp_max(numbers.max)
