@@ -17,7 +17,7 @@ from edgewise.cli.sweep import combinations, given_settings
 from edgewise.config.errors import ConfigError
 from edgewise.envs import multihop
 from edgewise.envs.registry import ENVS, entry
-from edgewise.recipes.registry import RECIPES
+from edgewise.recipes.registry import RECIPES, recipe
 
 
 def test_training_leaves_a_folder_and_says_where(edgewise, tmp_path, small):
@@ -110,6 +110,26 @@ def test_a_metric_that_nothing_measures_is_refused(edgewise, tmp_path, small):
     assert outcome.code == 2
     assert "evaluation.metric: sucess is not measured" in outcome.err
     assert "did you mean success?" in outcome.err
+
+
+def test_a_gated_run_can_be_sized_measured_and_played(edgewise, tmp_path):
+    gated = ("train", "hex-quick", "--algorithm.gate=0.05")
+    assert edgewise(*gated, "--dry-run", "--json").data["sizes"]["bytes_per_frame"] > 0
+    small = ("--num-envs=4", "--steps=2", "--total-frames=8", "--evaluation.episodes=2")
+    run = tmp_path / "run"
+    assert edgewise(*gated, *small, "--out", run).code == 0
+    assert edgewise("eval", run).code == 0
+    assert edgewise("arena", run, "--games=2", "--no-exact").code == 0
+
+
+def test_runs_of_different_environments_are_no_seeds(edgewise, trained, tmp_path):
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "config.json").write_text(json.dumps(recipe("swarm-mappo").config.to_plain()))
+    for verb in ("eval", "arena"):
+        outcome = edgewise(verb, trained, other)
+        assert outcome.code == 2
+        assert "one environment, got graphwalk, swarm" in outcome.err
 
 
 def test_an_arena_is_for_games(edgewise, trained):

@@ -59,7 +59,10 @@ def run(options: Namespace, console: Console) -> int:
     """Measures every run at every combination of settings."""
     from edgewise.training.run_folder import RunFolder
 
-    config = load_config(RunFolder(options.runs[0]).config_file)
+    configs = [load_config(RunFolder(run).config_file) for run in options.runs]
+    config, kinds = configs[0], sorted({recipe(one.recipe).env for one in configs})
+    if len(kinds) > 1:
+        raise ConfigError(f"all runs must be of one environment, got {', '.join(kinds)}")
     if options.mode is not None:
         if recipe(config.recipe).env != "reasoning":
             raise ConfigError(

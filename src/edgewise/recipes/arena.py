@@ -17,8 +17,7 @@ from edgewise.envs.registry import EnvEntry, entry
 from edgewise.evaluation.evaluate import Policy
 from edgewise.evaluation.lookahead import looking_ahead
 from edgewise.recipes.compose import changed
-from edgewise.recipes.measure import Trained, load_trained
-from edgewise.recipes.registry import recipe
+from edgewise.recipes.measure import environment_of, load_trained
 from edgewise.training import checkpoint
 from edgewise.training.run_folder import RunFolder
 
@@ -65,8 +64,8 @@ def make_contest(
     if games < 2 or games % 2:
         raise ConfigError(f"--games: got {games}, expected an even number, 2 or more")
     places = [place for run in runs for place in (_checkpoints(run) if snapshots else [run])]
+    line = _one_environment(places)
     trained = [load_trained(place, settings=settings, which=which, device=device) for place in places]
-    line = _one_environment(trained)
     env = _worlds(line, trained[0].config.env, games, device=device)
     if env.observation_spec.get("player", None) is None:
         raise ConfigError(f"{env.name} is no game of two players", hint="`edgewise eval` measures its runs")
@@ -133,8 +132,8 @@ def _name(place: Path, taken: Mapping[str, Policy]) -> str:
     return name
 
 
-def _one_environment(trained: Sequence[Trained]) -> EnvEntry:
-    names = {recipe(one.config.recipe).env for one in trained}
+def _one_environment(places: Sequence[Path]) -> EnvEntry:
+    names = {environment_of(place) for place in places}
     if len(names) != 1:
         raise ConfigError(f"all runs must be of one environment, got {', '.join(sorted(names))}")
     return entry(names.pop())

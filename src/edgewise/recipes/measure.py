@@ -177,12 +177,21 @@ def measure_baselines(instances: Instances, names: Sequence[str]) -> list[Evalua
     return [replace(instances(policy), policy=name, baseline=True) for name, policy in policies.items()]
 
 
+def environment_of(run: Path) -> str:
+    """Name of the environment that a run was trained in; `run` is its folder, or a checkpoint's within it."""
+    return recipe(load_config(_folder(run).config_file).recipe).env
+
+
+def _folder(run: Path) -> RunFolder:
+    return RunFolder(run.resolve().parents[1] if checkpoint.NAME.fullmatch(run.name) else run)
+
+
 def _locate(run: Path, which: str) -> tuple[RunFolder, Path]:
     """The run folder and the checkpoint that are meant."""
     if which not in WHICH:
         raise ConfigError(f"checkpoint: got {which}, expected {' or '.join(WHICH)}")
+    folder = _folder(run)
     if checkpoint.NAME.fullmatch(run.name):
-        return RunFolder(run.resolve().parents[1]), run
-    folder = RunFolder(run)
+        return folder, run
     find = checkpoint.best if which == "best" else checkpoint.latest
     return folder, find(folder.checkpoints)

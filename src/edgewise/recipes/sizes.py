@@ -10,11 +10,14 @@ from torch import nn
 from edgewise.recipes.recipe import AnyRun
 from edgewise.recipes.registry import recipe
 
+WORLDS = 2
+"""The fewest that every run can have: a gate plays pairs of games."""
+
 
 def sizes(config: AnyRun) -> dict[str, Any]:
-    """Parameters of the model, and bytes per rollout, from one world and one step built for the purpose."""
+    """Parameters of the model, and bytes per rollout, from two worlds and one step built for the purpose."""
     parts = recipe(config.recipe).load_builder()(smallest(config))
-    frame = _bytes(parts.rollout.collect())
+    frame = _bytes(parts.rollout.collect()) // WORLDS
     training = config.training
     frames = None if training.num_envs == "auto" else training.num_envs * training.steps
     return {
@@ -27,8 +30,8 @@ def sizes(config: AnyRun) -> dict[str, Any]:
 
 
 def smallest(config: AnyRun) -> AnyRun:
-    """The same run with one world, one step and one instance, for what needs its parts alone."""
-    training = {"num_envs": 1, "steps": 1, "compile": False}
+    """The same run with two worlds, one step and one instance, for what needs its parts alone."""
+    training = {"num_envs": WORLDS, "steps": 1, "compile": False}
     return config.model_copy(
         update={
             "training": config.training.model_copy(update=training),
