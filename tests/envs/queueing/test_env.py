@@ -58,14 +58,14 @@ def test_any_action_at_all_leaves_an_independent_set(seed):
 
 def test_overflow_is_truncated_and_costs():
     env = queueing(
-        1, graphs=("clique3",), arrival_law="fixed", arrival_rate=1.0, max_backlog=10.0, max_steps=50
+        1, graphs=("clique3",), arrival_law="fixed", arrival_rate=1.0, max_backlog=9.0, max_steps=50
     )
     root, rewards = env.reset(), []
     while not root["done"].item():
         step = env.step(MaxWeight(env)(root))
         rewards.append(step["next", "reward"].item())
         root = env.step_mdp(step)
-    assert rewards == [-3.0, -5.0, -7.0, -9.0, -11.0 - 10.0]
+    assert rewards == [-3.0, -5.0, -7.0, -9.0, -11.0 - 9.0]
     assert root["truncated"].item()
     assert not root["terminated"].item()
     assert root["metrics", "overflow"].item() == 1.0
