@@ -209,6 +209,22 @@ def test_a_setting_that_the_checkpoint_does_not_know_of_may_have_any_value(tmp_p
     check_fit(folder.path, state, config=config, parts=toy_parts(config))
 
 
+def test_a_run_goes_on_on_another_kind_of_device(tmp_path):
+    """There a generator's state has another size: a new stream begins, the same from the same checkpoint."""
+    config = toy_config()
+    folder = run(tmp_path / "run", config)
+    state = checkpoint.load(checkpoint.latest(folder.checkpoints))
+    drawn = []
+    for content in (1, 1, 2):
+        state["rollout"]["env"]["generator"] = torch.full((16,), content, dtype=torch.uint8)
+        parts = toy_parts(config)
+        check_fit(folder.path, state, config=config, parts=parts)
+        parts.rollout.load_state_dict(state["rollout"])
+        drawn.append(parts.env.reset()["graph", "x"])
+    assert torch.equal(drawn[0], drawn[1])
+    assert not torch.equal(drawn[0], drawn[2])
+
+
 def test_a_foreign_model_is_refused_and_nothing_loaded(tmp_path):
     folder = run(tmp_path / "run", toy_config())
     config = toy_config()

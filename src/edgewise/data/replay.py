@@ -15,6 +15,7 @@ from torchrl.data.replay_buffers.samplers import RandomSampler
 from torchrl.data.replay_buffers.writers import RoundRobinWriter
 
 from edgewise.data.prioritised import WEIGHT, PrioritisedSampler
+from edgewise.graphs.generators import go_on
 
 SNAPSHOT_BYTES = 1 << 26
 """Stored entries up to this size are copied into a state; larger ones are given as they are."""
@@ -140,7 +141,7 @@ class Replay:
             self.buffer.extend(TensorDict(nested, batch_size=[size]).to(self._home))
             self.buffer.sampler.load_state_dict(state["sampler"])
         self.buffer.writer._cursor = int(state["cursor"])
-        self.generator.set_state(state["generator"].cpu())
+        go_on(self.generator, state["generator"])
 
     def _entries(self) -> list[tuple[str, Tensor]]:
         """Every stored entry `[capacity, ...]` by name, such as `ego.self`, as a plain tensor."""

@@ -28,6 +28,7 @@ from edgewise.graphs.actions import (
     ChooseIndependentSet,
     ChooseNode,
 )
+from edgewise.graphs.generators import go_on
 from edgewise.graphs.random_actions import random_action
 from edgewise.graphs.spec import GRAPH, GraphSpec
 
@@ -173,7 +174,7 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
         """
         self.apply_stage(**state["stage"])
         if strict:
-            self.generator.set_state(state["generator"].cpu())
+            go_on(self.generator, state["generator"])
 
     def to(self, device: torch.device | str) -> Self:
         """Move to another device; a generator cannot move, so a new one starts there from the same seed."""

@@ -35,14 +35,14 @@ def capture() -> dict[str, Any]:
 
 
 def restore(state: Mapping[str, Any]) -> None:
-    """Put back what `capture` gave."""
+    """Put back what `capture` gave, as far as there are as many GPUs."""
     random.setstate(state["python"])
     generator = dict(state["numpy"])
     words = {"key": generator.pop("key").numpy().astype(np.uint32), "pos": generator.pop("pos")}
     np.random.set_state({**generator, "state": words})
     torch.set_rng_state(state["torch"])
-    if state["cuda"] and torch.cuda.is_available():
-        torch.cuda.set_rng_state_all(state["cuda"])
+    for index, kept in enumerate(state["cuda"][: torch.cuda.device_count()]):
+        torch.cuda.set_rng_state(kept, index)
 
 
 @contextmanager

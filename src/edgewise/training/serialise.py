@@ -22,6 +22,10 @@ Path: TypeAlias = tuple[object, ...]
 """The keys and indices that lead to an entry of a state."""
 
 
+GENERATOR = "generator"
+"""What the state of a random generator is called wherever there is one."""
+
+
 def flatten(state: State) -> tuple[Skeleton, dict[str, Tensor]]:
     """The skeleton of `state`, and its tensors by path, such as `actor/encoder.0.weight`.
 
@@ -49,7 +53,8 @@ def difference(found: State, expected: State) -> str | None:
     """What makes `found` unfit to be loaded where `expected` is now, or None where it fits.
 
     Tensors must agree in name, shape and dtype. An empty container or None on either side fits anything: an
-    optimiser has no moments before its first step, a rollout nothing to carry on.
+    optimiser has no moments before its first step, a rollout nothing to carry on. So does the state of a
+    random generator, whose size depends on its device.
     """
     return next(_differences(found, expected, ()), None)
 
@@ -124,7 +129,7 @@ def _key(pair: object) -> str | int:
 
 
 def _differences(found: State, expected: State, path: Path) -> Iterator[str]:
-    if _unfilled(found) or _unfilled(expected):
+    if _unfilled(found) or _unfilled(expected) or path[-1:] == (GENERATOR,):
         return
     if isinstance(expected, Tensor) or isinstance(found, Tensor):
         if _face(found) != _face(expected):
