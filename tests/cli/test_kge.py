@@ -9,6 +9,7 @@ from edgewise.graphs.knowledge.dataset import load_dataset
 from edgewise.models.kge_config import KGEConfig
 from edgewise.models.kge_defaults import default_config
 from edgewise.models.kge_store import load_kge
+from edgewise.training import checkpoint
 from edgewise.training.kge import measure
 
 QUICK = ["--dim", "4", "--epochs", "2"]
@@ -58,6 +59,12 @@ def test_a_place_that_cannot_be_a_folder_is_refused_before_training(tmp_path, ca
         told = capsys.readouterr().err
         assert f"--out: cannot make the folder {out}" in told
         assert "questions" not in told
+
+
+def test_checkpoints_of_another_kind_are_not_continued(tmp_path, capsys):
+    checkpoint.save(tmp_path / "checkpoints", {"algorithm": {"a": 1}}, step=3)
+    assert main(["kge", "countries_s1", "--out", str(tmp_path), *QUICK, "--resume"]) == 3
+    assert "is of no embeddings" in capsys.readouterr().err
 
 
 def test_progress_counts_questions(tmp_path, capsys):

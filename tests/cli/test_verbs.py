@@ -217,6 +217,13 @@ def test_report_puts_runs_on_one_page(edgewise, tmp_path, trained):
     assert "none" in nothing.err
 
 
+def test_a_report_is_no_folder(edgewise, tmp_path, trained):
+    for target in (tmp_path, "."):
+        outcome = edgewise("report", trained, "--out", target)
+        assert outcome.code == 2
+        assert f"{target}: is a folder" in outcome.err
+
+
 def test_baseline_measures_hand_written_policies(edgewise):
     data = edgewise("baseline", "graphwalk", "--policy", "shortest_path", "--episodes", 5, "--json").data
     assert [row["policy"] for row in data] == ["shortest_path"]

@@ -67,6 +67,13 @@ def test_a_log_shorter_than_its_checkpoint_is_told(tmp_path, caplog):
     assert "has 1 rows, the checkpoint counts 5" in caplog.text
 
 
+def test_a_log_that_is_no_text_is_told_and_does_not_stop_a_run(tmp_path, caplog):
+    path = tmp_path / "metrics.csv"
+    path.write_bytes(b"\x86\x00\xff\n\xfe")
+    MetricsLog(path).load_state_dict({"rows": 5, "columns": ["frames"]})
+    assert "the checkpoint counts 5" in caplog.text
+
+
 def test_events_are_lines_and_a_torn_one_is_dropped(tmp_path):
     path = tmp_path / "events.jsonl"
     first = EventLog(path)

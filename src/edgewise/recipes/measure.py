@@ -104,7 +104,7 @@ def measure_run(
         device: where to play; the run's own device if not given.
         apart: whether several kinds of instances give a result each; otherwise one, with `success.KIND`.
     """
-    folder, _ = _locate(run, which)
+    folder = _folder(run)
     own = load_config(folder.config_file)
     if own.evaluation.stages and not settings:
         return _measure_kinds(
@@ -162,7 +162,7 @@ def _measure_kinds(
         update={"evaluation": chosen.model_copy(update=changes), "device": trained.config.device}
     )
     instances = replace(Instances.of(asked), deterministic=deterministic)
-    name = _locate(run, which)[0].path.name
+    name = _folder(run).path.name
     found = [
         replace(instances(trained.policy), policy=name, frames=trained.frames),
         *measure_baselines(instances, baselines),

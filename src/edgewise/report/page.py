@@ -46,6 +46,8 @@ def write_report(folder: Path | str, *others: Path | str, target: Path | str | N
     """
     runs = [read_run(each) for each in (folder, *others)]
     path = Path(folder) / "report.html" if target is None else Path(target)
+    if path.is_dir():
+        raise DataError(f"{path}: is a folder, and a report is a file", hint="give the file to write")
     stage = path.with_name(f".{path.name}.{os.getpid()}.stage")
     try:
         stage.write_text(page(tell(runs)), encoding="utf-8")

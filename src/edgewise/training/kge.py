@@ -147,6 +147,8 @@ class _Sitting:
         if self._folder is None or not checkpoint.saved(self._folder):
             return
         state = checkpoint.load(checkpoint.latest(self._folder))
+        if state.keys() != {"learner", "run"}:
+            raise CheckpointError(f"{self._folder} is of no embeddings", hint="choose another folder")
         run = state["run"]
         self._check(run)
         self.learner.load_state_dict(state["learner"])

@@ -80,7 +80,7 @@ class MetricsLog:
     def _read(self) -> list[dict[str, str]]:
         if not self.path.exists():
             return []
-        with open(self.path, newline="", encoding="utf-8") as file:
+        with open(self.path, newline="", encoding="utf-8", errors="replace") as file:
             return list(csv.DictReader(file, restval=""))
 
     def _rewrite(self, rows: Sequence[Mapping[str, str]]) -> None:
