@@ -75,6 +75,23 @@ def test_evaluation_settings_reach_the_instances(small):
     assert found.settings == {"num_nodes": 30, "max_steps": 2}
 
 
+def test_kinds_of_instances_are_worlds_of_the_environment_that_plays_them():
+    """A graph's number is its place among all of them, not among those of its kind."""
+    stages = [{"name": name, "episodes": 2, "settings": {"graphs": [name]}} for name in ("line6", "ring6")]
+    graphs = {"graphs": ["line3", "line6", "ring6"]}
+    config = load_config(
+        "queueing-family-ppo", keywords={"env": graphs, "evaluation": {"settings": graphs, "stages": stages}}
+    )
+    assert Instances.of(config).start["conflict_graph"].tolist() == [1, 1, 2, 2]
+
+
+def test_kinds_of_instances_cannot_change_what_no_world_carries(small):
+    stages = [{"name": "short", "episodes": 2, "settings": {"max_steps": 2}}]
+    config = load_config("graphwalk-ppo", keywords={**small, "evaluation": {"stages": stages}})
+    with pytest.raises(ConfigError, match=r"evaluation\.stages\.0\.settings \(stage short\): .* max_steps"):
+        Instances.of(config)
+
+
 def test_a_stage_that_cannot_be_is_refused_before_training(small):
     grown = {"name": "grown", "env": {"num_nodes": 99}}
     changed = {**small, "training": {**small["training"], "curriculum": [grown]}}

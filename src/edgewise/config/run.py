@@ -98,7 +98,7 @@ class EvaluationStage(Config):
     episodes: int = Field(gt=0)
     """How many instances of this kind there are."""
     settings: dict[str, JsonValue] = Field(default_factory=dict)
-    """Fields of the environment's config that differ on these instances."""
+    """Fields of the environment's config that differ on these instances, of those a curriculum may change."""
 
 
 class EvaluationConfig(Config):

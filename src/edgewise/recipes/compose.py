@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
@@ -70,13 +70,17 @@ def make_worlds(config: AnyRun) -> GraphEnv[Any]:
         config.env, num_envs=config.training.num_envs, seed=stream(config.seed, "env"), device=config.device
     )
     for index, stage in enumerate(config.training.curriculum):
-        try:
-            env.apply_stage(**stage.env)
-        except ConfigError as error:
-            where = f"training.curriculum.{index}.env (stage {stage.name})"
-            raise ConfigError(f"{where}: {error.message}", hint=error.hint) from error
+        _lead(env, stage.env, where=f"training.curriculum.{index}.env (stage {stage.name})")
     env.apply_stage()
     return env
+
+
+def _lead(env: GraphEnv[Any], settings: Mapping[str, Any], *, where: str) -> None:
+    """Let worlds born from now on follow settings; what cannot change from world to world is refused."""
+    try:
+        env.apply_stage(**settings)
+    except ConfigError as error:
+        raise ConfigError(f"{where}: {error.message}", hint=error.hint) from error
 
 
 @dataclass(frozen=True)
@@ -137,30 +141,29 @@ class Instances:
 
     @classmethod
     def _of_kinds(cls, config: AnyRun) -> Instances:
-        """All stages of a run's evaluation as one batch; each stage's worlds are drawn from its own seed."""
+        """All stages of a run's evaluation as one batch; each stage's worlds are drawn from its own seed.
+
+        They are born as those of a curriculum's stage are, so that what they follow is in their state.
+        """
         chosen, name = config.evaluation, recipe(config.recipe).env
         kinds = tuple(Kind(stage.name, stage.episodes, stage.settings) for stage in chosen.stages)
-        parts = [
-            cls.make(
+
+        def worlds(episodes: int, seed: int) -> Instances:
+            return cls.make(
                 name,
                 config.env,
-                episodes=kind.episodes,
-                seed=stream(chosen.seed, f"{index}/{kind.name}"),
-                settings={**chosen.settings, **kind.settings},
+                episodes=episodes,
+                seed=seed,
+                settings=chosen.settings,
                 device=config.device,
-            ).env.reset()["state"]
-            for index, kind in enumerate(kinds)
-        ]
-        _same_room(parts, kinds)
-        episodes = sum(kind.episodes for kind in kinds)
-        made = cls.make(
-            name,
-            config.env,
-            episodes=episodes,
-            seed=chosen.seed,
-            settings=chosen.settings,
-            device=config.device,
-        )
+            )
+
+        parts = []
+        for index, kind in enumerate(kinds):
+            env = worlds(kind.episodes, stream(chosen.seed, f"{index}/{kind.name}")).env
+            _lead(env, kind.settings, where=f"evaluation.stages.{index}.settings (stage {kind.name})")
+            parts.append(env.reset()["state"])
+        made = worlds(sum(kind.episodes for kind in kinds), chosen.seed)
         return replace(made, kinds=kinds, start=torch.cat(parts))
 
     def __call__(self, policy: Policy, *, record: int = 0) -> Evaluation:
@@ -194,16 +197,6 @@ class Instances:
                 hint=f"it has {', '.join(sorted(known))}",
             )
         return {name: known[name](self.env) for name in names}
-
-
-def _same_room(states: Sequence[TensorDictBase], kinds: Sequence[Kind]) -> None:
-    """Refuses kinds of instances whose worlds differ in room, since they cannot be one batch."""
-    for state, kind in zip(states, kinds, strict=True):
-        if any(state[0].get(key).shape != value.shape for key, value in states[0][0].items(True, True)):
-            raise ConfigError(
-                f"evaluation.stages: worlds of {kind.name} have other room than those of {kinds[0].name}",
-                hint="give the environment room for the largest, such as max_robots",
-            )
 
 
 def changed(config: ConfigT, settings: Mapping[str, Any]) -> ConfigT:
