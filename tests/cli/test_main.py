@@ -125,6 +125,15 @@ def test_a_keyboard_interrupt_outside_of_training(edgewise, monkeypatch):
 
     monkeypatch.setattr(front, "_run", interrupt)
     assert edgewise("doctor").code == 130
+    assert edgewise("doctor", "--json").data["error"]["exit_code"] == 130
+
+
+@pytest.mark.parametrize("verb", ["train", "eval", "resume", "report", "kge", "prove"])
+def test_a_path_that_the_system_refuses_is_named(edgewise, verb):
+    outcome = edgewise(verb, "x" * 300)
+    assert outcome.code == 2
+    assert "xxx" in outcome.err
+    assert "File name too long" in outcome.err
 
 
 def test_a_bug_is_not_hidden(edgewise, monkeypatch):

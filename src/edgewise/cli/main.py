@@ -11,7 +11,7 @@ from edgewise.cli import logs
 from edgewise.cli.console import Console
 from edgewise.cli.parser import Parser
 from edgewise.cli.verbs import VERBS, Verb
-from edgewise.config.errors import ConfigError, EdgewiseError, Interrupted
+from edgewise.config.errors import ConfigError, DataError, EdgewiseError, Interrupted
 
 BROKEN_PIPE = 141
 """What a shell reports for a program whose reader went away."""
@@ -30,12 +30,15 @@ def main(arguments: Sequence[str]) -> int:
     except EdgewiseError as error:
         return _report(error, console)
     except KeyboardInterrupt:
-        console.note("interrupted")
-        return Interrupted.exit_code
+        return _report(Interrupted("interrupted"), console)
     except BrokenPipeError:
         # What Python still wants to flush at exit must go somewhere.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
+    except OSError as error:
+        if error.filename is None:
+            raise
+        return _report(DataError(f"{error.filename}: {error.strerror}"), console)
 
 
 def _run(arguments: list[str], console: Console) -> int:
