@@ -65,10 +65,6 @@ class Rollout:
             self._storage = TensorDict.stack(played, -1, out=self._storage)
         return self._storage.copy()
 
-    def reset(self) -> None:
-        """Forget the worlds under way; the next batch begins with new ones."""
-        self._carried = None
-
     def state_dict(self) -> dict[str, Any]:
         """What is under way: the worlds as they stand, and the environment's own state."""
         carried = {} if self._carried is None else self._carried.to_dict()
