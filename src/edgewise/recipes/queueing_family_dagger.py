@@ -19,6 +19,7 @@ SHAPES = (
     "ring6",
     "star4",
     "star5",
+    "star6",
     "clique3",
     "grid2x3",
 )

@@ -21,7 +21,7 @@ RECIPE = Recipe(
         # The order of asking tells interchangeable links apart; a number of their slot would not carry over.
         env=QueueingConfig(
             graphs=FAMILY,
-            load=(0.6, 0.9),
+            load=(0.6, 0.95),
             initial_queue=4,
             max_steps=200,
             reward_scale=20.0,

@@ -113,11 +113,19 @@ def test_features_are_those_of_the_card():
     root = env.reset()
     state, x = root["state"], root["graph", "x"]
     queues, service = state["queues"], state["service"]
-    for column, value in enumerate((queues, service, queues * service)):
+    weight, line = queues * service, state["conflict_graph"] == 0
+    for column, value in enumerate((queues, service, weight)):
         assert torch.allclose(x[..., column], torch.log1p(value))
-    assert torch.equal(x[..., 3], state["arrival_rate"])
-    line = state["conflict_graph"] == 0
-    assert torch.equal(x[line][:, :, 4], torch.tensor([-1.0, 0.0, 1.0, 0.0, 0.0]).expand(int(line.sum()), 5))
+    in_the_way = torch.stack(
+        (weight[line][:, 1], weight[line][:, 0] + weight[line][:, 2], weight[line][:, 1]), -1
+    )
+    assert torch.allclose(x[line][:, :3, 3], torch.log1p(in_the_way))
+    assert torch.allclose(x[line][:, :, 4].exp() - 1, torch.tensor([1.0, 2.0, 1.0, 0.0, 0.0]))
+    assert torch.allclose(
+        x[~line][:, :, 3], torch.log1p(weight[~line].roll(1, -1) + weight[~line].roll(-1, -1))
+    )
+    assert torch.equal(x[..., 5], state["arrival_rate"])
+    assert torch.equal(x[line][:, :, 6], torch.tensor([-1.0, 0.0, 1.0, 0.0, 0.0]).expand(int(line.sum()), 5))
 
 
 def test_edges_are_both_directions_of_every_conflict():

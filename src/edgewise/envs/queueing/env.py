@@ -28,6 +28,7 @@ class QueueingEnv(GraphEnv[QueueingConfig]):
     stage_settings = ("graphs", "arrival_rate", "load", "initial_queue")
 
     node_mask: Tensor
+    adjacency: Tensor
     neighbours: Tensor
     capacity: Tensor
 
@@ -39,6 +40,7 @@ class QueueingEnv(GraphEnv[QueueingConfig]):
         self.actions = ChooseIndependentSet()
         self.laws = scenario.laws_of(self.config)
         self.register_buffer("node_mask", graphs.node_mask.to(self.device))
+        self.register_buffer("adjacency", graphs.adjacency.to(self.device, torch.float32))
         self.register_buffer("neighbours", graphs.neighbours.to(self.device))
         self.register_buffer("capacity", scenario.capacities(self.config, graphs).to(self.device))
 
@@ -115,7 +117,7 @@ class QueueingEnv(GraphEnv[QueueingConfig]):
 
     def observe(self, state: TensorDict) -> Entries:
         """The conflict graph, and how the episode goes."""
-        return {"graph": observe.graph(state), "metrics": observe.metrics(state)}
+        return {"graph": observe.graph(state, adjacency=self.adjacency), "metrics": observe.metrics(state)}
 
     def mask(self, state: TensorDict) -> Tensor:
         """Nodes that have something to send, `[B, N]`."""

@@ -11,8 +11,8 @@ from edgewise.envs.symlog import symlog
 from edgewise.graphs.spec import GraphSpec
 from edgewise.graphs.topology import Topology, TopologyBank
 
-NODE_FEATURES = 5
-"""Queue, channel, their product, arrival rate, priority; the first three compressed."""
+NODE_FEATURES = 7
+"""Queue, channel, their product, its sum over neighbours, their number, all compressed; rate, priority."""
 
 
 def graph_spec(graphs: ConflictGraphs) -> GraphSpec:
@@ -21,10 +21,18 @@ def graph_spec(graphs: ConflictGraphs) -> GraphSpec:
     return GraphSpec(graphs.num_nodes, NODE_FEATURES, edges=Topology(bank))
 
 
-def graph(state: TensorDict) -> dict[str, Tensor]:
-    """The conflict graphs of the worlds in `state`, `[B]`."""
-    queues, service = state["queues"], state["service"]
-    compressed = symlog(torch.stack((queues, service, queues * service), -1))
+def graph(state: TensorDict, *, adjacency: Tensor) -> dict[str, Tensor]:
+    """The conflict graphs of the worlds in `state`, `[B]`.
+
+    Args:
+        state: of the worlds.
+        adjacency: `[G, N, N]` float, of every conflict graph.
+    """
+    queues, service, beside = state["queues"], state["service"], adjacency[state["conflict_graph"]]
+    weight = queues * service
+    # Attention takes means: how much is in a node's way, and how many are, it could not tell by itself.
+    rivals = (beside @ weight.unsqueeze(-1)).squeeze(-1)
+    compressed = symlog(torch.stack((queues, service, weight, rivals, beside.sum(-1)), -1))
     plain = torch.stack((state["arrival_rate"], state["priority"]), -1)
     return {
         "x": torch.cat((compressed, plain), -1),
