@@ -66,6 +66,8 @@ def test_evaluate_at_another_size(trained):
         ew.evaluate(trained, num_node=15)
     with pytest.raises(ew.ConfigError, match="best or latest"):
         ew.evaluate(trained, checkpoint="worst")
+    with pytest.raises(ew.ConfigError, match="episodes: got 0"):
+        ew.evaluate(trained, episodes=0)
 
 
 def test_a_loaded_policy_acts_as_it_was_trained(trained):

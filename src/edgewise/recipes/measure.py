@@ -104,6 +104,8 @@ def measure_run(
         device: where to play; the run's own device if not given.
         apart: whether several kinds of instances give a result each; otherwise one, with `success.KIND`.
     """
+    if episodes is not None and episodes < 1:
+        raise ConfigError(f"episodes: got {episodes}, expected 1 or more")
     folder = _folder(run)
     own = load_config(folder.config_file)
     if own.evaluation.stages and not settings:
