@@ -64,6 +64,7 @@ def test_importing_the_package_imports_nothing_heavy():
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_verb_explains_itself_and_takes_json(verb, edgewise):
     outcome = edgewise(verb, "--help")
+    assert edgewise("help", verb).out == outcome.out
     assert outcome.code == 0
     assert f"usage: edgewise {verb}" in outcome.out
     assert "--json" in outcome.out

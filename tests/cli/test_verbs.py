@@ -73,6 +73,15 @@ def test_resume_goes_on_to_more_frames(edgewise, tmp_path, small):
     assert json.loads((tmp_path / "run" / "config.json").read_text())["training"]["total_frames"] == 160
 
 
+def test_resume_to_fewer_frames_than_are_trained_is_refused_and_changes_nothing(edgewise, tmp_path, small):
+    edgewise("train", "graphwalk-ppo", *small, "--out", tmp_path / "run")
+    before = (tmp_path / "run" / "config.json").read_text()
+    outcome = edgewise("resume", tmp_path / "run", "--total-frames", "10")
+    assert outcome.code == 2
+    assert "96 frames are trained, more than the 10 wanted" in outcome.err
+    assert (tmp_path / "run" / "config.json").read_text() == before
+
+
 def test_resume_from_an_older_checkpoint_sets_newer_ones_aside(edgewise, tmp_path, small):
     run = tmp_path / "run"
     assert edgewise("train", "graphwalk-ppo", *small, "--out", run).code == 0

@@ -42,7 +42,9 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _run(arguments: list[str], console: Console) -> int:
-    if not arguments or arguments[0] in ("-h", "--help", "help"):
+    if arguments[:1] == ["help"]:
+        arguments = [*arguments[1:], "--help"]
+    if not arguments or arguments[0] in ("-h", "--help"):
         console.write(_overview())
         return 0
     if arguments[0] in ("-V", "--version"):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import torch
 
-from edgewise.config.errors import EdgewiseError
+from edgewise.config.errors import ConfigError, EdgewiseError
 from edgewise.recipes.load import load_config
 from edgewise.recipes.recipe import AnyRun
 from edgewise.recipes.registry import recipe
@@ -69,6 +69,12 @@ def resume(
     with run.locked():
         trainer = Trainer(config, parts, run, watcher=watcher)
         restored = trainer.restore(checkpoint)
+        if flags and trainer.frames > config.training.total_frames:
+            raise ConfigError(
+                f"{folder}: {trainer.frames:,} frames are trained, "
+                f"more than the {config.training.total_frames:,} wanted",
+                hint="give more with --total-frames, or go back with --checkpoint",
+            )
         log.info("going on from %s", "the beginning" if restored is None else restored)
         if flags:
             durable.replace_whole(run.config_file, json.dumps(config.to_plain(), indent=2).encode())

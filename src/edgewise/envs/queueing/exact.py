@@ -133,6 +133,11 @@ def _checked(graph: str, rate: Sequence[float], cap: int | None) -> tuple[tuple[
         got = rates[0] if same else ", ".join(map(str, rates))
         raise ConfigError(f"--rate: {graph} carries less than {limit}, got {got}")
     room = min(LONGEST, int(MOST_STATES ** (1.0 / nodes.num_nodes)) - 1) if cap is None else cap
+    if cap is None and room < 4:
+        raise ConfigError(
+            f"--graph: even 4 packets in each of {nodes.num_nodes} queues are too many states to solve",
+            hint="take a graph of at most seven nodes, or measure with `edgewise baseline queueing`",
+        )
     if room < 4 or (room + 1) ** nodes.num_nodes > 20 * MOST_STATES:
         raise ConfigError(
             f"--cap: {room} packets in {nodes.num_nodes} queues are {(room + 1) ** nodes.num_nodes:,} states",
