@@ -35,7 +35,7 @@ RECIPE = Recipe(
     config=RunConfig[QueueingConfig, ModelConfig, CloneConfig](
         recipe="queueing-family-dagger",
         name="queueing-family-dagger",
-        # A number of its slot would not carry over to larger graphs; ties go to the set that is listed first.
+        # A number of its slot would not carry over to larger graphs.
         env=QueueingConfig(
             graphs=FAMILY, load=(0.5, 0.95), initial_queue=8, max_steps=100, node_priority="none"
         ),

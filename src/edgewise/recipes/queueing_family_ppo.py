@@ -1,4 +1,4 @@
-"""PPO learns to schedule small conflict graphs and then larger ones, never seen, about as MaxWeight does."""
+"""PPO learns to schedule small conflict graphs and then larger ones, never seen, better than MaxWeight."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from edgewise.recipes.recipe import Recipe
 
 RECIPE = Recipe(
     name="queueing-family-ppo",
-    summary="PPO on graphs of up to six links schedules larger ones, never seen, about as MaxWeight does",
+    summary="PPO on graphs of up to six links schedules larger ones, never seen, better than MaxWeight",
     env="queueing",
     algorithm="ppo",
     config=RunConfig[QueueingConfig, ModelConfig, PPOConfig](
         recipe="queueing-family-ppo",
         name="queueing-family-ppo",
-        # The order of asking tells interchangeable links apart; a number of their slot would not carry over.
+        # Whole sets need nothing that tells interchangeable links apart.
         env=QueueingConfig(
             graphs=FAMILY,
             load=(0.6, 0.95),
