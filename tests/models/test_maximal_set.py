@@ -1,6 +1,7 @@
 """Maximal sets weighed as a whole: against the list of all sets, made by brute force."""
 
 from itertools import product
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -166,3 +167,22 @@ def test_graphs_that_cannot_be_listed_are_refused():
     env = make_env("queueing", num_envs=1, graphs=("line40",))
     with pytest.raises(ConfigError, match="more than 20000 maximal sets"):
         make_actor_critic(env.graph, env.actions, WHOLE)
+
+
+LISTED = SetLists(random_case(5, 0.5, 0)[0].unsqueeze(0))
+
+
+def test_sets_are_drawn_on_another_device(fake_device):
+    """Listing is the host's work, done once; after it nothing waits for a value."""
+    tables = {
+        name: torch.zeros(table.shape, dtype=table.dtype, device=fake_device)
+        for name, table in LISTED.named_buffers()
+    }
+    logits = torch.zeros(3, 5, device=fake_device, requires_grad=True)
+    allowed = torch.ones(3, 5, dtype=torch.bool, device=fake_device)
+    graph = torch.zeros(3, dtype=torch.int64, device=fake_device)
+    dist = MaximalSet(logits, allowed, lists=SimpleNamespace(**tables), graph=graph)
+    found = (dist.sample(), dist.mode, dist.log_prob(dist.mode), dist.entropy())
+    assert {value.device for value in found} == {fake_device}
+    (dist.log_prob(dist.mode) + dist.entropy()).sum().backward()
+    assert logits.grad.device == fake_device
