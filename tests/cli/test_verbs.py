@@ -82,6 +82,16 @@ def test_resume_to_fewer_frames_than_are_trained_is_refused_and_changes_nothing(
     assert (tmp_path / "run" / "config.json").read_text() == before
 
 
+def test_resume_of_a_run_that_is_at_its_end_says_so_as_often_as_it_is_asked(edgewise, tmp_path, small):
+    """Batches are whole, so a run may have trained a little more than it was to."""
+    shorter = [flag for flag in small if "total_frames" not in flag]
+    edgewise("train", "graphwalk-ppo", *shorter, "--training.total_frames=90", "--out", tmp_path / "run")
+    for flags in ((), ("--total-frames", "90"), ("--device", "cpu")):
+        outcome = edgewise("resume", tmp_path / "run", *flags, "--json")
+        assert outcome.code == 0
+        assert outcome.data["evaluation"][0]["frames"] > 90
+
+
 def test_resume_from_an_older_checkpoint_sets_newer_ones_aside(edgewise, tmp_path, small):
     run = tmp_path / "run"
     assert edgewise("train", "graphwalk-ppo", *small, "--out", run).code == 0

@@ -36,7 +36,7 @@ class AgentsContinuous:
 class ChooseIndependentSet:
     """A set of nodes with no edge between two of them: action `[*B, N]` bool, mask `action_mask [*B, N]`.
 
-    Nodes are chosen one after another under the constraint, so that log-probabilities stay exact.
+    Log-probabilities are exact, whether nodes are asked in turn or whole sets are weighed.
     """
 
 

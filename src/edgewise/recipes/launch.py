@@ -65,11 +65,12 @@ def resume(
         watcher: is told how the run does.
     """
     run = RunFolder(folder)
+    wanted = load_config(run.config_file).training.total_frames
     config, parts = make_parts(load_config(run.config_file, flags=flags))
     with run.locked():
         trainer = Trainer(config, parts, run, watcher=watcher)
         restored = trainer.restore(checkpoint)
-        if flags and trainer.frames > config.training.total_frames:
+        if config.training.total_frames < min(wanted, trainer.frames):
             raise ConfigError(
                 f"{folder}: {trainer.frames:,} frames are trained, "
                 f"more than the {config.training.total_frames:,} wanted",

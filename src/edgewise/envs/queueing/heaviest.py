@@ -14,7 +14,6 @@ from edgewise.envs.queueing.graphs import ConflictGraph
 KEY_BITS = 20
 """Nodes whose places in an order are weighed at once: floats and solvers keep numbers of 2^20 whole."""
 
-
 SLACK = 1e-6
 """Share of its weight by which one set may fall short of another and still count as heavy, for rounding."""
 
