@@ -19,8 +19,8 @@ from edgewise.algorithms.off_policy import OffPolicy
 from edgewise.algorithms.registry import algorithm_class, algorithm_config
 from edgewise.data.transitions import compact
 from edgewise.graphs.actions import AgentsContinuous, AgentsDiscrete
+from edgewise.models.agents.ego import EgoSpec
 from edgewise.models.config import EgoConfig
-from edgewise.models.ego import EgoSpec
 
 PUBLISHED = {"ac-iqn": 22.4, "iqn": 11.1, "ddpg": 12.2, "dqn": 9.4, "sac": 21.3, "rainbow": 23.1}
 """CPU milliseconds of one update of 64 transitions in the published implementation."""

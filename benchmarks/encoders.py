@@ -21,7 +21,7 @@ from edgewise.graphs.edges import Explicit
 from edgewise.graphs.spec import GraphSpec
 from edgewise.models.build import make_encoder
 from edgewise.models.config import EncoderConfig
-from edgewise.models.encoder import GraphEncoder
+from edgewise.models.encoders.encoder import GraphEncoder
 
 NODE_FEATURES, EDGE_FEATURES = 8, 3
 SPARSE, DENSE = {"dense": "never"}, {"dense": "always"}

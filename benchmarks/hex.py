@@ -25,11 +25,11 @@ import torch
 
 from edgewise.algorithms.config import SelfPlayConfig
 from edgewise.algorithms.ppo import PPO
-from edgewise.envs.hex import dynamics, scenario
 from edgewise.envs.registry import make_env
 from edgewise.models.actor_critic import make_actor_critic
-from edgewise.recipes.hex_selfplay import RECIPE
-from edgewise.training.self_play import SelfPlayRollout
+from edgewise.systems.hex import dynamics, scenario
+from edgewise.systems.hex.recipes.selfplay import RECIPE
+from edgewise.training.self_play.rollout import SelfPlayRollout
 
 BATCHES = (1, 64, 1024, 8192)
 PGX_GAMES = 1024
@@ -112,7 +112,9 @@ def iteration_share(*, batches: int) -> float:
     model = make_actor_critic(env.graph, env.actions, config.model)
     algorithm = PPO(model, SelfPlayConfig(**config.algorithm.to_plain()), seed=0)
     share = config.algorithm.pool_share
-    rollout = SelfPlayRollout(env, algorithm.policy, steps=config.training.steps, share=share)
+    rollout = SelfPlayRollout(
+        env, algorithm.policy, rollout_length=config.training.rollout_length, share=share
+    )
     spent = [0.0]
 
     def timed(way: Callable[..., Any]) -> Callable[..., Any]:

@@ -14,11 +14,11 @@ import torch
 from benchmarks.program import Figures, cpu_seconds, main
 from torch import Tensor
 
-from edgewise.algorithms import kge
-from edgewise.algorithms.kge import KGELearner
-from edgewise.evaluation.ranking import rank_all
-from edgewise.models.kge import KnowledgeEmbedding
-from edgewise.models.kge_config import EmbeddingConfig, KGEConfig
+from edgewise.systems.reasoning.embeddings import learner as kge
+from edgewise.systems.reasoning.embeddings.config import EmbeddingConfig, KGEConfig
+from edgewise.systems.reasoning.embeddings.embedding import KnowledgeEmbedding
+from edgewise.systems.reasoning.embeddings.learner import KGELearner
+from edgewise.systems.reasoning.embeddings.ranking import rank_all
 
 ENTITIES, PREDICATES, QUESTIONS = 40_943, 11, 1024
 

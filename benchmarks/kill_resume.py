@@ -29,9 +29,9 @@ from typing import Any
 
 import torch
 
-from edgewise.recipes.load import load_config
-from edgewise.recipes.registry import recipe
-from edgewise.training import checkpoint
+from edgewise.experiments.build import Builder
+from edgewise.experiments.load import load_config
+from edgewise.training.checkpoint import store as checkpoint
 from edgewise.training.measuring import Measuring
 from edgewise.training.run_folder import RunFolder
 from edgewise.training.trainer import Trainer
@@ -40,7 +40,7 @@ PHASES = ("starting", "collecting", "updating", "evaluating", "saving")
 SMALL = {
     "training.total_frames": 384,
     "training.num_envs": 4,
-    "training.steps": 8,
+    "training.rollout_length": 8,
     "training.schedules": {"learning_rate": {"kind": "linear", "start": 1e-3}},
     "model.encoder.hidden": 16,
     "model.encoder.layers": 1,
@@ -87,7 +87,7 @@ def small_run(
     """A new run folder for a small run of the recipe `source`."""
     besides = SELF_PLAY if source == "hex-selfplay" else {}
     config = load_config(source, keywords={**SMALL, **besides, **(settings or {})})
-    recipe(config.recipe).load_builder()(config)  # imports what children would import otherwise
+    Builder(config).parts()  # imports what children would import otherwise
     return RunFolder.create(folder, config.to_plain())
 
 
@@ -95,7 +95,7 @@ def train(folder: RunFolder, *, enter: Callable[[str], Any] | None = None) -> No
     """Begin or continue the run in `folder`, calling `enter` with the phase whenever it changes."""
     config = load_config(str(folder.config_file))
     with folder.locked():
-        parts = recipe(config.recipe).load_builder()(config)
+        parts = Builder(config).parts()
         if enter is not None:
             _announce(parts.rollout, "collect", "collecting", enter)
             _announce(parts.algorithm, "learn", "updating", enter)

@@ -20,8 +20,8 @@ import torch
 from benchmarks.program import Figures, main
 from torchrl.envs import EnvBase, ParallelEnv
 
-from edgewise.envs.marine.config import MarineConfig
-from edgewise.envs.marine.env import MarineEnv
+from edgewise.systems.marine.config import MarineConfig
+from edgewise.systems.marine.env import MarineEnv
 
 SEAS = {"6 robots, 4 obstacles": (6, 4, 0), "6 robots, 8 obstacles, 8 cores": (6, 8, 8)}
 REFERENCE = {"6 robots, 4 obstacles": 429.0, "6 robots, 8 obstacles, 8 cores": 134.0}

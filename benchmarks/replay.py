@@ -15,7 +15,7 @@ from benchmarks.program import Figures, cpu_seconds, main
 from tensordict import TensorDict
 
 from edgewise.data.prioritised import PrioritisedSampler, Table
-from edgewise.data.replay import Replay
+from edgewise.data.replay_buffer import Replay
 from edgewise.data.transitions import TransitionMaker
 
 BATCH, CALLS, SLOTS = 256, 20, 5

@@ -24,17 +24,17 @@ from torch import Tensor, nn
 
 from edgewise.algorithms.ppo import PPO
 from edgewise.data.rollout import Rollout
-from edgewise.envs.swarm import observe
-from edgewise.envs.swarm.config import SwarmConfig
-from edgewise.envs.swarm.env import SwarmEnv
 from edgewise.models.actor_critic import make_actor_critic
 from edgewise.models.config import FAITHFUL, EncoderConfig, ModelConfig, Remedies
-from edgewise.models.diagnostics import activation_rms, logit_max
-from edgewise.models.encoder import MessagePassingEncoder
-from edgewise.models.informarl import InforMARLTrunk
-from edgewise.models.informarl_encoder import InforMARLEncoder
-from edgewise.models.transformer import GraphTransformer
-from edgewise.recipes.swarm_mappo import RECIPE
+from edgewise.models.encoders.diagnostics import activation_rms, logit_max
+from edgewise.models.encoders.encoder import MessagePassingEncoder
+from edgewise.models.encoders.transformer import GraphTransformer
+from edgewise.systems.swarm import observe
+from edgewise.systems.swarm.config import SwarmConfig
+from edgewise.systems.swarm.env import SwarmEnv
+from edgewise.systems.swarm.models.informarl import InforMARLTrunk
+from edgewise.systems.swarm.models.informarl_encoder import InforMARLEncoder
+from edgewise.systems.swarm.recipes.mappo import RECIPE
 
 TEAMS = (3, 7, 10, 20, 50)
 SAMPLES = 48
@@ -154,7 +154,7 @@ def table(
 
 def trained_encoder(run: Path) -> MessagePassingEncoder:
     """The actor's encoder of a run."""
-    from edgewise.recipes.measure import load_trained
+    from edgewise.experiments.measure import load_trained
 
     encoder: MessagePassingEncoder = load_trained(run).policy.encoder  # type: ignore[attr-defined]
     return encoder
@@ -173,7 +173,7 @@ def training(team: int, *, iterations: int, chosen: Remedies | None = None) -> t
     env = SwarmEnv(fields, num_envs=TRAINED_WORLDS, seed=0)
     config = RECIPE.config.algorithm.model_copy(update={"max_grad_norm": 1e9, "minibatch_size": 100})
     algorithm = PPO(make_actor_critic(env.graph, env.actions, network(chosen)), config)
-    rollout = Rollout(env, algorithm.policy, steps=25)
+    rollout = Rollout(env, algorithm.policy, rollout_length=25)
     history = [algorithm.learn(rollout.collect()) for _ in range(iterations)]
     norms = torch.stack([metrics["gradient_norm"] for metrics in history])
     shown = {

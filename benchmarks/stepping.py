@@ -100,7 +100,7 @@ def collecting(worlds: int, steps: int) -> dict[str, Callable[[], None]]:
     """One batch by our rollout and one by TorchRL's collector, same policy and problem."""
     env = IdleEnv(IdleConfig(), num_envs=worlds, seed=0)
     policy = RandomPolicy(env.actions, env.graph, seed=0)
-    rollout = Rollout(env, policy, steps=steps)
+    rollout = Rollout(env, policy, rollout_length=steps)
     other = IdleEnv(IdleConfig(), num_envs=worlds, seed=0)
     collector = Collector(
         other, policy, frames_per_batch=worlds * steps, total_frames=-1, track_traj_ids=False

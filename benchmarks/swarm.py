@@ -25,11 +25,11 @@ from torchrl.envs import EnvBase, ParallelEnv
 from edgewise.algorithms.config import PPOConfig
 from edgewise.algorithms.ppo import PPO
 from edgewise.data.rollout import Rollout
-from edgewise.envs.swarm.config import SwarmConfig
-from edgewise.envs.swarm.env import SwarmEnv
 from edgewise.models.actor_critic import make_actor_critic
 from edgewise.models.config import EncoderConfig, ModelConfig
-from edgewise.recipes.swarm_mappo import RECIPE
+from edgewise.systems.swarm.config import SwarmConfig
+from edgewise.systems.swarm.env import SwarmEnv
+from edgewise.systems.swarm.recipes.mappo import RECIPE
 
 TEAMS = (3, 7, 10, 50)
 WORLDS = (1, 128, 1024)
@@ -91,7 +91,7 @@ def training(team: int, model: ModelConfig, config: PPOConfig, *, worlds: int, i
     torch.manual_seed(0)
     env = worlds_of(team, worlds)
     algorithm = PPO(make_actor_critic(env.graph, env.actions, model), config)
-    rollout = Rollout(env, algorithm.policy, steps=EPISODE)
+    rollout = Rollout(env, algorithm.policy, rollout_length=EPISODE)
     start = 0.0
     for _ in range(iterations + 1):
         algorithm.learn(rollout.collect())

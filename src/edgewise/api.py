@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from edgewise.evaluation.evaluate import Policy
     from edgewise.evaluation.result import Evaluation
-    from edgewise.recipes.recipe import AnyRun
-    from edgewise.training.progress import Watcher
+    from edgewise.experiments.recipe import AnyRun
+    from edgewise.graphs.policy import Policy
+    from edgewise.training.logging.progress import Watcher
 
 
 def train(
@@ -31,10 +31,10 @@ def train(
     Example:
         >>> run = train("graphwalk-ppo", total_frames=1_000_000, env={"num_nodes": 20})
     """
-    from edgewise.recipes.load import load_config
+    from edgewise.experiments.load import load_config
 
     config = load_config(source if not isinstance(source, PathLike) else str(source), keywords=settings)
-    from edgewise.recipes.launch import start
+    from edgewise.experiments.launch import start
 
     return start(config, folder=None if folder is None else Path(folder), watcher=watcher)
 
@@ -63,7 +63,7 @@ def evaluate(
     Example:
         >>> evaluate(run, num_nodes=40, episodes=200).summary()["return"].estimate
     """
-    from edgewise.recipes.measure import measure_run
+    from edgewise.experiments.measure import measure_run
 
     return measure_run(
         Path(run),
@@ -90,6 +90,6 @@ def load_policy(
         device: where to act; the run's own device if not given.
         settings: fields of the environment's config that differ from the run's, such as its size.
     """
-    from edgewise.recipes.measure import load_trained
+    from edgewise.experiments.measure import load_trained
 
     return load_trained(Path(path), settings=settings, which=checkpoint, device=device).policy

@@ -10,9 +10,9 @@ from edgewise.algorithms.off_policy import OffPolicy
 from edgewise.algorithms.off_policy_config import OffPolicyConfig
 from edgewise.algorithms.registry import ALGORITHMS, algorithm_class, algorithm_config
 from edgewise.graphs.actions import AgentsContinuous, AgentsDiscrete
+from edgewise.models.agents.ego import EgoSpec
+from edgewise.models.agents.networks import EgoValues
 from edgewise.models.config import EgoConfig
-from edgewise.models.ego import EgoSpec
-from edgewise.models.ego_networks import EgoValues
 
 DISCRETE = ("dqn", "rainbow", "iqn")
 CONTINUOUS = ("ac-iqn", "sac", "ddpg")

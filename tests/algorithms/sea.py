@@ -16,8 +16,8 @@ from edgewise.envs.base import GraphEnv, Transition
 from edgewise.graphs.actions import AgentsContinuous, AgentsDiscrete
 from edgewise.graphs.edges import Explicit
 from edgewise.graphs.spec import GraphSpec
+from edgewise.models.agents.ego import EgoSpec
 from edgewise.models.config import EgoConfig, EncoderConfig
-from edgewise.models.ego import EgoSpec
 
 SLOTS = 2
 

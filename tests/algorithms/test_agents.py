@@ -222,7 +222,7 @@ def test_actions_of_the_wrong_kind_are_refused_with_a_way_out(name, other, monke
 def test_a_rollout_leads_to_updates_and_finite_numbers(name):
     learner = agent(name)
     env = sea(SEA_OF[name], num_envs=8)
-    rollout = Rollout(env, learner.policy, steps=16)
+    rollout = Rollout(env, learner.policy, rollout_length=16)
     for _ in range(2):
         batch = rollout.collect()
         assert batch["next", "reward"].isfinite().all()
@@ -271,7 +271,7 @@ def test_every_number_that_a_schedule_may_move_is_read_after_it_has_moved(name):
     risk = {"risk": "adaptive"} if "risk" in type(learner.config).model_fields else {}
     learner.config = Watched.model_validate(learner.config.model_dump() | risk)
     learner.set_scalar("learning_rate", 1e-3)
-    learner.learn(Rollout(sea(SEA_OF[name]), learner.policy, steps=8).collect())
+    learner.learn(Rollout(sea(SEA_OF[name]), learner.policy, rollout_length=8).collect())
     actions_of(learner, worlds=8, explores=False)
     read_by_the_collector = {"expert_share"}
     assert set(learner.scalars()) - set(learner.config.fixed) - read_by_the_collector <= read

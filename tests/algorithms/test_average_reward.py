@@ -120,7 +120,7 @@ class Patience(GraphEnv):
 def trained_reward(config, *, batches=25):
     env = Patience(ToyConfig(max_steps=50), num_envs=16, seed=0)
     algorithm = learner(env, config=config, model=SMALL)
-    rollout = Rollout(env, algorithm.policy, steps=32)
+    rollout = Rollout(env, algorithm.policy, rollout_length=32)
     for _ in range(batches):
         batch = rollout.collect()
         metrics = algorithm.learn(batch)

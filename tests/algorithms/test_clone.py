@@ -12,15 +12,15 @@ from edgewise.algorithms.clone import WANTED
 from edgewise.config.errors import ConfigError
 from edgewise.data.demonstrations import Mixture, demonstrate
 from edgewise.data.rollout import Rollout
-from edgewise.envs.queueing.baselines import MaxWeight
 from edgewise.envs.registry import make_env
-from edgewise.recipes.imitate import build
-from edgewise.recipes.launch import resume, start
-from edgewise.recipes.load import load_config
-from edgewise.training import checkpoint
+from edgewise.experiments.build import Builder
+from edgewise.experiments.launch import resume, start
+from edgewise.experiments.load import load_config
+from edgewise.systems.queueing.baselines import MaxWeight
+from edgewise.training.checkpoint import store as checkpoint
 
 SMALL_RUN = {
-    "training": {"total_frames": 128, "num_envs": 4, "steps": 8},
+    "training": {"total_frames": 128, "num_envs": 4, "rollout_length": 8},
     "algorithm": {"updates": 2, "minibatch_size": 16},
     "model": {"encoder": {"hidden": 8, "heads": 2, "layers": 1}},
     "evaluation": {"every": None, "episodes": 2, "settings": {"max_steps": 4}},
@@ -66,7 +66,7 @@ def test_labels_are_the_experts_whoever_led():
     algorithm = imitator(toy("marked"))
     algorithm.expert = MaxWeight(env)
     nobody = lambda root: root.set("action", torch.zeros_like(root["action_mask"]))  # noqa: E731
-    batch = Rollout(env, nobody, steps=5, keep_state=True).collect()
+    batch = Rollout(env, nobody, rollout_length=5, keep_state=True).collect()
     labelled = algorithm.label(batch)
     queues = batch["state", "queues"].reshape(-1, 3)
     ends, middle = queues[:, 0] + queues[:, 2], queues[:, 1]
@@ -113,7 +113,7 @@ def test_a_scheduled_share_reaches_who_leads():
 def test_an_expert_that_is_not_there():
     config = load_config("queueing-line3-clone", keywords={"algorithm": {"expert": "maxwait"}})
     with pytest.raises(ConfigError, match=r"algorithm.expert: got maxwait.*queueing"):
-        build(config)
+        Builder(config).parts()
 
 
 def test_a_run_resumes_bit_for_bit(tmp_path):

@@ -20,7 +20,7 @@ def place(name, device):
 def test_one_update_of_ppo(fake_device, name, changed):
     env = place(name, fake_device)
     algorithm = learner(env, config=SETTINGS.model_copy(update=changed), model=SMALL, device=fake_device)
-    batch = Rollout(env, algorithm.policy, steps=6).collect()
+    batch = Rollout(env, algorithm.policy, rollout_length=6).collect()
     assert batch["action"].device == fake_device
     metrics = algorithm.learn(batch)
     assert metrics["loss"].device == fake_device
@@ -31,7 +31,7 @@ def test_ppo_goes_on_from_a_state_that_a_checkpoint_put_on_the_cpu(fake_device):
     """A fused optimiser wants its step counts where the weights are."""
     env = place("graphwalk", fake_device)
     algorithm = learner(env, config=SETTINGS, model=SMALL, device=fake_device)
-    rollout = Rollout(env, algorithm.policy, steps=6)
+    rollout = Rollout(env, algorithm.policy, rollout_length=6)
     algorithm.learn(rollout.collect())
     state = algorithm.state_dict()
     for moments in state["optimizer"].values():
@@ -46,7 +46,7 @@ def test_ppo_goes_on_from_a_state_that_a_checkpoint_put_on_the_cpu(fake_device):
 def test_advantages(fake_device, budget):
     env = place("graphwalk", fake_device)
     algorithm = learner(env, device=fake_device)
-    batch = Rollout(env, algorithm.policy, steps=6).collect()
+    batch = Rollout(env, algorithm.policy, rollout_length=6).collect()
     gae = GraphGAE(
         gamma=0.9,
         lmbda=0.9,

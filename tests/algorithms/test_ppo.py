@@ -282,7 +282,7 @@ def test_the_loss_compiles_to_one_graph_over_sizes_and_schedules(monkeypatch):
 def test_a_rollout_is_collected_by_the_policy_that_learns():
     env = toy("marked")
     algorithm = learner(env, model=SMALL)
-    rollout = Rollout(env, algorithm.policy, steps=8)
+    rollout = Rollout(env, algorithm.policy, rollout_length=8)
     first = rollout.collect().clone()
     algorithm.learn(first)
     with torch.no_grad():

@@ -7,7 +7,7 @@ from tests.algorithms.test_dqn import Fixed
 from torchrl.envs import ExplorationType, set_exploration_type
 
 from edgewise.algorithms.off_policy_config import RainbowConfig
-from edgewise.data.replay import Replay
+from edgewise.data.replay_buffer import Replay
 
 
 def test_the_defaults_are_those_of_rainbow_for_returns_of_the_sea():

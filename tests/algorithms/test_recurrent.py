@@ -7,7 +7,7 @@ from tests.algorithms.worlds import SETTINGS, Signals, ToyConfig, batches, learn
 from edgewise.data.chunks import in_chunks
 from edgewise.data.rollout import Rollout
 from edgewise.evaluation.evaluate import evaluate
-from edgewise.graphs.spec import RECURRENT
+from edgewise.graphs.keys import RECURRENT
 from edgewise.models.actor_critic import make_actor_critic
 from edgewise.models.config import EncoderConfig, ModelConfig
 
@@ -35,7 +35,7 @@ def collected(model=REMEMBERS, *, envs=6):
     env = toy("signals", num_envs=envs)
     env.max_steps = 5
     algorithm = learner(env, model=model, config=SETTINGS.model_copy(update={"chunk_length": CHUNK}))
-    rollout = Rollout(env, algorithm.policy, steps=STEPS)
+    rollout = Rollout(env, algorithm.policy, rollout_length=STEPS)
     rollout.collect()
     return algorithm, rollout.collect().clone()
 
@@ -131,7 +131,7 @@ def test_learning_reaches_back_through_a_chunk_and_no_further():
 def test_a_rollout_goes_on_with_what_was_remembered():
     env, other = toy("signals", num_envs=4), toy("signals", num_envs=4, seed=9)
     algorithm = learner(env, model=REMEMBERS)
-    first, second = (Rollout(each, algorithm.policy, steps=3) for each in (env, other))
+    first, second = (Rollout(each, algorithm.policy, rollout_length=3) for each in (env, other))
     first.collect()
     second.load_state_dict(first.state_dict())
     torch.manual_seed(5)

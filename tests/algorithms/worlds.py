@@ -119,7 +119,7 @@ def learner(env, *, seed=0, config=SETTINGS, model=SMALL, device="cpu"):
 
 def batches(env, algorithm, count, *, steps=16):
     """`count` rollouts by the algorithm as it stands at each."""
-    rollout = Rollout(env, algorithm.policy, steps=steps)
+    rollout = Rollout(env, algorithm.policy, rollout_length=steps)
     return (rollout.collect() for _ in range(count))
 
 

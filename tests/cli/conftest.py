@@ -10,7 +10,7 @@ from edgewise.cli.main import main
 SMALL = {
     "training.total_frames": 96,
     "training.num_envs": 4,
-    "training.steps": 8,
+    "training.rollout_length": 8,
     "algorithm.epochs": 1,
     "algorithm.minibatch_size": 16,
     "model.encoder.hidden": 8,

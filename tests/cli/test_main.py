@@ -8,10 +8,10 @@ import sys
 import pytest
 
 from edgewise.cli import main as front
-from edgewise.cli.console import Console, finite, table
-from edgewise.cli.parser import Parser
-from edgewise.cli.verbs import VERBS
+from edgewise.cli.verbs import verbs
 from edgewise.config.errors import CheckpointError, ConfigError, Interrupted, NumericalStop
+from edgewise.terminal.console import Console, finite, table
+from edgewise.terminal.parser import Parser
 
 
 def python(code, *arguments):
@@ -61,7 +61,7 @@ def test_importing_the_package_imports_nothing_heavy():
     assert done.stdout.strip() == "set()"
 
 
-@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("verb", verbs())
 def test_every_verb_explains_itself_and_takes_json(verb, edgewise):
     outcome = edgewise(verb, "--help")
     assert edgewise("help", verb).out == outcome.out
@@ -69,21 +69,22 @@ def test_every_verb_explains_itself_and_takes_json(verb, edgewise):
     assert f"usage: edgewise {verb}" in outcome.out
     assert "--json" in outcome.out
     assert "examples:" in outcome.out
-    assert VERBS[verb].summary[1:] in outcome.out
+    assert verbs()[verb].summary[1:] in outcome.out
 
 
 def test_the_overview_names_every_verb(edgewise):
     for arguments in ((), ("--help",), ("-h",)):
         outcome = edgewise(*arguments)
         assert outcome.code == 0
-        assert all(verb.summary in outcome.out for verb in VERBS.values())
+        assert all(verb.summary in outcome.out for verb in verbs().values())
 
 
 def test_help_of_a_recipe_shows_every_field_with_default_and_description(edgewise):
+    from edgewise.config.plugins import recipes
     from edgewise.config.schema import leaves
-    from edgewise.recipes.registry import RECIPES, recipe
+    from edgewise.experiments.recipes import recipe
 
-    for name in RECIPES:
+    for name in recipes():
         shown = " ".join(edgewise("train", name, "--help").out.split())
         for leaf in leaves(recipe(name).schema, recipe(name).config):
             assert f"{leaf.flag} <" in shown

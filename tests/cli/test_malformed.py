@@ -12,7 +12,7 @@ import yaml
 
 from edgewise.config.layers import dotted
 from edgewise.config.schema import alternatives, leaves
-from edgewise.recipes.registry import recipe
+from edgewise.experiments.recipes import recipe
 
 RECIPE = recipe("graphwalk-ppo")
 NEVER = {"recipe"}

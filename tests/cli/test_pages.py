@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from edgewise.cli.parser import Parser
-from edgewise.cli.verbs import VERBS
+from edgewise.cli.verbs import verbs
 from edgewise.config.errors import ConfigError
+from edgewise.config.plugins import environment, environments, recipes
 from edgewise.config.schema import find
 from edgewise.config.settings import from_flags
-from edgewise.envs.registry import ENVS, entry
-from edgewise.recipes.registry import RECIPES, recipe
+from edgewise.experiments.recipes import recipe
+from edgewise.terminal.parser import Parser
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -41,28 +41,28 @@ def faults(arguments):
     """What is wrong with a command."""
     name, *rest = arguments
     if "--help" in arguments:
-        return [] if name in (*VERBS, "--help") else [f"no verb {name}"]
+        return [] if name in (*verbs(), "--help") else [f"no verb {name}"]
     parser = Parser(name, "a verb")
-    VERBS[name].load().configure(parser)
+    verbs()[name].load().configure(parser)
     try:
         options = parser.parse(rest)
     except ConfigError as error:
         only_named = "required" in error.message and not any(token.startswith("-") for token in rest)
         return [] if only_named else [error.message]
     flags = [*options.settings, *((text.partition("=")[0], "1") for text in getattr(options, "set", []))]
-    if name == "train" and options.source in RECIPES:
+    if name == "train" and options.source in recipes():
         return list(from_flags(recipe(options.source).schema, flags).problems)
     if name == "train":
         known = Path(options.source).suffix or not options.source.islower()
         return [] if known else [f"no recipe {options.source}"]
-    named = [options.env] if name == "baseline" else list(ENVS)
+    named = [options.env] if name == "baseline" else list(environments())
     return [flag for flag, _ in flags if name != "kge" and not any(has(env, flag) for env in named)]
 
 
 def has(env, flag):
     """Whether a flag is a setting of an environment."""
     name = flag.removeprefix("--").removeprefix("env.")
-    return not isinstance(find(entry(env).config_class(), name), str)
+    return not isinstance(find(environment(env).load("config"), name), str)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

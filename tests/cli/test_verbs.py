@@ -13,11 +13,11 @@ import pytest
 import yaml
 
 from edgewise.cli import bench, doctor
-from edgewise.cli.sweep import combinations, given_settings
 from edgewise.config.errors import ConfigError
-from edgewise.envs import multihop
-from edgewise.envs.registry import ENVS, entry
-from edgewise.recipes.registry import RECIPES, recipe
+from edgewise.config.plugins import environment, environments, recipes
+from edgewise.experiments.recipes import recipe
+from edgewise.systems import multihop
+from edgewise.terminal.sweep import combinations, given_settings
 
 
 def test_training_leaves_a_folder_and_says_where(edgewise, tmp_path, small):
@@ -106,7 +106,7 @@ def test_resume_from_an_older_checkpoint_sets_newer_ones_aside(edgewise, tmp_pat
 
 def test_weights_of_models_that_computed_something_else_are_refused(edgewise, tmp_path, small, monkeypatch):
     edgewise("train", "graphwalk-ppo", *small, "--out", tmp_path / "run")
-    monkeypatch.setattr("edgewise.training.fitting.REVISION", 10**6)
+    monkeypatch.setattr("edgewise.training.checkpoint.fitting.REVISION", 10**6)
     for verb in ("eval", "resume"):
         outcome = edgewise(verb, tmp_path / "run")
         assert outcome.code == 3
@@ -134,7 +134,7 @@ def test_a_metric_that_nothing_measures_is_refused(edgewise, tmp_path, small):
 def test_a_gated_run_can_be_sized_measured_and_played(edgewise, tmp_path):
     gated = ("train", "hex-quick", "--algorithm.gate=0.05")
     assert edgewise(*gated, "--dry-run", "--json").data["sizes"]["bytes_per_frame"] > 0
-    small = ("--num-envs=4", "--steps=2", "--total-frames=8", "--evaluation.episodes=2")
+    small = ("--num-envs=4", "--rollout-length=2", "--total-frames=8", "--evaluation.episodes=2")
     run = tmp_path / "run"
     assert edgewise(*gated, *small, "--out", run).code == 0
     assert edgewise("eval", run).code == 0
@@ -271,7 +271,7 @@ def test_a_network_file_leaves_nothing_to_set(edgewise):
 
 
 def test_envs(edgewise):
-    assert [row["name"] for row in edgewise("envs", "--json").data] == list(ENVS)
+    assert [row["name"] for row in edgewise("envs", "--json").data] == list(environments())
     shown = edgewise("envs", "show", "graphwalk")
     assert "--env.num-nodes" in shown.out
     checked = edgewise("envs", "check", "graphwalk", "--json")
@@ -290,7 +290,7 @@ def test_envs_check_reports_a_broken_contract(edgewise, monkeypatch):
 
 
 def test_recipes(edgewise):
-    assert [row["name"] for row in edgewise("recipes", "list", "--json").data] == list(RECIPES)
+    assert [row["name"] for row in edgewise("recipes", "list", "--json").data] == list(recipes())
     assert edgewise("recipes", "show", "graphwalk-ppo", "--json").data["config"]["recipe"] == "graphwalk-ppo"
     assert edgewise("recipes", "show", "grapwalk-ppo").code == 2
 
@@ -329,7 +329,7 @@ def test_bench_without_a_source_tree(edgewise, tmp_path, monkeypatch):
 
 
 def test_every_combination_of_a_sweep():
-    config = entry("graphwalk").config_class()()
+    config = environment("graphwalk").load("config")()
     given = given_settings(["env.num_nodes=[4,6],8"], [("--extra-edges", "0,2")])
     assert combinations(config, given) == [
         {"num_nodes": nodes, "extra_edges": edges} for nodes in ([4, 6], 8) for edges in (0, 2)

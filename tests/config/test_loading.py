@@ -98,7 +98,7 @@ def test_whole_numbers_may_be_written_with_an_exponent():
     config = resolve(Run, [base(), from_flags(Run, [("--training.total-frames", "1e6")])])
     assert config.training.total_frames == 1_000_000
     assert type(config.training.total_frames) is int
-    assert "training.steps" in faults(from_flags(Run, [("--training.steps", "1e-3")]))
+    assert "training.rollout_length" in faults(from_flags(Run, [("--training.rollout_length", "1e-3")]))
 
 
 def test_text_is_never_a_number_and_a_number_never_a_truth_value(tmp_path):

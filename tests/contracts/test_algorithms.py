@@ -9,7 +9,7 @@ from tests.algorithms.worlds import TOYS, batches, learner, mean_reward, toy
 
 from edgewise.algorithms.registry import ALGORITHMS
 from edgewise.data.rollout import Rollout
-from edgewise.training.serialise import flatten, unflatten
+from edgewise.training.checkpoint.serialise import flatten, unflatten
 
 BUILDERS = {"ppo": learner, "clone": imitator}
 """Name of an algorithm → how to build it for a toy: `build(env, seed=…)`."""
@@ -99,7 +99,7 @@ def test_one_allowed_action_is_no_trouble(algorithm):
     """Nothing to decide: the probability is one, its gradient zero, and every number finite."""
     env = toy("marked")
     algorithm = build(algorithm, env)
-    rollout = Rollout(env, algorithm.policy, steps=4)
+    rollout = Rollout(env, algorithm.policy, rollout_length=4)
     spawn = env.spawn
 
     def only_the_marked(count):

@@ -3,21 +3,22 @@
 import pytest
 import torch
 
+from edgewise.config.plugins import environment, environments
 from edgewise.data.random_policy import RandomPolicy
 from edgewise.data.rollout import Rollout
 from edgewise.envs.contract import check_graph_env
-from edgewise.envs.registry import ENVS, entry, make_env
-from edgewise.report.replay import check
+from edgewise.envs.registry import make_env
+from edgewise.evaluation.replays.files import check
 
 
-@pytest.mark.parametrize("name", ENVS)
+@pytest.mark.parametrize("name", environments())
 def test_the_contract_is_kept(name):
     check_graph_env(make_env(name))
 
 
-@pytest.mark.parametrize("name", ENVS)
+@pytest.mark.parametrize("name", environments())
 def test_baselines_play_only_legal_moves_into_a_replay(name):
-    for baseline, factory in entry(name).baselines().items():
+    for baseline, factory in environment(name).load_baselines().items():
         env = make_env(name, num_envs=3, seed=1)
         policy, root = factory(env), env.reset()
         states = [root["state"][0]]
@@ -31,13 +32,13 @@ def test_baselines_play_only_legal_moves_into_a_replay(name):
                 assert legal.all(), f"{baseline} plays an illegal move"
             states.append(env.step(root)["next", "state"][0])
             root = env.step_mdp(root)
-        check(entry(name).replay()(torch.stack(states)))
+        check(environment(name).replay()(torch.stack(states)))
 
 
-@pytest.mark.parametrize("name", ENVS)
+@pytest.mark.parametrize("name", environments())
 def test_a_rollout_on_another_device_never_mixes_or_waits(name, fake_device):
     env = make_env(name, num_envs=3).to(fake_device)
-    batch = Rollout(env, RandomPolicy(env.actions, env.graph), steps=2, keep_state=True).collect()
+    batch = Rollout(env, RandomPolicy(env.actions, env.graph), rollout_length=2, keep_state=True).collect()
     assert {value.device for value in batch.values(True, True)} == {fake_device}
     root = env.reset(env.reset().set("_reset", torch.ones(3, 1, dtype=torch.bool, device=fake_device)))
     assert {value.device for value in root.values(True, True)} == {fake_device}

@@ -11,7 +11,7 @@ from torch import nn
 from edgewise.graphs.edges import Explicit
 from edgewise.models.build import make_encoder
 from edgewise.models.config import Conv, EncoderConfig
-from edgewise.models.norm import GraphNorm
+from edgewise.models.encoders.norm import GraphNorm
 
 SMALL = {"hidden": 8, "heads": 2, "layers": 2}
 TRANSFORMERS = {

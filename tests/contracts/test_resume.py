@@ -15,8 +15,8 @@ import torch
 from benchmarks.kill_resume import PHASES, differences, small_run, train
 
 from edgewise.cli.main import main
-from edgewise.recipes.load import load_config
-from edgewise.training import checkpoint
+from edgewise.experiments.load import load_config
+from edgewise.training.checkpoint import store as checkpoint
 from edgewise.training.run_folder import RunFolder
 
 KILLS = 20
@@ -90,7 +90,7 @@ OFF_POLICY = {
     "algorithm.replay_size": 300,
     "training.total_frames": 192,
     "training.num_envs": 4,
-    "training.steps": 8,
+    "training.rollout_length": 8,
     "training.curriculum": [],
     "evaluation.every": 90,
     "evaluation.episodes": 4,

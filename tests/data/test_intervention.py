@@ -10,14 +10,14 @@ from edgewise.algorithms.ppo import PPO
 from edgewise.config.errors import ConfigError
 from edgewise.data.intervention import Intervention
 from edgewise.data.rollout import Rollout
-from edgewise.envs.queueing.baselines import MaxWeight
 from edgewise.envs.registry import make_env
+from edgewise.experiments.build import Builder
+from edgewise.experiments.launch import start
+from edgewise.experiments.load import load_config
+from edgewise.experiments.measure import measure_run
 from edgewise.models.actor_critic import make_actor_critic
 from edgewise.models.config import EncoderConfig, ModelConfig
-from edgewise.recipes.compose import build
-from edgewise.recipes.launch import start
-from edgewise.recipes.load import load_config
-from edgewise.recipes.measure import measure_run
+from edgewise.systems.queueing.baselines import MaxWeight
 
 SMALL = ModelConfig(encoder=EncoderConfig(hidden=16, layers=1, heads=2), head_hidden=(16,))
 
@@ -28,14 +28,14 @@ def guarded(*, above, arrival_rate=0.4, num_envs=32, **settings):
     config = PPOConfig(epochs=1, minibatch_size=4096, max_grad_norm=1e9)
     algorithm = PPO(make_actor_critic(env.graph, env.actions, SMALL), config)
     policy = Intervention(
-        algorithm.policy, MaxWeight(env), strain=lambda root: env.strain(root["state"]), above=above
+        algorithm.policy, MaxWeight(env), load=lambda root: env.load(root["state"]), above=above
     )
     return env, algorithm, policy
 
 
 def test_the_expert_acts_exactly_where_more_wait_than_allowed():
     env, _, policy = guarded(above=4.0)
-    batch = Rollout(env, policy, steps=64, keep_state=True).collect()
+    batch = Rollout(env, policy, rollout_length=64, keep_state=True).collect()
     wait = batch["state", "queues"].sum(-1)
     assert torch.equal(batch["intervened"], wait > 4)
     assert 0.1 < batch["intervened"].float().mean() < 0.9
@@ -47,7 +47,7 @@ def test_the_expert_acts_exactly_where_more_wait_than_allowed():
 
 def test_log_probabilities_of_the_learners_own_steps_are_its_own():
     env, algorithm, policy = guarded(above=4.0)
-    batch = Rollout(env, policy, steps=32).collect().reshape(-1)
+    batch = Rollout(env, policy, rollout_length=32).collect().reshape(-1)
     own = batch[~batch["intervened"]]
     with torch.no_grad():
         expected = algorithm.policy.get_dist(own).log_prob(own["action"])
@@ -70,7 +70,7 @@ def updated(algorithm, batch):
 
 def test_the_actor_learns_nothing_from_steps_that_were_not_its_own():
     env, algorithm, policy = guarded(above=0.0, initial_queue=3)
-    batch = Rollout(env, policy, steps=8).collect().clone()
+    batch = Rollout(env, policy, rollout_length=8).collect().clone()
     batch["intervened"] = torch.ones_like(batch["intervened"])
     actor, critic, metrics = updated(algorithm, batch)
     assert not actor.any()
@@ -80,7 +80,7 @@ def test_the_actor_learns_nothing_from_steps_that_were_not_its_own():
 
 def test_what_the_expert_did_does_not_change_what_the_actor_learns():
     env, algorithm, policy = guarded(above=4.0)
-    batch = Rollout(env, policy, steps=32).collect().clone()
+    batch = Rollout(env, policy, rollout_length=32).collect().clone()
     other = batch.clone()
     strained = batch["intervened"]
     other["action"][strained] = torch.tensor([True, True, True])
@@ -99,8 +99,8 @@ def test_worlds_stay_stable_however_bad_the_learner_is():
     def idle(root: TensorDict) -> TensorDict:
         return root.set("action", torch.zeros_like(root["action_mask"]))
 
-    policy = Intervention(idle, MaxWeight(env), strain=lambda root: env.strain(root["state"]), above=20.0)
-    batch = Rollout(env, policy, steps=900).collect()
+    policy = Intervention(idle, MaxWeight(env), load=lambda root: env.load(root["state"]), above=20.0)
+    batch = Rollout(env, policy, rollout_length=900).collect()
     assert not batch["next", "truncated"].any()
     assert -batch["next", "reward"][:, 300:].mean() == pytest.approx(21, abs=3)
 
@@ -110,7 +110,7 @@ def test_a_run_is_guarded_in_training_and_when_it_is_measured(tmp_path):
     settings = {
         "total_frames": 512,
         "num_envs": 16,
-        "steps": 32,
+        "rollout_length": 32,
         "algorithm.intervention": "maxweight",
         "algorithm.intervention_above": 10.0,
         "env.arrival_rate": 0.45,
@@ -120,7 +120,7 @@ def test_a_run_is_guarded_in_training_and_when_it_is_measured(tmp_path):
         "checkpoint.every": 512,
     }
     config = load_config("queueing-line3-ppo", keywords=settings)
-    assert isinstance(build(config).rollout.policy, Intervention)
+    assert isinstance(Builder(config).parts().rollout.policy, Intervention)
     folder = start(config, folder=tmp_path / "run")
     found = measure_run(folder, settings={"max_steps": 300}, episodes=8, seed=3)[0]
     assert np.mean(found.metrics["backlog"]) < 20
@@ -133,4 +133,4 @@ def test_a_run_is_guarded_in_training_and_when_it_is_measured(tmp_path):
 def test_an_intervention_that_cannot_be_is_refused(recipe, name, complaint):
     config = load_config(recipe, keywords={"algorithm.intervention": name, "training.num_envs": 2})
     with pytest.raises(ConfigError, match=complaint):
-        build(config)
+        Builder(config).parts()

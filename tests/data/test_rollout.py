@@ -41,7 +41,7 @@ def same(left, right):
 def test_a_batch_is_what_stepping_by_hand_gives():
     env, by_hand = walk(), walk()
     policies = [RandomPolicy(env.actions, env.graph, seed=1) for _ in range(2)]
-    batch = Rollout(env, policies[0], steps=25).collect()
+    batch = Rollout(env, policies[0], rollout_length=25).collect()
     root = by_hand.reset()
     for step in range(25):
         root = policies[1](root)
@@ -54,8 +54,8 @@ def test_a_batch_is_what_stepping_by_hand_gives():
 def test_portions_join_into_one(cuts):
     env, whole = walk(), walk()
     policy, again = (RandomPolicy(env.actions, env.graph, seed=1) for _ in range(2))
-    expected = Rollout(whole, again, steps=24).collect()
-    rollout, portions = Rollout(env, policy, steps=cuts[0]), []
+    expected = Rollout(whole, again, rollout_length=24).collect()
+    rollout, portions = Rollout(env, policy, rollout_length=cuts[0]), []
     for rollout.steps in cuts:
         rollout._storage = None
         portions.append(rollout.collect())
@@ -63,7 +63,9 @@ def test_portions_join_into_one(cuts):
 
 
 def test_next_is_the_last_of_an_episode_and_not_the_first_of_another():
-    batch = Rollout(walk(num_envs=40), walk(num_envs=40).rand_action, steps=30, keep_state=True).collect()
+    batch = Rollout(
+        walk(num_envs=40), walk(num_envs=40).rand_action, rollout_length=30, keep_state=True
+    ).collect()
     done = batch["next", "done"].squeeze(-1)
     assert done.any()
     assert (batch["next", "state", "step"] == batch["state", "step"] + 1).all()
@@ -74,14 +76,14 @@ def test_next_is_the_last_of_an_episode_and_not_the_first_of_another():
 
 def test_state_is_left_out_unless_asked_for():
     env = walk()
-    assert "state" not in Rollout(env, env.rand_action, steps=2).collect()
-    assert "state" in Rollout(env, env.rand_action, steps=2, keep_state=True).collect()
+    assert "state" not in Rollout(env, env.rand_action, rollout_length=2).collect()
+    assert "state" in Rollout(env, env.rand_action, rollout_length=2, keep_state=True).collect()
 
 
 def test_the_policy_explores_without_gradients_and_without_dropout():
     env = walk()
     policy = Noting(env)
-    batch = Rollout(env, policy, steps=2).collect()
+    batch = Rollout(env, policy, rollout_length=2).collect()
     assert policy.noted == (False, False, False, ExplorationType.RANDOM)
     assert policy.training
     assert policy.inner.training
@@ -96,14 +98,14 @@ def test_modes_return_after_a_failure():
     policy = Noting(env)
     policy.env = None
     with pytest.raises(AttributeError):
-        Rollout(env, policy, steps=2).collect()
+        Rollout(env, policy, rollout_length=2).collect()
     assert policy.training
     assert torch.is_grad_enabled()
 
 
 def test_a_batch_holds_until_the_next():
     env = walk()
-    rollout = Rollout(env, env.rand_action, steps=4)
+    rollout = Rollout(env, env.rand_action, rollout_length=4)
     batch = rollout.collect()
     kept, added = batch.clone(), batch.set("advantage", torch.ones(6, 4, 1))
     following = rollout.collect()
@@ -118,13 +120,13 @@ def test_a_batch_holds_until_the_next():
 )
 def test_a_rollout_resumes_bit_for_bit(make):
     env = make()
-    rollout = Rollout(env, env.rand_action, steps=7)
+    rollout = Rollout(env, env.rand_action, rollout_length=7)
     rollout.collect()
     state, draws = copy.deepcopy(rollout.state_dict()), torch.get_rng_state()
     expected = [rollout.collect().clone() for _ in range(3)]
 
     other = make(seed=99)
-    resumed = Rollout(other, other.rand_action, steps=7)
+    resumed = Rollout(other, other.rand_action, rollout_length=7)
     resumed.load_state_dict(state)
     torch.set_rng_state(draws)
     for batch in expected:
@@ -138,7 +140,7 @@ def test_a_state_is_tensors_and_plain_values():
         )
 
     env = walk()
-    rollout = Rollout(env, env.rand_action, steps=3)
+    rollout = Rollout(env, env.rand_action, rollout_length=3)
     fresh = rollout.state_dict()
     rollout.collect()
     for state in (fresh, rollout.state_dict()):
@@ -151,4 +153,4 @@ def test_a_state_is_tensors_and_plain_values():
 
 def test_steps_must_be_positive():
     with pytest.raises(ValueError, match="at least 1 step, got 0"):
-        Rollout(walk(), walk().rand_action, steps=0)
+        Rollout(walk(), walk().rand_action, rollout_length=0)

@@ -22,9 +22,9 @@ from torchrl.envs.utils import _StepMDP, check_env_specs
 
 from edgewise.config.errors import ConfigError
 from edgewise.data.random_policy import RandomPolicy
-from edgewise.envs.graphwalk.config import GraphwalkConfig
-from edgewise.envs.graphwalk.env import GraphwalkEnv
 from edgewise.envs.registry import make_env
+from edgewise.systems.graphwalk.config import GraphwalkConfig
+from edgewise.systems.graphwalk.env import GraphwalkEnv
 
 
 def walk(num_envs=5, seed=0, **fields):

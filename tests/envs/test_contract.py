@@ -6,8 +6,8 @@ from tests.envs.patrol import PatrolConfig, PatrolEnv
 
 from edgewise.envs.base import Transition
 from edgewise.envs.contract import check_graph_env
-from edgewise.envs.graphwalk.config import GraphwalkConfig
-from edgewise.envs.graphwalk.env import GraphwalkEnv
+from edgewise.systems.graphwalk.config import GraphwalkConfig
+from edgewise.systems.graphwalk.env import GraphwalkEnv
 
 
 def walk(cls, **fields):

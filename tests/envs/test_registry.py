@@ -6,7 +6,8 @@ import sys
 import pytest
 
 from edgewise.config.errors import ConfigError
-from edgewise.envs.registry import ENVS, entry, make_config, make_env
+from edgewise.config.plugins import environment, environments
+from edgewise.envs.registry import make_config, make_env
 
 
 def test_an_unknown_name_is_answered_with_the_nearest_and_all():
@@ -14,7 +15,7 @@ def test_an_unknown_name_is_answered_with_the_nearest_and_all():
         make_env("graphwlak")
     assert "graphwlak" in caught.value.message
     assert "did you mean graphwalk?" in caught.value.hint
-    assert all(name in caught.value.hint for name in ENVS)
+    assert all(name in caught.value.hint for name in environments())
 
 
 def test_all_wrong_settings_are_named_at_once():
@@ -35,19 +36,19 @@ def test_settings_that_contradict_each_other_are_refused():
 
 def test_configs_come_without_torch():
     program = (
-        "import sys; from edgewise.envs.registry import ENVS, entry;"
-        "[entry(name).config_class()() for name in ENVS]; print('torch' in sys.modules)"
+        "import sys; from edgewise.config.plugins import environment, environments;"
+        "[environment(name).load('config')() for name in environments()]; print('torch' in sys.modules)"
     )
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert result.stdout.strip() == "False"
 
 
-@pytest.mark.parametrize("name", ENVS)
+@pytest.mark.parametrize("name", environments())
 def test_a_line_leads_to_all_parts(name):
-    line = entry(name)
+    line = environment(name)
     env = make_env(name, num_envs=2)
-    assert isinstance(env, line.env_class())
-    assert isinstance(env.config, line.config_class())
+    assert isinstance(env, line.load("env"))
+    assert isinstance(env.config, line.load("config"))
     assert env.name == name
     assert all(callable(factory) for factory in line.baselines().values())
     assert line.baselines()

@@ -10,7 +10,7 @@ from edgewise.evaluation.evaluate import evaluate
 
 
 def test_the_shortest_path_is_as_long_as_the_distance():
-    from edgewise.envs.graphwalk.baselines import BASELINES
+    from edgewise.systems.graphwalk.baselines import BASELINES
 
     env = make_env("graphwalk", num_envs=40, seed=3, num_nodes=(4, 14))
     got = evaluate(env, BASELINES["shortest_path"](env), episodes=40, seed=3, record=40)
@@ -32,7 +32,7 @@ def test_random_walks_stop_at_the_environments_own_limit():
 
 
 def test_agents_returns_are_those_of_a_plain_loop():
-    from edgewise.envs.swarm.baselines import BASELINES
+    from edgewise.systems.swarm.baselines import BASELINES
 
     env = make_env("swarm", num_envs=6, seed=4)
     policy = BASELINES["straight"](env)

@@ -8,8 +8,8 @@ from edgewise.config.errors import ConfigError
 from edgewise.evaluation.evaluate import evaluate
 from edgewise.evaluation.result import Evaluation
 from edgewise.evaluation.stages import Kind, by_kind, with_kinds
-from edgewise.recipes.compose import Instances
-from edgewise.recipes.load import load_config
+from edgewise.experiments.instances import Instances
+from edgewise.experiments.load import load_config
 
 KINDS = (Kind("easy", 2, {"size": 3}), Kind("hard", 3, {"size": 9}))
 

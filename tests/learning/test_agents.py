@@ -8,8 +8,8 @@ from edgewise.algorithms.registry import algorithm_class, algorithm_config
 from edgewise.data.rollout import Rollout
 from edgewise.envs.registry import make_env
 from edgewise.evaluation.evaluate import evaluate
+from edgewise.models.agents.ego import EgoSpec
 from edgewise.models.config import EgoConfig
-from edgewise.models.ego import EgoSpec
 
 pytestmark = pytest.mark.learning
 
@@ -59,7 +59,7 @@ def made(name, env):
 def test_it_learns_to_reach_a_goal(name):
     env, test = boats(name, num_envs=WORLDS, seed=0), boats(name, num_envs=100, seed=1)
     agent = made(name, env)
-    rollout = Rollout(env, agent.policy, steps=STEPS)
+    rollout = Rollout(env, agent.policy, rollout_length=STEPS)
     before = evaluate(test, agent.policy, episodes=100, seed=1).metrics["success"].mean()
     while agent.frames < FRAMES[name]:
         if agent.config.epsilon:

@@ -6,10 +6,10 @@ import torch
 from edgewise.algorithms.config import PPOConfig
 from edgewise.algorithms.ppo import PPO
 from edgewise.data.rollout import Rollout
-from edgewise.envs.graphwalk.baselines import shortest_path
 from edgewise.envs.registry import make_env
 from edgewise.evaluation.evaluate import evaluate
 from edgewise.models.actor_critic import make_actor_critic
+from edgewise.systems.graphwalk.baselines import shortest_path
 
 pytestmark = pytest.mark.learning
 
@@ -32,7 +32,7 @@ def test_ppo_reaches_the_optimum(seed):
     torch.manual_seed(seed)
     env = make_env("graphwalk", num_envs=64, seed=seed)
     algorithm = PPO(make_actor_critic(env.graph, env.actions), PPOConfig(learning_rate=1e-3), seed=seed)
-    rollout = Rollout(env, algorithm.policy, steps=32)
+    rollout = Rollout(env, algorithm.policy, rollout_length=32)
     before = share_of_optimum(algorithm.policy)
     for number in range(BATCHES):
         algorithm.set_scalar("learning_rate", 1e-3 * (1 - 0.9 * number / BATCHES))

@@ -2,11 +2,11 @@
 
 import pytest
 
-from edgewise.envs.hex.env import HexEnv
-from edgewise.envs.hex.exact import perfection
-from edgewise.recipes.launch import start
-from edgewise.recipes.load import load_config
-from edgewise.recipes.measure import load_trained
+from edgewise.experiments.launch import start
+from edgewise.experiments.load import load_config
+from edgewise.experiments.measure import load_trained
+from edgewise.systems.hex.env import HexEnv
+from edgewise.systems.hex.exact import perfection
 
 pytestmark = pytest.mark.learning
 

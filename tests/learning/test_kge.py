@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from edgewise.graphs.knowledge.dataset import NO_RULES, load_dataset
-from edgewise.models.kge_defaults import default_config
-from edgewise.training.kge import measure, train_kge
+from edgewise.systems.reasoning.embeddings.defaults import default_config
+from edgewise.systems.reasoning.embeddings.training import measure, train_kge
+from edgewise.systems.reasoning.knowledge.dataset import NO_RULES, load_dataset
 
 pytestmark = pytest.mark.learning
 

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from edgewise.data.demonstrations import demonstrate
-from edgewise.envs.queueing.baselines import MaxWeight
 from edgewise.envs.registry import make_env
-from edgewise.recipes.imitate import build
-from edgewise.recipes.launch import start
-from edgewise.recipes.load import load_config
-from edgewise.recipes.measure import measure_run
-from edgewise.training import checkpoint
+from edgewise.experiments.build import Builder
+from edgewise.experiments.launch import start
+from edgewise.experiments.load import load_config
+from edgewise.experiments.measure import measure_run
+from edgewise.systems.queueing.baselines import MaxWeight
+from edgewise.training.checkpoint import store as checkpoint
 
 pytestmark = pytest.mark.learning
 
@@ -34,7 +34,7 @@ def train(name, folder, **settings):
 def test_a_clone_schedules_as_its_expert_does(tmp_path, record_property):
     """Also on states of the expert's that were never collected."""
     folder = train("queueing-line3-clone", tmp_path / "run")
-    algorithm = build(load_config("queueing-line3-clone")).algorithm
+    algorithm = Builder(load_config("queueing-line3-clone")).parts().algorithm
     algorithm.load_state_dict(checkpoint.load(checkpoint.best(folder / "checkpoints"))["algorithm"])
     env = make_env("queueing", num_envs=64, seed=99)
     match = float(algorithm.match(algorithm.label(demonstrate(env, MaxWeight(env), steps=500))))

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from edgewise.graphs.knowledge.dataset import NO_RULES, load_dataset
-from edgewise.models.kge_defaults import default_config
-from edgewise.models.kge_store import save_kge
-from edgewise.recipes.launch import start
-from edgewise.recipes.load import load_config
-from edgewise.recipes.rank import RankOptions, rank_run
-from edgewise.training.kge import train_kge
+from edgewise.experiments.launch import start
+from edgewise.experiments.load import load_config
+from edgewise.systems.reasoning.embeddings.defaults import default_config
+from edgewise.systems.reasoning.embeddings.store import save_kge
+from edgewise.systems.reasoning.embeddings.training import train_kge
+from edgewise.systems.reasoning.evaluation.rank import RankOptions, rank_run
+from edgewise.systems.reasoning.knowledge.dataset import NO_RULES, load_dataset
 
 pytestmark = pytest.mark.learning
 

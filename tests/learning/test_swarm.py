@@ -1,12 +1,12 @@
 """swarm-mappo must steer three agents as well as published, and larger teams with the same weights."""
 
 import pytest
-from tests.envs.swarm.worlds import swarm
+from tests.systems.swarm.worlds import swarm
 
 from edgewise.evaluation.evaluate import evaluate
-from edgewise.recipes.compose import build
-from edgewise.recipes.load import load_config
-from edgewise.recipes.swarm_mappo import RECIPE
+from edgewise.experiments.build import Builder
+from edgewise.experiments.load import load_config
+from edgewise.systems.swarm.recipes.mappo import RECIPE
 from edgewise.training.schedules import apply_schedules
 
 pytestmark = pytest.mark.learning
@@ -18,7 +18,7 @@ BARS = {3: (0.98, 60.0), 7: (0.98, 61.0), 10: (0.97, 58.0), 15: (0.95, 53.0)}
 def trained(seed):
     """The recipe's policy after all its frames, in about three minutes of one core."""
     config = load_config(RECIPE.config, keywords={"seed": seed})
-    parts, total = build(config), config.training.total_frames
+    parts, total = Builder(config).parts(), config.training.total_frames
     for frames in range(0, total, parts.rollout.frames):
         apply_schedules(parts.algorithm, config.training.schedules, frames=frames, total_frames=total)
         parts.algorithm.learn(parts.rollout.collect())

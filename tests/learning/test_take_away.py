@@ -86,7 +86,7 @@ def trained(seed, *, two_player):
     model = ModelConfig(encoder=EncoderConfig(kind="mlp", hidden=64, layers=1), head_hidden=(32,))
     config = PPOConfig(two_player=two_player, gamma=1.0, learning_rate=3e-3, minibatch_size=512)
     algorithm = PPO(make_actor_critic(env.graph, env.actions, model), config, seed=seed)
-    rollout = Rollout(env, algorithm.policy, steps=16)
+    rollout = Rollout(env, algorithm.policy, rollout_length=16)
     for _ in range(40):
         algorithm.learn(rollout.collect())
     return mistakes(algorithm, env)

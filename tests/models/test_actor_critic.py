@@ -11,7 +11,7 @@ from edgewise.graphs.actions import AgentsDiscrete, ChooseIndependentSet, Choose
 from edgewise.models.action_values import QNetwork
 from edgewise.models.actor_critic import make_actor_critic
 from edgewise.models.config import EncoderConfig, ModelConfig
-from edgewise.models.distributions import MaskedCategorical
+from edgewise.models.distributions.masked import MaskedCategorical
 
 ENCODER = EncoderConfig(hidden=8, heads=2, layers=1)
 AGENTS = AgentsDiscrete(2, 3)

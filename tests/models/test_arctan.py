@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgewise.models.arctan import ArctanNormal, log_slope, smoothed, squash
+from edgewise.models.agents.arctan import ArctanNormal, log_slope, smoothed, squash
 
 
 def density_on_a_grid(loc, scale, action):

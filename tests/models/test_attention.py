@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from torch_geometric.nn import TransformerConv
 from torch_geometric.utils import softmax
 
-from edgewise.models.attention import EdgeAttention, no_edge, segment_softmax
+from edgewise.models.encoders.attention import EdgeAttention, no_edge, segment_softmax
 
 CHANNELS, HEADS = 12, 3
 

@@ -6,7 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.distributions import Categorical
 
-from edgewise.models.distributions import JointCategorical, MaskedCategorical, check_mask, gumbel_argmax
+from edgewise.models.distributions.masked import (
+    JointCategorical,
+    MaskedCategorical,
+    check_mask,
+    gumbel_argmax,
+)
 
 sizes = st.tuples(st.integers(1, 4), st.integers(1, 6), st.integers(0, 1000))
 

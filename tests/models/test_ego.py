@@ -4,11 +4,11 @@ import pytest
 import torch
 from tests.models.views import random_view
 
-from edgewise.models.categorical import CategoricalValues
+from edgewise.models.agents.categorical import CategoricalValues
+from edgewise.models.agents.ego import EgoSpec, FlatEgo, GraphEgo, make_ego_encoder, nearest_gap
+from edgewise.models.agents.networks import EgoActor, EgoCritic, EgoValues
+from edgewise.models.agents.quantile import QuantileCritic, QuantileValues, even_levels
 from edgewise.models.config import EgoConfig
-from edgewise.models.ego import EgoSpec, FlatEgo, GraphEgo, make_ego_encoder, nearest_gap
-from edgewise.models.ego_networks import EgoActor, EgoCritic, EgoValues
-from edgewise.models.quantile import QuantileCritic, QuantileValues, even_levels
 
 SPEC = EgoSpec()
 KINDS = ("flat", "graph")

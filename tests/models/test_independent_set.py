@@ -6,7 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgewise.models.independent_set import IndependentSet
+from edgewise.models.distributions.independent_set import IndependentSet
 
 graphs = st.tuples(st.integers(1, 5), st.sampled_from([0.0, 0.3, 0.7, 1.0]), st.integers(0, 1000))
 

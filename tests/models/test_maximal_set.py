@@ -13,12 +13,12 @@ from edgewise.algorithms.config import PPOConfig
 from edgewise.algorithms.ppo import PPO
 from edgewise.config.errors import ConfigError
 from edgewise.data.rollout import Rollout
-from edgewise.envs.queueing.baselines import MaxWeight
 from edgewise.envs.registry import make_env
 from edgewise.graphs.actions import ChooseIndependentSet
 from edgewise.models.actor_critic import make_actor_critic
 from edgewise.models.config import EncoderConfig, ModelConfig
-from edgewise.models.maximal_set import MaximalSet, SetLists
+from edgewise.models.distributions.maximal_set import MaximalSet, SetLists
+from edgewise.systems.queueing.baselines import MaxWeight
 
 WHOLE = ModelConfig(encoder=EncoderConfig(hidden=8, layers=1), policy_gain=1.0, sets="whole")
 graphs = st.tuples(st.integers(1, 6), st.sampled_from([0.0, 0.2, 0.5, 1.0]), st.integers(0, 1000))
@@ -150,14 +150,14 @@ def test_an_actor_of_such_sets_never_conflicts_and_learns_from_its_own_probabili
     env = make_env("queueing", graphs=("line3", "ring5", "star4"), num_envs=16, seed=0, initial_queue=3)
     torch.manual_seed(0)
     algorithm = PPO(make_actor_critic(env.graph, env.actions, WHOLE), PPOConfig(minibatch_size=64))
-    rollout = Rollout(env, algorithm.policy, steps=12)
+    rollout = Rollout(env, algorithm.policy, rollout_length=12)
     for _ in range(2):
         batch = rollout.collect()
         assert not (batch["action"] & ~batch["action_mask"]).any()
         metrics = algorithm.learn(batch)
         assert metrics["ratio_start"] == 1.0
         assert metrics["ratio_first"] == pytest.approx(1.0, abs=1e-4)
-    rooted = Rollout(env, algorithm.policy, steps=12, keep_state=True).collect()
+    rooted = Rollout(env, algorithm.policy, rollout_length=12, keep_state=True).collect()
     assert torch.equal(rooted["next", "state", "scheduled"], rooted["action"])
 
 

@@ -3,10 +3,10 @@
 import torch
 from tests.models.views import random_view
 
-from edgewise.models.categorical import CategoricalValues, even_support
+from edgewise.models.agents.categorical import CategoricalValues, even_support
+from edgewise.models.agents.ego import EgoSpec
+from edgewise.models.agents.noisy import NoisyLinear
 from edgewise.models.config import EgoConfig
-from edgewise.models.ego import EgoSpec
-from edgewise.models.noisy import NoisyLinear
 
 
 def test_a_row_is_its_own_noisy_matrix():

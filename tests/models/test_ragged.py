@@ -5,8 +5,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgewise.models.distributions import MaskedCategorical
-from edgewise.models.ragged import RaggedCategorical
+from edgewise.models.distributions.masked import MaskedCategorical
+from edgewise.models.distributions.ragged import RaggedCategorical
 
 counts = st.lists(st.integers(1, 6), min_size=1, max_size=5)
 

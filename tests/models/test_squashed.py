@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.distributions import AffineTransform, Normal, TanhTransform, TransformedDistribution
 
-from edgewise.models.squashed import SquashedNormal
+from edgewise.models.distributions.squashed import SquashedNormal
 
 locs = st.floats(-1.5, 1.5)
 scales = st.floats(0.05, 2.0)

@@ -9,9 +9,9 @@ from torch import nn
 from torch_geometric.nn import GraphNorm as ReferenceGraphNorm
 
 from edgewise.models.config import EncoderConfig
-from edgewise.models.norm import GraphNorm
-from edgewise.models.transformer import GraphTransformer
-from edgewise.models.views import dense_view, sparse_view
+from edgewise.models.encoders.norm import GraphNorm
+from edgewise.models.encoders.transformer import GraphTransformer
+from edgewise.models.encoders.views import dense_view, sparse_view
 
 SIZES = [3, 7, 10, 20, 50, 200]
 

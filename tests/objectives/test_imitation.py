@@ -6,8 +6,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgewise.models.distributions import JointCategorical, MaskedCategorical
-from edgewise.models.independent_set import IndependentSet
+from edgewise.models.distributions.independent_set import IndependentSet
+from edgewise.models.distributions.masked import JointCategorical, MaskedCategorical
 from edgewise.objectives.imitation import exact_match, surprise
 
 

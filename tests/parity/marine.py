@@ -4,8 +4,8 @@ import math
 import sys
 
 import torch
-from tests.envs.marine.worlds import placed, step, still
 from tests.parity.program import compare_file
+from tests.systems.marine.worlds import placed, step, still
 
 MOTION = ("position", "velocity_water", "velocity", "thrust")
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from edgewise.envs.multihop.baselines import Ties
-from edgewise.envs.multihop.instance import read_instance
-from edgewise.envs.multihop.simulate import baseline_run
+from edgewise.systems.multihop.baselines import Ties
+from edgewise.systems.multihop.instance import read_instance
+from edgewise.systems.multihop.simulate import baseline_run
 
 NETWORKS = Path(__file__).parents[3] / "shared" / "data" / "networks"
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
+from edgewise.evaluation.replays.files import save
 from edgewise.evaluation.result import Evaluation
-from edgewise.report.replay import save
 
 CONFIG = {
     "recipe": "walk-ppo",

@@ -15,9 +15,9 @@ from tests.report.synthetic import make_run, write_csv
 
 import edgewise.report
 from edgewise.config.errors import DataError
+from edgewise.evaluation.replays.files import load, save
 from edgewise.evaluation.result import Evaluation
 from edgewise.report.page import SCRIPTS, write_report
-from edgewise.report.replay import load, save
 
 ASSETS = Path(edgewise.report.__file__).parent / "assets"
 HOSTILE = (

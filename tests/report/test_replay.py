@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgewise.config.errors import DataError
-from edgewise.report.replay import check, compact, load, save
-from edgewise.report.replay_schema import COLORS, LAYERS
+from edgewise.evaluation.replays.files import check, compact, load, save
+from edgewise.evaluation.replays.schema import COLORS, LAYERS
 
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "replay-format.md"
 

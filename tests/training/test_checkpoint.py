@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from tests.training.states import little_memory, same, states
 
 from edgewise.config.errors import CheckpointError
-from edgewise.training import checkpoint, segments
+from edgewise.training.checkpoint import segments
+from edgewise.training.checkpoint import store as checkpoint
 
 
 def example(step: int = 0) -> dict:

@@ -12,7 +12,8 @@ import torch
 from tests.training.states import same
 
 from edgewise.config.errors import CheckpointError
-from edgewise.training import checkpoint, contents, segments
+from edgewise.training.checkpoint import contents, segments
+from edgewise.training.checkpoint import store as checkpoint
 
 FLIPS, CUTS = 100, 30
 

@@ -13,7 +13,8 @@ import torch
 from tests.training.states import same
 
 from edgewise.config.errors import CheckpointError
-from edgewise.training import checkpoint, segments
+from edgewise.training.checkpoint import segments
+from edgewise.training.checkpoint import store as checkpoint
 
 CALLS = ("write", "fsync", "rename", "open", "link", "mkdir")
 CRASHED = 77

@@ -10,7 +10,8 @@ from tests.training.states import same
 from tests.training.toys import run, toy_config, toy_parts
 
 from edgewise.config.errors import NumericalStop
-from edgewise.training import checkpoint, health
+from edgewise.training import health
+from edgewise.training.checkpoint import store as checkpoint
 from edgewise.training.episodes import EpisodeMeter
 from edgewise.training.run_folder import RunFolder
 

@@ -8,8 +8,8 @@ import struct
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgewise.training.event_log import EventLog
-from edgewise.training.metrics_log import MetricsLog
+from edgewise.training.logging.event_log import EventLog
+from edgewise.training.logging.metrics_log import MetricsLog
 
 names = st.sampled_from(["frames", "episode/return", "stage", "learn/loss", "a,b", 'quo"te', "new\nline"])
 values = st.floats(allow_nan=False) | st.integers() | st.text(st.characters(codec="utf-8"), max_size=5)

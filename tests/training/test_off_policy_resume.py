@@ -11,9 +11,9 @@ import pytest
 import torch
 from benchmarks.kill_resume import differences, train
 
-from edgewise.recipes.load import load_config
-from edgewise.recipes.registry import recipe
-from edgewise.training import checkpoint
+from edgewise.experiments.build import Builder
+from edgewise.experiments.load import load_config
+from edgewise.training.checkpoint import store as checkpoint
 from edgewise.training.run_folder import RunFolder
 
 SMALL = {
@@ -39,7 +39,7 @@ AGENTS = ("ac-iqn", "rainbow")
 
 def small_run(folder, name):
     config = load_config(f"marine-{name}", keywords=SMALL)
-    recipe(config.recipe).load_builder()(config)
+    Builder(config).parts()
     return RunFolder.create(folder, config.to_plain())
 
 

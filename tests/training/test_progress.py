@@ -7,9 +7,9 @@ import threading
 
 from rich.console import Console
 
-from edgewise.training import progress
 from edgewise.training.interrupt import StopRequest
-from edgewise.training.progress import Bar, Lines, Silence, watcher
+from edgewise.training.logging import progress
+from edgewise.training.logging.progress import Bar, Lines, Silence, watcher
 
 
 def show(watch):

@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgewise.config.errors import ConfigError
-from edgewise.envs.hex.baselines import shortest_way
 from edgewise.envs.registry import make_env
 from edgewise.models.actor_critic import make_actor_critic
 from edgewise.models.config import EncoderConfig, ModelConfig
+from edgewise.systems.hex.baselines import shortest_way
 from edgewise.training.episodes import EpisodeMeter
-from edgewise.training.self_play import SelfPlayRollout
-from edgewise.training.self_play_pool import OpponentPool
+from edgewise.training.self_play.pool import OpponentPool
+from edgewise.training.self_play.rollout import SelfPlayRollout
 
 SMALL = ModelConfig(shared_trunk=True, encoder=EncoderConfig(kind="gnn", conv="SAGEConv", hidden=8, layers=1))
 
@@ -24,7 +24,9 @@ def make_rollout(*, share=0.5, seed=0, steps=6, **settings):
     env = make_env("hex", size=(3, 4), opening_plies=1, num_envs=16, seed=seed)
     torch.manual_seed(seed)
     actor = make_actor_critic(env.graph, env.actions, SMALL).actor
-    return SelfPlayRollout(env, actor, steps=steps, share=share, snapshot_every=2, pool_size=3, **settings)
+    return SelfPlayRollout(
+        env, actor, rollout_length=steps, share=share, snapshot_every=2, pool_size=3, **settings
+    )
 
 
 def stones(graph):
@@ -174,7 +176,9 @@ def any_free(root):
 def gated(*, gate=0.05, games=256):
     env = make_env("hex", size=3, opening_plies=1, num_envs=32, seed=0)
     dial = Dial(env)
-    return SelfPlayRollout(env, dial, steps=1, share=0.5, snapshot_every=1, gate=gate, gate_games=games)
+    return SelfPlayRollout(
+        env, dial, rollout_length=1, share=0.5, snapshot_every=1, gate=gate, gate_games=games
+    )
 
 
 def test_the_gate_keeps_an_equal_out_and_lets_a_better_player_in():
@@ -211,7 +215,7 @@ def test_asking_the_gate_leaves_the_games_under_way_alone():
 def test_a_gate_needs_pairs():
     env = make_env("hex", size=3, num_envs=3, seed=0)
     with pytest.raises(ConfigError, match="even"):
-        SelfPlayRollout(env, Dial(env), steps=1, share=0.0, gate=0.05)
+        SelfPlayRollout(env, Dial(env), rollout_length=1, share=0.0, gate=0.05)
 
 
 def rise(pool, generator, *, by, batches, games=400):

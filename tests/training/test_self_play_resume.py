@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 
 from edgewise.cli.main import main
-from edgewise.recipes.launch import resume, start
-from edgewise.recipes.load import load_config
-from edgewise.training import checkpoint
+from edgewise.experiments.launch import resume, start
+from edgewise.experiments.load import load_config
+from edgewise.training.checkpoint import store as checkpoint
 
 ROOT = Path(__file__).parents[2]
 SMALL = {
     "training.total_frames": 32 * 6,
     "training.num_envs": 8,
-    "training.steps": 4,
+    "training.rollout_length": 4,
     "training.curriculum": [],
     "env.size": [3, 4],
     "model.encoder.hidden": 8,
@@ -73,7 +73,7 @@ def test_ratings_of_snapshots_are_logged_as_they_are_in_the_checkpoint(whole):
 
 
 def test_the_arena_shows_tables_and_data(whole, capsys, monkeypatch):
-    monkeypatch.setattr("edgewise.envs.hex.exact.EXACT_SIZES", (3,))
+    monkeypatch.setattr("edgewise.systems.hex.exact.EXACT_SIZES", (3,))
     options = [
         str(whole),
         "--games",

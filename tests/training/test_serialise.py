@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from tests.training.states import same, states
 
-from edgewise.training.serialise import difference, flatten, unflatten
+from edgewise.training.checkpoint.serialise import difference, flatten, unflatten
 
 
 @given(states())

@@ -10,7 +10,7 @@ from safetensors import safe_open
 from safetensors.torch import load_file
 from tests.training.states import DTYPES, little_memory, raw, same, tensors
 
-from edgewise.training import tensor_file
+from edgewise.training.checkpoint import tensor_file
 
 
 @given(

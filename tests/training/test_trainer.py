@@ -15,9 +15,9 @@ from tests.training.states import same
 from tests.training.toys import run, toy_config, toy_parts
 
 from edgewise.config.errors import CheckpointError, ConfigError, Interrupted
-from edgewise.training import checkpoint
-from edgewise.training.fitting import check_fit
-from edgewise.training.metrics_log import MetricsLog
+from edgewise.training.checkpoint import store as checkpoint
+from edgewise.training.checkpoint.fitting import check_fit
+from edgewise.training.logging.metrics_log import MetricsLog
 from edgewise.training.run_folder import RunFolder
 from edgewise.training.trainer import Trainer
 
@@ -329,7 +329,7 @@ def test_what_cannot_be_scheduled_is_said(tmp_path):
                 {
                     "total_frames": 96,
                     "num_envs": 4,
-                    "steps": 4,
+                    "rollout_length": 4,
                     "schedules": {"size": {"kind": "constant", "value": 1.0}},
                 }
             )

@@ -131,7 +131,7 @@ def toy_config(*, total_frames=96, seed=0, nodes=4, **settings: Any) -> RunConfi
     """A run of six batches of sixteen frames; `settings` replaces whole sections."""
     sections = {
         "algorithm": {},
-        "training": {"total_frames": total_frames, "num_envs": 4, "steps": 4},
+        "training": {"total_frames": total_frames, "num_envs": 4, "rollout_length": 4},
         "evaluation": {"every": 40, "episodes": 3},
         "checkpoint": {"every": 40, "keep_last": 2},
         "logging": {"tensorboard": False},
@@ -165,7 +165,7 @@ def toy_parts(config: RunConfig[Any, Any, Any]) -> Parts:
     return Parts(
         env=env,
         algorithm=algorithm,
-        rollout=Rollout(env, algorithm.policy, steps=config.training.steps),
+        rollout=Rollout(env, algorithm.policy, rollout_length=config.training.rollout_length),
         evaluate=play,
         baselines={"first": first},
         replay=lambda states: {"frames": states["x"].squeeze(-1).tolist()},
@@ -184,4 +184,4 @@ def run(path: Path | RunFolder, config: RunConfig[Any, Any, Any], *, parts: Part
 
 def batch_of(env: ToyEnv, steps: int) -> TensorDict:
     """A batch that a random policy collected."""
-    return Rollout(env, env.rand_action, steps=steps).collect()
+    return Rollout(env, env.rand_action, rollout_length=steps).collect()

@@ -12,14 +12,14 @@ from edgewise.algorithms.climbing import Climbing
 from edgewise.algorithms.off_policy import Metrics
 from edgewise.algorithms.off_policy_config import ACIQNConfig
 from edgewise.graphs.actions import ActionLayout
-from edgewise.models.arctan import smoothed, squash
+from edgewise.models.agents.actions import ActionBox
+from edgewise.models.agents.arctan import smoothed, squash
+from edgewise.models.agents.ego import EgoSpec
+from edgewise.models.agents.networks import EgoActor
+from edgewise.models.agents.quantile import QuantileCritic, even_levels, random_levels
 from edgewise.models.config import EgoConfig
-from edgewise.models.ego import EgoSpec
-from edgewise.models.ego_actions import ActionBox
-from edgewise.models.ego_networks import EgoActor
-from edgewise.models.quantile import QuantileCritic, even_levels, random_levels
-from edgewise.models.risk import scale_levels, tail_share
 from edgewise.objectives.quantile import quantile_huber
+from edgewise.objectives.risk import scale_levels, tail_share
 from edgewise.objectives.temporal_difference import bootstrapped
 
 SHOWN = 32

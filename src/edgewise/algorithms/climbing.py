@@ -11,8 +11,8 @@ from torch.nn import functional
 
 from edgewise.algorithms.off_policy import OffPolicy, exploring
 from edgewise.algorithms.off_policy_config import ContinuousConfig
-from edgewise.models.arctan import squash
-from edgewise.models.ego_actions import ActionBox
+from edgewise.models.agents.actions import ActionBox
+from edgewise.models.agents.arctan import squash
 
 ConfigT = TypeVar("ConfigT", bound=ContinuousConfig)
 

@@ -7,8 +7,8 @@ states to which the learner's own mistakes lead.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Self
 
 import torch
 from tensordict import TensorDict, TensorDictBase
@@ -16,16 +16,18 @@ from torch import Tensor, nn
 
 from edgewise.algorithms.config import CloneConfig
 from edgewise.algorithms.scalars import scalars, with_scalar
+from edgewise.algorithms.setup import Setup
 from edgewise.algorithms.state import load_module_state, load_optimizer_state, module_state, optimizer_state
+from edgewise.data.demonstrations import Mixture
 from edgewise.graphs.compile import compile_module
+from edgewise.graphs.keys import ACTIVE
+from edgewise.graphs.policy import Policy
 from edgewise.models.actor_critic import Actor, ActorCritic
 from edgewise.objectives.alignment import of_agents
 from edgewise.objectives.imitation import exact_match, surprise
 from edgewise.objectives.masked import masked_mean
 
 Metrics = dict[str, Tensor]
-Expert = Callable[[TensorDictBase], TensorDictBase]
-ACTIVE = ("agents", "active")
 WANTED = "expert_action"
 
 
@@ -55,7 +57,7 @@ class Clone:
         actor_critic: ActorCritic,
         config: CloneConfig,
         *,
-        expert: Expert,
+        expert: Policy,
         seed: int = 0,
         device: torch.device | str = "cpu",
         compile: bool = False,
@@ -66,6 +68,26 @@ class Clone:
         self.buffer: TensorDictBase | None = None
         self.optimizer = torch.optim.Adam(self.policy.parameters(), lr=config.learning_rate, fused=True)
         self._terms = compile_module(self._loss, enabled=compile)
+
+    needs_state = True
+
+    @classmethod
+    def from_setup(cls, setup: Setup) -> Self:
+        """Build the algorithm for a run; `config.expert` names the baseline to imitate."""
+        model = setup.make_model()
+        return cls(
+            model,
+            setup.config,
+            expert=setup.make_baseline(setup.config.expert, field="algorithm.expert"),
+            seed=setup.seed,
+            device=setup.device,
+            compile=setup.compile,
+        )
+
+    @property
+    def behaviour(self) -> Policy:
+        """The policy that collects: expert and learner in turn."""
+        return Mixture(self.expert, self.policy, expert_share=self.expert_share)
 
     @property
     def policy(self) -> Actor:

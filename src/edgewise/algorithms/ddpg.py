@@ -11,11 +11,11 @@ from edgewise.algorithms.climbing import Climbing
 from edgewise.algorithms.off_policy import Metrics
 from edgewise.algorithms.off_policy_config import DDPGConfig
 from edgewise.graphs.actions import ActionLayout
-from edgewise.models.arctan import smoothed, squash
+from edgewise.models.agents.actions import ActionBox
+from edgewise.models.agents.arctan import smoothed, squash
+from edgewise.models.agents.ego import EgoSpec
+from edgewise.models.agents.networks import EgoActor, EgoCritic
 from edgewise.models.config import EgoConfig
-from edgewise.models.ego import EgoSpec
-from edgewise.models.ego_actions import ActionBox
-from edgewise.models.ego_networks import EgoActor, EgoCritic
 from edgewise.objectives.temporal_difference import bootstrapped
 
 

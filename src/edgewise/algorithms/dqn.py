@@ -10,10 +10,10 @@ from torch.nn import functional
 from edgewise.algorithms.off_policy import Metrics, OffPolicy
 from edgewise.algorithms.off_policy_config import DQNConfig
 from edgewise.graphs.actions import ActionLayout
+from edgewise.models.agents.actions import num_choices
+from edgewise.models.agents.ego import EgoSpec
+from edgewise.models.agents.networks import EgoValues
 from edgewise.models.config import EgoConfig
-from edgewise.models.ego import EgoSpec
-from edgewise.models.ego_actions import num_choices
-from edgewise.models.ego_networks import EgoValues
 from edgewise.objectives.margin import large_margin
 from edgewise.objectives.temporal_difference import bootstrapped, chosen, double_value
 

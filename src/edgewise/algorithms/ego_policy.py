@@ -10,8 +10,8 @@ from tensordict.nn import TensorDictModuleBase
 from torch import Tensor, nn
 from torchrl.envs import ExplorationType, set_exploration_type
 
-from edgewise.data.transitions import ACTIVE, EGO
 from edgewise.graphs.actions import ActionLayout, AgentsContinuous
+from edgewise.graphs.keys import ACTIVE, EGO
 
 
 class EgoPolicy(TensorDictModuleBase):

@@ -9,13 +9,13 @@ from torch import Tensor, nn
 from edgewise.algorithms.off_policy import Metrics, OffPolicy, exploring
 from edgewise.algorithms.off_policy_config import IQNConfig
 from edgewise.graphs.actions import ActionLayout
+from edgewise.models.agents.actions import num_choices
+from edgewise.models.agents.ego import EgoSpec
+from edgewise.models.agents.quantile import QuantileValues, even_levels, random_levels
 from edgewise.models.config import EgoConfig
-from edgewise.models.ego import EgoSpec
-from edgewise.models.ego_actions import num_choices
-from edgewise.models.quantile import QuantileValues, even_levels, random_levels
-from edgewise.models.risk import scale_levels, tail_share
 from edgewise.objectives.margin import large_margin
 from edgewise.objectives.quantile import quantile_huber
+from edgewise.objectives.risk import scale_levels, tail_share
 from edgewise.objectives.temporal_difference import bootstrapped, chosen, double_value
 
 

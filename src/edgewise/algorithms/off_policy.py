@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 import torch
 from tensordict import TensorDictBase
@@ -16,12 +16,18 @@ from torchrl.envs.utils import exploration_type
 from edgewise.algorithms.ego_policy import EgoPolicy, idle_action
 from edgewise.algorithms.off_policy_config import OffPolicyConfig
 from edgewise.algorithms.scalars import scalars, with_scalar
+from edgewise.algorithms.setup import Setup
 from edgewise.algorithms.state import load_module_state, load_optimizer_state, module_state, optimizer_state
-from edgewise.data.replay import Replay
+from edgewise.config.errors import ConfigError
+from edgewise.data.demonstrations import Mixture
+from edgewise.data.replay_buffer import Replay
 from edgewise.data.transitions import TransitionMaker, compact, expand
+from edgewise.envs.base import GraphEnv
 from edgewise.graphs.actions import ActionLayout, AgentsContinuous, AgentsDiscrete
+from edgewise.graphs.keys import EGO
+from edgewise.graphs.policy import Policy
+from edgewise.models.agents.ego import EgoSpec
 from edgewise.models.config import EgoConfig
-from edgewise.models.ego import EgoSpec
 
 Metrics = dict[str, Tensor]
 ConfigT = TypeVar("ConfigT", bound=OffPolicyConfig)
@@ -84,6 +90,30 @@ class OffPolicy(ABC, Generic[ConfigT]):
         )
         self._transitions = TransitionMaker(steps=config.n_step, discount=config.gamma)
         self.frames, self.updates, self._owed = 0, 0, 0.0
+        self.expert: Policy | None = None
+
+    @classmethod
+    def from_setup(cls, setup: Setup) -> Self:
+        """Build the algorithm for a run; `config.expert`, if set, names a baseline that helps to collect."""
+        algorithm = cls(
+            ego_spec(setup.env),
+            setup.env.actions,
+            config=setup.config,
+            model=setup.model,  # type: ignore[arg-type]
+            seed=setup.seed,
+            device=setup.device,
+            compile=setup.compile,
+        )
+        if setup.config.expert is not None:
+            algorithm.expert = setup.make_baseline(setup.config.expert, field="algorithm.expert")
+        return algorithm
+
+    @property
+    def behaviour(self) -> Policy:
+        """The policy that collects: the learner, or it and the expert in turn."""
+        if self.expert is None:
+            return self.policy
+        return Mixture(self.expert, self.policy, expert_share=lambda: self.config.expert_share)
 
     @property
     def policy(self) -> EgoPolicy:
@@ -292,3 +322,18 @@ def _means(updates: Iterator[Metrics]) -> Metrics:
     for count, metrics in enumerate(updates, start=1):
         total = {name: value if count == 1 else total[name] + value for name, value in metrics.items()}
     return {name: value / count for name, value in total.items()}
+
+
+def ego_spec(env: GraphEnv[Any]) -> EgoSpec:
+    """Return how much each agent of `env` observes by itself.
+
+    Raises:
+        ConfigError: the environment has no `agents.ego`.
+    """
+    seen = env.observation_spec.get(EGO, None)
+    if seen is None:
+        raise ConfigError(
+            f"{env.name} does not say what each agent observes by itself",
+            hint="use an environment with `agents.ego`",
+        )
+    return EgoSpec.of(seen.zero())

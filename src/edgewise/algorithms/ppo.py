@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Self
 
 import torch
 from tensordict import TensorDictBase
@@ -13,9 +13,11 @@ from torch.distributions import Distribution
 
 from edgewise.algorithms.config import PPOConfig
 from edgewise.algorithms.scalars import scalars, with_scalar
+from edgewise.algorithms.setup import Setup
 from edgewise.algorithms.state import load_module_state, load_optimizer_state, module_state, optimizer_state
 from edgewise.data.chunks import in_chunks
 from edgewise.graphs.compile import compile_module
+from edgewise.graphs.keys import ACTIVE
 from edgewise.models.actor_critic import Actor, ActorCritic
 from edgewise.objectives.alignment import fit, of_agents
 from edgewise.objectives.average_reward import AverageReward
@@ -31,7 +33,6 @@ from edgewise.objectives.policy_gradient import (
 from edgewise.objectives.value_norm import ValueNorm
 
 Metrics = dict[str, Tensor]
-ACTIVE = ("agents", "active")
 INTERVENED = "intervened"
 ROUNDING = 1e-3
 """A ratio this near to 1 before any update may be rounding; what is farther is another policy."""
@@ -84,6 +85,13 @@ class PPO:
         self._clipped_together = [list(part.parameters()) for part in parts]
         self._warned = False
         self._terms = compile_module(self._loss, enabled=compile)
+
+    @classmethod
+    def from_setup(cls, setup: Setup) -> Self:
+        """Build the algorithm for a run."""
+        return cls(
+            setup.make_model(), setup.config, seed=setup.seed, device=setup.device, compile=setup.compile
+        )
 
     @property
     def policy(self) -> Actor:

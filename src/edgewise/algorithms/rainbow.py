@@ -9,14 +9,14 @@ from torch import Tensor, nn
 from edgewise.algorithms.off_policy import Metrics, OffPolicy, exploring
 from edgewise.algorithms.off_policy_config import RainbowConfig
 from edgewise.graphs.actions import ActionLayout
-from edgewise.models.categorical import CategoricalValues, even_support
+from edgewise.models.agents.actions import num_choices
+from edgewise.models.agents.categorical import CategoricalValues, even_support
+from edgewise.models.agents.ego import EgoSpec
+from edgewise.models.agents.quantile import even_levels
 from edgewise.models.config import EgoConfig
-from edgewise.models.ego import EgoSpec
-from edgewise.models.ego_actions import num_choices
-from edgewise.models.quantile import even_levels
-from edgewise.models.risk import tail_mean, tail_share
 from edgewise.objectives.categorical import cross_entropy, project
 from edgewise.objectives.margin import large_margin
+from edgewise.objectives.risk import tail_mean, tail_share
 
 SHOWN = 32
 """Quantiles of a return in a picture."""

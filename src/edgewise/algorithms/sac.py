@@ -12,11 +12,11 @@ from torch.nn import functional
 from edgewise.algorithms.off_policy import Metrics, OffPolicy, exploring
 from edgewise.algorithms.off_policy_config import SACConfig
 from edgewise.graphs.actions import ActionLayout
-from edgewise.models.arctan import ArctanNormal
+from edgewise.models.agents.actions import ActionBox
+from edgewise.models.agents.arctan import ArctanNormal
+from edgewise.models.agents.ego import EgoSpec
+from edgewise.models.agents.networks import EgoActor, EgoCritic
 from edgewise.models.config import EgoConfig
-from edgewise.models.ego import EgoSpec
-from edgewise.models.ego_actions import ActionBox
-from edgewise.models.ego_networks import EgoActor, EgoCritic
 from edgewise.objectives.entropy import soft_value, temperature_loss
 from edgewise.objectives.temporal_difference import bootstrapped
 

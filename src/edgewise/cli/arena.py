@@ -6,16 +6,16 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from edgewise.cli.console import Console, table
-from edgewise.cli.machine import prepare
-from edgewise.cli.parser import Parser, whole
-from edgewise.cli.sweep import combinations, given_settings
 from edgewise.config.errors import ConfigError
-from edgewise.recipes.load import load_config
+from edgewise.experiments.load import load_config
+from edgewise.terminal.console import Console, table
+from edgewise.terminal.machine import prepare
+from edgewise.terminal.parser import Parser, whole
+from edgewise.terminal.sweep import combinations, given_settings
 
 if TYPE_CHECKING:
-    from edgewise.evaluation.arena import CrossTable
-    from edgewise.evaluation.arena_ratings import Rating
+    from edgewise.evaluation.arena.ratings import Rating
+    from edgewise.evaluation.arena.tournament import CrossTable
 
 ANCHOR = "random"
 Worst = dict[str, dict[str, float]]
@@ -67,9 +67,9 @@ def run(options: Namespace, console: Console) -> int:
 
     settings = _settings(options, RunFolder(_folder(options.runs[0])).config_file)
     prepare(threads=options.threads)
-    from edgewise.evaluation.arena import play_arena
-    from edgewise.recipes.arena import exploitability, make_contest
-    from edgewise.recipes.compose import check_device
+    from edgewise.evaluation.arena.tournament import play_arena
+    from edgewise.experiments.build import check_device
+    from edgewise.experiments.contest import exploitability, make_contest
 
     check_device(options.device or "cpu")
     others = [name for name in options.opponents.split(",") if name and name != ANCHOR]

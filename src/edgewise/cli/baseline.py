@@ -7,12 +7,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from edgewise.cli.console import Console, table
-from edgewise.cli.machine import prepare
-from edgewise.cli.parser import Parser, whole
-from edgewise.cli.sweep import combinations, given_settings
 from edgewise.config.errors import ConfigError
-from edgewise.envs.registry import EnvEntry, entry
+from edgewise.config.plugins import Environment, environment
+from edgewise.terminal.console import Console, table
+from edgewise.terminal.machine import prepare
+from edgewise.terminal.parser import Parser, whole
+from edgewise.terminal.sweep import combinations, given_settings
 
 
 def configure(parser: Parser) -> None:
@@ -40,24 +40,25 @@ def configure(parser: Parser) -> None:
 
 def run(options: Namespace, console: Console) -> int:
     """Measures the policies at every combination of settings, or simulates them on a network."""
-    line = entry(options.env)
+    entry = environment(options.env)
     names = [name for name in options.policy.split(",") if name]
     if not names:
         raise ConfigError("--policy: names no policy", hint="leave it out for all of them")
     if options.network is not None:
-        return _simulate(line, names, options, console)
-    config = line.config_class()()
+        return _simulate(entry, names, options, console)
+    config = entry.load("config")()
     chosen = combinations(config, given_settings(options.set, options.settings))
     prepare(threads=options.threads)
-    from edgewise.cli.outcome import summary, summary_table
-    from edgewise.recipes.compose import Instances, check_device
-    from edgewise.recipes.measure import measure_baselines
+    from edgewise.experiments.build import check_device
+    from edgewise.experiments.instances import Instances
+    from edgewise.experiments.measure import measure_baselines
+    from edgewise.terminal.outcome import summary, summary_table
 
     check_device(options.device or "cpu")
     found = []
     for settings in chosen:
         instances = Instances.make(
-            options.env,
+            entry,
             config,
             episodes=options.episodes,
             seed=options.seed or 0,
@@ -69,9 +70,9 @@ def run(options: Namespace, console: Console) -> int:
     return 0
 
 
-def _simulate(line: EnvEntry, names: list[str], options: Namespace, console: Console) -> int:
+def _simulate(entry: Environment, names: list[str], options: Namespace, console: Console) -> int:
     """Runs rules on a network file: mean backlog, its standard error over worlds, and throughput."""
-    if line.simulation is None:
+    if entry.simulation is None:
         raise ConfigError(f"{options.env} has no networks to simulate", hint="leave --network out")
     idle = [*("--set" for _ in options.set[:1]), *(flag for flag, _ in options.settings)]
     if idle:
@@ -80,12 +81,11 @@ def _simulate(line: EnvEntry, names: list[str], options: Namespace, console: Con
             hint="leave it out, or leave --network out",
         )
     prepare(threads=options.threads)
-    simulate = line.simulate()
-    assert simulate is not None
+    simulate = entry.load("simulation")
     settings = {"slots": options.slots, "seeds": options.seeds, "seed": options.seed or 0}
     found: list[dict[str, Any]] = [
         asdict(simulate(name, options.network, **settings))
-        for name in (line.baselines() if names == ["all"] else names)
+        for name in (entry.load_baselines() if names == ["all"] else names)
     ]
     header = ["policy", "network", "slots", "seeds", "backlog", "standard_error", "throughput"]
     rows = [[row[name] for name in header] for row in found]

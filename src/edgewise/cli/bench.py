@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import edgewise
-from edgewise.cli.console import Console, table
-from edgewise.cli.parser import Parser, whole
 from edgewise.config.errors import ConfigError
 from edgewise.config.wording import did_you_mean
+from edgewise.terminal.console import Console, table
+from edgewise.terminal.parser import Parser, whole
 
 STDERR = 2
 GROUPS = {"core": ("bridge", "encoders", "gae")}

@@ -14,8 +14,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Literal
 
-from edgewise.cli.console import Console, table
-from edgewise.cli.parser import Parser
+from edgewise.terminal.console import Console, table
+from edgewise.terminal.parser import Parser
 
 REQUIRED = ("torch", "torchrl", "tensordict", "torch_geometric", "pydantic", "PyYAML", "safetensors", "numpy")
 TESTED = {"torch": "2.13", "torchrl": "0.14", "tensordict": "0.14", "torch_geometric": "2.8"}

@@ -6,12 +6,12 @@ import time
 from argparse import Namespace
 from typing import Any
 
-from edgewise.cli.console import Console, table
-from edgewise.cli.fields import fields_help
-from edgewise.cli.machine import prepare
-from edgewise.cli.parser import Parser
 from edgewise.config.errors import ConfigError
-from edgewise.envs.registry import ENVS, entry
+from edgewise.config.plugins import environment, environments
+from edgewise.terminal.console import Console, table
+from edgewise.terminal.fields import fields_help
+from edgewise.terminal.machine import prepare
+from edgewise.terminal.parser import Parser
 
 
 def configure(parser: Parser) -> None:
@@ -28,13 +28,13 @@ def configure(parser: Parser) -> None:
 
 def run(options: Namespace, console: Console) -> int:
     """Lists, shows or checks environments."""
-    names = options.names or list(ENVS)
+    names = options.names or list(environments())
     for name in names:
-        entry(name)
+        environment(name)
     if options.action == "list":
         console.show(
-            [{"name": name, "summary": entry(name).summary} for name in names],
-            table(["environment", "what it is about"], [[name, entry(name).summary] for name in names]),
+            [{"name": name, "summary": environment(name).summary} for name in names],
+            table(["environment", "what it is about"], [[name, environment(name).summary] for name in names]),
         )
         return 0
     if options.action == "show":
@@ -46,14 +46,14 @@ def run(options: Namespace, console: Console) -> int:
 def _show(names: list[str], console: Console) -> int:
     data, texts = [], []
     for name in names:
-        line = entry(name)
-        config = line.config_class()()
-        baselines = sorted(line.baselines())
+        entry = environment(name)
+        config = entry.load("config")()
+        baselines = sorted(entry.load_baselines())
         data.append(
-            {"name": name, "summary": line.summary, "config": config.to_plain(), "baselines": baselines}
+            {"name": name, "summary": entry.summary, "config": config.to_plain(), "baselines": baselines}
         )
         fields = fields_help(config, within=("env",))
-        texts.append(f"{name}: {line.summary}\nbaselines: {', '.join(baselines)}\n{fields}")
+        texts.append(f"{name}: {entry.summary}\nbaselines: {', '.join(baselines)}\n{fields}")
     console.show(data if len(data) > 1 else data[0], "\n\n".join(texts))
     return 0
 
@@ -61,7 +61,7 @@ def _show(names: list[str], console: Console) -> int:
 def _check(names: list[str], console: Console, *, seed: int, device: str) -> int:
     from edgewise.envs.contract import check_graph_env
     from edgewise.envs.registry import make_env
-    from edgewise.recipes.compose import check_device
+    from edgewise.experiments.build import check_device
 
     check_device(device)
     results: list[dict[str, Any]] = []

@@ -7,14 +7,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from edgewise.cli import ranking
-from edgewise.cli.console import Console, table
-from edgewise.cli.machine import prepare
-from edgewise.cli.parser import Parser, whole
-from edgewise.cli.sweep import combinations, given_settings
 from edgewise.config.errors import ConfigError
-from edgewise.recipes.load import load_config
-from edgewise.recipes.registry import recipe
+from edgewise.config.plugins import evaluation_modes
+from edgewise.experiments.load import load_config
+from edgewise.experiments.recipes import recipe
+from edgewise.terminal.console import Console, table
+from edgewise.terminal.machine import prepare
+from edgewise.terminal.parser import Parser, whole
+from edgewise.terminal.sweep import combinations, given_settings
 
 if TYPE_CHECKING:
     from edgewise.evaluation.result import Evaluation
@@ -44,7 +44,8 @@ def configure(parser: Parser) -> None:
         metavar="FIELD=A,B",
         help="other values of a field of the environment; every combination is measured",
     )
-    ranking.add_arguments(parser)
+    for mode in evaluation_modes():
+        mode.add_arguments(parser)
     parser.add_machine()
     parser.examples(
         "edgewise eval runs/graphwalk-ppo-1 --baselines all",
@@ -63,20 +64,25 @@ def run(options: Namespace, console: Console) -> int:
     config, kinds = configs[0], sorted({recipe(one.recipe).env for one in configs})
     if len(kinds) > 1:
         raise ConfigError(f"all runs must be of one environment, got {', '.join(kinds)}")
-    if options.mode is not None:
-        if recipe(config.recipe).env != "reasoning":
-            raise ConfigError(
-                f"--mode ranks candidates of knowledge graphs, and {options.runs[0]} is of another kind",
-                hint="leave --mode out",
-            )
-        _refuse(_idle(options), "--mode ranks candidates and plays no episodes", "leave them out")
-        prepare(threads=options.threads)
-        return ranking.rank(options, console)
-    _refuse(ranking.given(options), "without --mode nothing is ranked", "give --mode too, or leave them out")
+    for mode in evaluation_modes():
+        if mode.asked_for(options):
+            _refuse(_idle(options), f"{mode.FLAG} {mode.PLAYS_NO_EPISODES}", "leave them out")
+            if recipe(config.recipe).env not in mode.ENVIRONMENTS:
+                raise ConfigError(
+                    f"{mode.FLAG} {mode.MEANING}, and {options.runs[0]} is of another kind",
+                    hint=f"leave {mode.FLAG} out",
+                )
+            prepare(threads=options.threads)
+            return mode.run(options, console)
+        _refuse(
+            mode.given(options),
+            f"without {mode.FLAG} nothing is ranked",
+            f"give {mode.FLAG} too, or leave them out",
+        )
     chosen = combinations(config.env, given_settings(options.set, options.settings))
     prepare(threads=options.threads)
-    from edgewise.cli.outcome import summary, summary_table
-    from edgewise.recipes.compose import check_device
+    from edgewise.experiments.build import check_device
+    from edgewise.terminal.outcome import summary, summary_table
 
     check_device(options.device or "cpu")
     measured = [_measure(options, settings) for settings in chosen]
@@ -106,7 +112,7 @@ def _refuse(names: Iterable[str], why: str, hint: str) -> None:
 
 def _measure(options: Namespace, settings: dict[str, Any]) -> list[Evaluation]:
     """Every run at one combination of settings, and the baselines once."""
-    from edgewise.recipes.measure import measure_run
+    from edgewise.experiments.measure import measure_run
 
     baselines = [name for name in options.baselines.split(",") if name]
     found: list[Evaluation] = []

@@ -5,9 +5,9 @@ from __future__ import annotations
 from argparse import Namespace
 from pathlib import Path
 
-from edgewise.cli.console import Console
-from edgewise.cli.machine import prepare
-from edgewise.cli.parser import Parser
+from edgewise.terminal.console import Console
+from edgewise.terminal.machine import prepare
+from edgewise.terminal.parser import Parser
 
 
 def configure(parser: Parser) -> None:
@@ -25,7 +25,7 @@ def configure(parser: Parser) -> None:
 def run(options: Namespace, console: Console) -> int:
     """Writes the policy as a program and as weights, and compares both with the policy."""
     prepare(threads=1)
-    from edgewise.recipes.export import export
+    from edgewise.experiments.export import export
 
     found = export(options.run, options.to, which=options.checkpoint)
     data = {

@@ -7,11 +7,12 @@ import sys
 from collections.abc import Sequence
 
 import edgewise
-from edgewise.cli import logs
-from edgewise.cli.console import Console
-from edgewise.cli.parser import Parser
-from edgewise.cli.verbs import VERBS, Verb
+from edgewise.cli.verbs import verbs
 from edgewise.config.errors import ConfigError, DataError, EdgewiseError, Interrupted
+from edgewise.config.plugins import Verb
+from edgewise.terminal import logs
+from edgewise.terminal.console import Console
+from edgewise.terminal.parser import Parser
 
 BROKEN_PIPE = 141
 """What a shell reports for a program whose reader went away."""
@@ -62,24 +63,26 @@ def _run(arguments: list[str], console: Console) -> int:
 
 
 def _verb(name: str) -> Verb:
-    if name not in VERBS:
+    known = verbs()
+    if name not in known:
         from difflib import get_close_matches
 
-        near = get_close_matches(name, VERBS, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(VERBS)}"
+        near = get_close_matches(name, known, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
         raise ConfigError(f"edgewise has no verb {name}", hint=hint)
-    return VERBS[name]
+    return known[name]
 
 
 def _overview() -> str:
-    width = max(map(len, VERBS))
-    verbs = "\n".join(f"  {verb.name.ljust(width)}  {verb.summary}" for verb in VERBS.values())
+    known = verbs()
+    width = max(map(len, known))
+    listed = "\n".join(f"  {verb.name.ljust(width)}  {verb.summary}" for verb in known.values())
     return f"""usage: edgewise VERB ...
 
 Reinforcement learning on graphs: train, measure and look at policies.
 
 verbs:
-{verbs}
+{listed}
 
 examples:
   edgewise train graphwalk-ppo

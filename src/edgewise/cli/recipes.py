@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from edgewise.cli.console import Console, table
-from edgewise.cli.fields import fields_help
-from edgewise.cli.parser import Parser
+from edgewise.config import plugins
 from edgewise.config.errors import ConfigError
-from edgewise.recipes.registry import RECIPES, recipe
+from edgewise.experiments.recipes import recipe
+from edgewise.terminal.console import Console, table
+from edgewise.terminal.fields import fields_help
+from edgewise.terminal.parser import Parser
 
 
 def configure(parser: Parser) -> None:
@@ -26,7 +27,7 @@ def configure(parser: Parser) -> None:
 
 def run(options: Namespace, console: Console) -> int:
     """Lists, shows or checks recipes."""
-    names = options.names or list(RECIPES)
+    names = options.names or list(plugins.recipes())
     return {"list": _list, "show": _show, "check": _check}[options.action](names, console)
 
 
@@ -48,7 +49,7 @@ def _show(names: list[str], console: Console) -> int:
 
 def _check(names: list[str], console: Console) -> int:
     """Builds each recipe small and lets it learn from one batch."""
-    from edgewise.recipes.check import check_recipe
+    from edgewise.experiments.check import check_recipe
 
     results: dict[str, str | None] = {}
     for name in names:

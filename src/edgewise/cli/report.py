@@ -5,8 +5,8 @@ from __future__ import annotations
 from argparse import Namespace
 from pathlib import Path
 
-from edgewise.cli.console import Console
-from edgewise.cli.parser import Parser
+from edgewise.terminal.console import Console
+from edgewise.terminal.parser import Parser
 
 
 def configure(parser: Parser) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from argparse import Namespace
 from pathlib import Path
 
-from edgewise.cli.console import Console
-from edgewise.cli.machine import prepare
-from edgewise.cli.parser import Parser, whole
+from edgewise.terminal.console import Console
+from edgewise.terminal.machine import prepare
+from edgewise.terminal.parser import Parser, whole
 
 
 def configure(parser: Parser) -> None:
@@ -32,9 +32,9 @@ def configure(parser: Parser) -> None:
 def run(options: Namespace, console: Console) -> int:
     """Continues the run."""
     prepare(threads=options.threads or 1)
-    from edgewise.cli.outcome import show_run
-    from edgewise.recipes.launch import resume
-    from edgewise.training.progress import watcher
+    from edgewise.experiments.launch import resume
+    from edgewise.terminal.outcome import show_run
+    from edgewise.training.logging.progress import watcher
 
     given = {"--total-frames": options.total_frames, "--device": options.device, "--threads": options.threads}
     flags = [(flag, str(value)) for flag, value in given.items() if value is not None]

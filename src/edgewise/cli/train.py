@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from edgewise.cli.console import Console
-from edgewise.cli.fields import fields_help
-from edgewise.cli.machine import prepare
-from edgewise.cli.parser import Parser
-from edgewise.recipes.load import load_runs
-from edgewise.recipes.recipe import AnyRun
-from edgewise.recipes.registry import RECIPES, recipe
+from edgewise.config import plugins
+from edgewise.experiments.load import load_runs
+from edgewise.experiments.recipe import AnyRun
+from edgewise.experiments.recipes import recipe
+from edgewise.terminal.console import Console
+from edgewise.terminal.fields import fields_help
+from edgewise.terminal.machine import prepare
+from edgewise.terminal.parser import Parser
 
 
 def configure(parser: Parser) -> None:
@@ -49,9 +50,9 @@ def run(options: Namespace, console: Console) -> int:
     prepare(threads=runs[0][0].threads)
     if options.dry_run:
         return _dry_run([config for config, _ in runs], console)
-    from edgewise.cli.outcome import show_runs
-    from edgewise.recipes.launch import start
-    from edgewise.training.progress import watcher
+    from edgewise.experiments.launch import start
+    from edgewise.terminal.outcome import show_runs
+    from edgewise.training.logging.progress import watcher
 
     finished = []
     for config, within in runs:
@@ -63,7 +64,7 @@ def run(options: Namespace, console: Console) -> int:
 
 def _folder(config: AnyRun, within: Path | None, *, out: Path | None, only: bool) -> Path | None:
     """Where a run goes: `--out`, or within it where there are several; where its file says; else anywhere."""
-    from edgewise.recipes.launch import next_folder
+    from edgewise.experiments.launch import next_folder
 
     if out is not None:
         return out if only else next_folder(config.name, within=out)
@@ -73,7 +74,7 @@ def _folder(config: AnyRun, within: Path | None, *, out: Path | None, only: bool
 def _dry_run(configs: Sequence[AnyRun], console: Console) -> int:
     import yaml
 
-    from edgewise.recipes.sizes import sizes
+    from edgewise.experiments.sizes import sizes
 
     every: list[dict[str, Any]] = [
         {"config": config.to_plain(), "sizes": sizes(config)} for config in configs
@@ -85,9 +86,9 @@ def _dry_run(configs: Sequence[AnyRun], console: Console) -> int:
 
 def _details(arguments: Sequence[str]) -> str:
     """Every setting of the recipe that the command line names."""
-    named = [argument for argument in arguments if argument in RECIPES]
+    named = [argument for argument in arguments if argument in plugins.recipes()]
     if not named:
-        names = ", ".join(RECIPES)
+        names = ", ".join(plugins.recipes())
         return (
             "\n\nEvery setting of a recipe is a flag; `edgewise train RECIPE --help` lists them."
             "\nA last name will do where only one field has it: --total-frames for --training.total-frames."

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path as FilePath
 from typing import Any
 
 from edgewise.config.errors import ConfigError
@@ -52,6 +53,19 @@ class Layer:
     def sets(self, path: Path) -> bool:
         """Whether this layer says anything at `path`."""
         return reach(self.values, path) is not ABSENT
+
+
+@dataclass(frozen=True)
+class PlannedRun:
+    """One run that a config file of another layout asks for.
+
+    Args:
+        layer: the settings of the run; `recipe` names what they change.
+        folder: the folder in which the run folder is created.
+    """
+
+    layer: Layer
+    folder: FilePath
 
 
 ABSENT = object()

@@ -70,7 +70,7 @@ class TrainingConfig(Config):
     """Frames to train on; one frame is one step of one world."""
     num_envs: Annotated[int, Field(gt=0)] | Literal["auto"] = 64
     """Worlds that step side by side; `auto` probes memory and throughput."""
-    steps: int = Field(64, gt=0)
+    rollout_length: int = Field(64, gt=0)
     """Steps of every world in one batch."""
     schedules: dict[str, Schedule] = Field(default_factory=dict)
     """Numbers of the algorithm that change over the run, by field name, such as `learning_rate`."""

@@ -9,7 +9,8 @@ from tensordict import TensorDictBase
 from torch import nn
 from torchrl.envs import EnvBase
 
-from edgewise.data.rollout import Policy, Rollout
+from edgewise.data.rollout import Rollout
+from edgewise.graphs.policy import Policy
 
 
 class Mixture(nn.Module):
@@ -47,7 +48,7 @@ class Mixture(nn.Module):
 
 def demonstrate(env: EnvBase, expert: Policy, *, steps: int) -> TensorDictBase:
     """What an expert does in new worlds of `env`, `[B, steps]`, each step with the simulator's `state`."""
-    return Rollout(env, expert, steps=steps, keep_state=True).collect()
+    return Rollout(env, expert, rollout_length=steps, keep_state=True).collect()
 
 
 def _action(policy: Policy, tensordict: TensorDictBase) -> torch.Tensor:

@@ -8,13 +8,13 @@ import torch
 from tensordict import TensorDictBase
 from torch import Tensor, nn
 
-from edgewise.data.rollout import Policy
+from edgewise.graphs.policy import Policy
 
 INTERVENED = "intervened"
 
 
 class Intervention(nn.Module):
-    """The expert acts in worlds under strain, the learner in all others.
+    """The expert acts in loaded worlds, the learner in all others.
 
     With an expert that is stable wherever stability is possible, such as MaxWeight for queues, the mixture is
     stable too, whatever the learner does below the threshold (https://arxiv.org/abs/2404.04106). Besides
@@ -24,29 +24,29 @@ class Intervention(nn.Module):
     Args:
         learner: sets `action` and, while it learns, `action_log_prob`.
         expert: sets `action`.
-        strain: from the root TensorDict to a number for each world, `[*B]`.
-        above: the strain above which the expert acts.
+        load: from the root TensorDict to a number for each world, `[*B]`.
+        above: the load above which the expert acts.
 
     Example:
-        >>> Intervention(actor, MaxWeight(env), strain=lambda root: env.strain(root["state"]), above=50.0)
+        >>> Intervention(actor, MaxWeight(env), load=lambda root: env.load(root["state"]), above=50.0)
     """
 
     def __init__(
-        self, learner: Policy, expert: Policy, *, strain: Callable[[TensorDictBase], Tensor], above: float
+        self, learner: Policy, expert: Policy, *, load: Callable[[TensorDictBase], Tensor], above: float
     ) -> None:
         super().__init__()
-        self.learner, self.expert, self.strain, self.above = learner, expert, strain, above
+        self.learner, self.expert, self.load, self.above = learner, expert, load, above
 
     def forward(self, tensordict: TensorDictBase) -> TensorDictBase:
         """Set `action`, `action_log_prob` and `intervened` in every world."""
         tensordict = self.learner(tensordict)
-        strained = self.strain(tensordict) > self.above
+        loaded = self.load(tensordict) > self.above
         helped = self.expert(tensordict.copy()).get("action")
-        tensordict.set("action", torch.where(_along(strained, helped), helped, tensordict.get("action")))
+        tensordict.set("action", torch.where(_along(loaded, helped), helped, tensordict.get("action")))
         score = tensordict.get("action_log_prob", None)
         if score is not None:
-            tensordict.set("action_log_prob", score.masked_fill(_along(strained, score), 0.0))
-        return tensordict.set(INTERVENED, strained)
+            tensordict.set("action_log_prob", score.masked_fill(_along(loaded, score), 0.0))
+        return tensordict.set(INTERVENED, loaded)
 
 
 def _along(mark: Tensor, like: Tensor) -> Tensor:

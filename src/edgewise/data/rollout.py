@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -11,10 +11,8 @@ from tensordict import TensorDict, TensorDictBase
 from torch import Tensor, nn
 from torchrl.envs import EnvBase, ExplorationType, set_exploration_type
 
-from edgewise.graphs.spec import RECURRENT
-
-Policy = Callable[[TensorDictBase], TensorDictBase]
-STATE = "state"
+from edgewise.graphs.keys import RECURRENT, STATE
+from edgewise.graphs.policy import Policy
 
 
 class Rollout:
@@ -29,19 +27,21 @@ class Rollout:
     Args:
         env: an environment of batch size `[B]`. What it saves of itself decides whether a rollout resumes.
         policy: takes the root TensorDict and sets `action` and whatever else should be kept.
-        steps: T, steps of every world in a batch.
+        rollout_length: T, steps of every world in a batch.
         keep_state: whether batches hold the simulator's `state`, which no model reads.
 
     Example:
-        >>> rollout = Rollout(env, RandomPolicy(env.actions, env.graph), steps=16)
+        >>> rollout = Rollout(env, RandomPolicy(env.actions, env.graph), rollout_length=16)
         >>> rollout.collect().batch_size
         torch.Size([64, 16])
     """
 
-    def __init__(self, env: EnvBase, policy: Policy, *, steps: int, keep_state: bool = False) -> None:
-        if steps < 1:
-            raise ValueError(f"a rollout needs at least 1 step, got {steps}")
-        self.env, self.policy, self.steps = env, policy, steps
+    def __init__(
+        self, env: EnvBase, policy: Policy, *, rollout_length: int, keep_state: bool = False
+    ) -> None:
+        if rollout_length < 1:
+            raise ValueError(f"rollout_length must be at least 1, got {rollout_length}")
+        self.env, self.policy, self.rollout_length = env, policy, rollout_length
         self._dropped = () if keep_state else (STATE, ("next", STATE))
         self._carried_names = (*env.full_observation_spec.keys(), *env.full_done_spec.keys())
         self._carried: TensorDictBase | None = None
@@ -50,14 +50,14 @@ class Rollout:
     @property
     def frames(self) -> int:
         """Steps of single worlds in one batch, `B * T`."""
-        return int(self.env.batch_size.numel()) * self.steps
+        return int(self.env.batch_size.numel()) * self.rollout_length
 
     def collect(self) -> TensorDictBase:
         """The next T steps of every world, `[B, T]`."""
         played = []
         with _acting(self.policy):
             root = self.env.reset() if self._carried is None else self._carried
-            for _ in range(self.steps):
+            for _ in range(self.rollout_length):
                 step, root = self.env.step_and_maybe_reset(self.policy(root))
                 forget(root, step["next", "done"])
                 played.append(step.exclude(*self._dropped))

@@ -9,8 +9,8 @@ import torch
 from tensordict import TensorDict, TensorDictBase
 from torch import Tensor
 
-ACTIVE = ("agents", "active")
-EGO = ("agents", "ego")
+from edgewise.graphs.keys import ACTIVE, EGO
+
 NEEDED = (
     ACTIVE,
     EGO,

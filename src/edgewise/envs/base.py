@@ -29,8 +29,9 @@ from edgewise.graphs.actions import (
     ChooseNode,
 )
 from edgewise.graphs.generators import go_on
+from edgewise.graphs.keys import GRAPH
 from edgewise.graphs.random_actions import random_action
-from edgewise.graphs.spec import GRAPH, GraphSpec
+from edgewise.graphs.spec import GraphSpec
 
 __all__ = ["GraphEnv", "Transition"]
 

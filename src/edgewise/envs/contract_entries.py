@@ -20,7 +20,7 @@ from edgewise.graphs.actions import (
     ChooseSuccessor,
     EdgesDiscrete,
 )
-from edgewise.graphs.spec import GRAPH
+from edgewise.graphs.keys import GRAPH
 
 
 def check_root(env: GraphEnv[Any], root: TensorDictBase) -> None:

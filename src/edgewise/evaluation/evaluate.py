@@ -16,7 +16,8 @@ from torchrl.envs import EnvBase
 from torchrl.envs.utils import ExplorationType, set_exploration_type
 
 from edgewise.evaluation.result import Evaluation
-from edgewise.graphs.spec import RECURRENT
+from edgewise.graphs.keys import RECURRENT
+from edgewise.graphs.policy import Policy
 
 MAX_STEPS = 100_000
 """Where an episode is cut when neither the caller nor the environment's config names a limit."""
@@ -24,7 +25,6 @@ MAX_STEPS = 100_000
 CHECK_EVERY = 16
 """Steps between two looks at whether all worlds are done: a look waits for the device."""
 
-Policy = Callable[[TensorDictBase], TensorDictBase]
 Progress = Callable[[int, int, int], None]
 """Called with worlds done, worlds in all, and steps played."""
 

@@ -17,7 +17,8 @@ from edgewise.graphs.actions import (
     ChooseSuccessor,
     EdgesDiscrete,
 )
-from edgewise.graphs.spec import GRAPH, GraphSpec
+from edgewise.graphs.keys import GRAPH
+from edgewise.graphs.spec import GraphSpec
 
 
 def random_action(

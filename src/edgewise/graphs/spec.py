@@ -11,12 +11,6 @@ from torchrl.data import Binary, Bounded, Composite, Unbounded
 
 from edgewise.graphs.edges import Edges, EdgeSource, Explicit
 
-GRAPH = "graph"
-"""The nested key under which an observation's graph lives, unless an environment says otherwise."""
-RECURRENT = "recurrent"
-"""The nested key of what a policy remembers: before a step at the root, after it under `next`; carried from
-step to step, and cleared where a world ends."""
-
 
 @dataclass(frozen=True)
 class GraphSpec:

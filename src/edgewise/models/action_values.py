@@ -11,11 +11,12 @@ from torch import Tensor
 from torch.nn import functional
 
 from edgewise.graphs.actions import AgentsContinuous, AgentsDiscrete, ChooseNode
-from edgewise.graphs.spec import GRAPH, GraphSpec
+from edgewise.graphs.keys import ACTIVE, GRAPH
+from edgewise.graphs.spec import GraphSpec
 from edgewise.models.actor_critic import Actor
 from edgewise.models.build import make_encoder
 from edgewise.models.config import ModelConfig
-from edgewise.models.heads import ACTIVE, MASK, acting_agents, allowed_nodes, feed_forward
+from edgewise.models.heads import MASK, acting_agents, allowed_nodes, feed_forward
 
 
 class QNetwork(TensorDictModuleBase):

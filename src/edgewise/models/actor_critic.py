@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any, Protocol
 
 import torch
 from tensordict import TensorDict
@@ -14,14 +15,27 @@ from torch.distributions import Distribution
 
 from edgewise.graphs.actions import ActionLayout, AgentsContinuous, AgentsDiscrete
 from edgewise.graphs.bridge import pool_nodes
-from edgewise.graphs.spec import GRAPH, GraphSpec
+from edgewise.graphs.keys import ACTIVE, GRAPH
+from edgewise.graphs.spec import GraphSpec
 from edgewise.models.build import make_encoder, make_head
 from edgewise.models.config import ModelConfig
-from edgewise.models.encoder import GraphEncoder
-from edgewise.models.heads import ACTIVE, Head, acting_agents, feed_forward
+from edgewise.models.encoders.encoder import GraphEncoder
+from edgewise.models.heads import Head, acting_agents, feed_forward
 from edgewise.models.memory import Memory
 
 _DETERMINISTIC = (InteractionType.DETERMINISTIC, InteractionType.MODE, InteractionType.MEAN)
+
+
+class HasGraph(Protocol):
+    """An environment, as far as a model needs to know it."""
+
+    @property
+    def graph(self) -> GraphSpec:
+        """The shape of its graphs."""
+
+    @property
+    def actions(self) -> ActionLayout:
+        """How it is acted on."""
 
 
 class Actor(TensorDictModuleBase):
@@ -65,10 +79,10 @@ class Actor(TensorDictModuleBase):
             critic.encoder.graph = graph
 
     @contextmanager
-    def on(self, graph: GraphSpec) -> Iterator[None]:
-        """Run on graphs of another topology or rule inside, and on its own again after."""
+    def on(self, env: HasGraph) -> Iterator[None]:
+        """Act in an environment of another topology or edge rule inside, and in its own again after."""
         own = self.encoder.graph
-        self.retarget(graph)
+        self.retarget(env.graph)
         try:
             yield
         finally:
@@ -178,6 +192,11 @@ class ActorCritic(nn.Module):
         """
         self.actor.retarget(graph)
         self.critic.encoder.graph = graph
+
+
+def actor_critic_of(env: HasGraph, config: Any) -> ActorCritic:
+    """Build the actor and the critic of a run's config for an environment."""
+    return make_actor_critic(env.graph, env.actions, config.model)
 
 
 def make_actor_critic(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from edgewise.config.errors import ConfigError
+from edgewise.config.plugins import encoders, load
 from edgewise.graphs.actions import (
     ActionLayout,
     AgentsContinuous,
@@ -17,12 +18,9 @@ from edgewise.graphs.actions import (
     EdgesDiscrete,
 )
 from edgewise.graphs.spec import GraphSpec
-from edgewise.models.config import EncoderConfig, ModelConfig
-from edgewise.models.encoder import GraphEncoder
-from edgewise.models.gnn import GNN
+from edgewise.models.config import BUILT_IN_ENCODERS, EncoderConfig, ModelConfig
+from edgewise.models.encoders.encoder import GraphEncoder
 from edgewise.models.heads import AgentsContinuousHead, AgentsDiscreteHead, ChooseNodeHead, Head
-from edgewise.models.informarl_encoder import InforMARLEncoder
-from edgewise.models.mlp import MLP
 from edgewise.models.set_heads import (
     ChooseEdgePerGroupHead,
     ChooseFromSetHead,
@@ -30,23 +28,15 @@ from edgewise.models.set_heads import (
     EdgesDiscreteHead,
     MaximalSetHead,
 )
-from edgewise.models.transformer import GraphTransformer
 
 
 def make_encoder(
     graph: GraphSpec, config: EncoderConfig | None = None, *, of: Literal["actor", "critic"] = "actor"
 ) -> GraphEncoder:
-    """The encoder of the kind that the config names; `of` matters to networks whose two halves differ."""
+    """Build the encoder of the kind that the config names; `of` is its role."""
     config = config or EncoderConfig()
-    match config.kind:
-        case "transformer":
-            return GraphTransformer(graph, config)
-        case "gnn":
-            return GNN(graph, config)
-        case "mlp":
-            return MLP(graph, config)
-        case "informarl":
-            return InforMARLEncoder(graph, config, reads="own" if of == "actor" else "whole")
+    encoder: type[GraphEncoder] = load((BUILT_IN_ENCODERS | encoders())[config.kind])
+    return encoder.build(graph, config, role=of)
 
 
 def make_head(graph: GraphSpec, layout: ActionLayout, config: ModelConfig | None = None) -> Head:

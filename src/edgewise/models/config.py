@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from edgewise.config.model import Config
+from edgewise.config.plugins import encoders
 
 Conv = Literal[
     "GATv2Conv",
@@ -21,43 +22,17 @@ Conv = Literal[
 ]
 """The PyG convolutions that `GNN` builds by name; it takes any other as a class."""
 
+BUILT_IN_ENCODERS = {
+    "transformer": "edgewise.models.encoders.transformer:GraphTransformer",
+    "gnn": "edgewise.models.encoders.gnn:GNN",
+    "mlp": "edgewise.models.encoders.mlp:MLP",
+}
+"""Encoders by the `kind` that chooses them; plug-ins declare more."""
+
 ATTENTION_CONVS: frozenset[str] = frozenset({"GATv2Conv", "GATConv", "TransformerConv"})
 
 REVISION = 1
 """Raised whenever the same weights come to compute something else; a checkpoint of another is refused."""
-
-
-class Remedies(Config):
-    """What differs from the published network of InforMARL; nothing, as it stands here.
-
-    Attributes:
-        aggregation: how the embedding gathers messages: their `sum`, their `mean`, the sum over the `root` of
-            their number, or the mean times the `log` of one more than it.
-        embed: what is embedded: the `neighbours` of a node, without itself, or the `node` alone.
-        embed_norm: whether a LayerNorm follows the embedding.
-        layer_norm: whether a LayerNorm follows each attention.
-        graph_norm: whether a norm over the whole graph does.
-        residual: weight of a second skip connection, around attention and activation.
-        beta: whether a gate chooses between message and root.
-        dropout: of attention weights while training.
-        depth_init: whether all matrices, attention's too, get Xavier weights over the root of the depth.
-        soft_cap: logits become `cap * tanh(logit / cap)`.
-        logit_clip: logits are clipped at this size, which leaves those beyond without gradient.
-        clamp: activations are, likewise.
-    """
-
-    aggregation: Literal["sum", "mean", "root", "log"] = "sum"
-    embed: Literal["neighbours", "node"] = "neighbours"
-    embed_norm: bool = False
-    layer_norm: bool = False
-    graph_norm: bool = False
-    residual: float = 0.0
-    beta: bool = False
-    dropout: float = Field(0.0, ge=0, lt=1)
-    depth_init: bool = False
-    soft_cap: float | None = Field(None, gt=0)
-    logit_clip: float | None = Field(None, gt=0)
-    clamp: float | None = Field(None, gt=0)
 
 
 class EncoderConfig(Config):
@@ -65,7 +40,7 @@ class EncoderConfig(Config):
 
     Attributes:
         kind: `transformer` (the default to beat), `gnn` (any PyG convolution), `mlp` (flat, fixed size; a
-            baseline) or `informarl` (the published network for swarms, to be compared with).
+            baseline), or the name of an encoder that a plug-in declares.
         hidden: width of every embedding; a multiple of `heads`.
         layers: message-passing steps, or hidden layers of the `mlp`.
         heads: attention heads.
@@ -80,10 +55,9 @@ class EncoderConfig(Config):
         compact: whether the sparse path drops padding. By default it does on a CPU, where that is never
             slower, and not where shapes must stay fixed: on a GPU, under vmap, in an export.
         compile: compile the encoder with `torch.compile(dynamic=True)`.
-        remedies: what kind `informarl` changes of the published network.
     """
 
-    kind: Literal["transformer", "gnn", "mlp", "informarl"] = "transformer"
+    kind: str = "transformer"
     hidden: int = Field(64, ge=1)
     layers: int = Field(3, ge=1)
     heads: int = Field(4, ge=1)
@@ -96,7 +70,14 @@ class EncoderConfig(Config):
     dense: Literal["auto", "always", "never"] = "auto"
     compact: bool | None = None
     compile: bool = False
-    remedies: Remedies = Remedies()
+
+    @field_validator("kind")
+    @classmethod
+    def _names_an_encoder(cls, kind: str) -> str:
+        known = [*BUILT_IN_ENCODERS, *encoders()]
+        if kind not in known:
+            raise ValueError(f'got "{kind}", expected {" or ".join(known)}')
+        return kind
 
     @model_validator(mode="after")
     def _widths_fit(self) -> EncoderConfig:
@@ -130,6 +111,8 @@ class ModelConfig(Config):
             list.
     """
 
+    builder: ClassVar[str] = "edgewise.models.actor_critic:actor_critic_of"
+
     encoder: EncoderConfig = EncoderConfig()
     shared_trunk: bool = False
     critic: Literal["auto", "graph", "node", "central"] = "auto"
@@ -145,50 +128,6 @@ class ModelConfig(Config):
     def _stds_fit(self) -> ModelConfig:
         if self.initial_std <= self.min_std:
             raise ValueError(f"initial_std={self.initial_std} must be above min_std={self.min_std}")
-        return self
-
-
-class ProofConfig(Config):
-    """A policy that chooses the next step of a proof, and the critic that goes with it.
-
-    Attributes:
-        encoder: `graph` passes messages between atoms and the terms they share and scores a step by a
-            network; `dot` is the mean of predicate + head - tail and scores by a dot product.
-        hidden: width of every embedding.
-        rounds: of messages, or residual blocks of `dot`.
-        entities: whether constants have embeddings of their own under `graph`; `dot` always has them.
-        entity_scale: deviation of those at initialisation.
-        counts: whether an atom knows how many facts match it, under `graph`.
-        policy_gain: orthogonal gain of the last layer of the policy; small makes the first policy near
-            uniform.
-        temperature: that logits of `dot` are divided by, states being of length 1.
-        kge: a folder that `edgewise kge` wrote; what follows needs it.
-        initialise: whether entities begin with their vectors there, projected to `hidden`.
-        fusion: how much of the log-probability there of a successor's first atom, where it has no variable,
-            is added to its logit.
-        keep_best: of successors whose first atom has no variable only so many can be chosen, those that are
-            the most probable there; None for all. Other successors, and ends, always can.
-        shaping: weight of a potential, the same log-probability of a goal's first atom, in the reward.
-    """
-
-    encoder: Literal["graph", "dot"] = "graph"
-    hidden: int = Field(64, ge=1)
-    rounds: int = Field(2, ge=1)
-    entities: bool = False
-    entity_scale: float = Field(0.1, gt=0)
-    counts: bool = True
-    policy_gain: float = Field(0.1, gt=0)
-    temperature: float = Field(0.2, gt=0)
-    kge: str | None = None
-    initialise: bool = False
-    fusion: float = Field(0.0, ge=0)
-    keep_best: int | None = Field(None, ge=1)
-    shaping: float = Field(0.0, ge=0)
-
-    @model_validator(mode="after")
-    def _has_what_begins(self) -> ProofConfig:
-        if self.initialise and self.encoder == "graph" and not self.entities:
-            raise ValueError("initialise=true needs entities=true: entities have no embeddings to begin with")
         return self
 
 
@@ -230,12 +169,3 @@ class EgoConfig(Config):
         if min(*self.self_scale, *self.object_scale) <= 0:
             raise ValueError("self_scale and object_scale are divided by: every number must be above zero")
         return self
-
-
-FAITHFUL = ModelConfig(
-    encoder=EncoderConfig(kind="informarl", hidden=64, layers=3, heads=3),
-    critic="node",
-    recurrent=True,
-    head_hidden=(),
-)
-"""Actor and critic of InforMARL as published: summed neighbours, one LayerNorm used twice, GRU heads."""

@@ -13,13 +13,13 @@ from torch.distributions import Distribution
 from torch.nn import functional
 
 from edgewise.graphs.actions import AgentsContinuous, AgentsDiscrete
-from edgewise.graphs.spec import GRAPH, GraphSpec
+from edgewise.graphs.keys import ACTIVE, GRAPH
+from edgewise.graphs.spec import GraphSpec
 from edgewise.models.config import ModelConfig
-from edgewise.models.distributions import MaskedCategorical, check_mask
-from edgewise.models.squashed import SquashedNormal
+from edgewise.models.distributions.masked import MaskedCategorical, check_mask
+from edgewise.models.distributions.squashed import SquashedNormal
 
 MASK = "action_mask"
-ACTIVE: NestedKey = ("agents", "active")
 
 
 class Head(nn.Module):

@@ -6,7 +6,7 @@ import torch
 from tensordict import TensorDict
 from torch import Tensor, nn
 
-from edgewise.graphs.spec import RECURRENT
+from edgewise.graphs.keys import RECURRENT
 from edgewise.models.heads import acting_agents
 
 

@@ -13,13 +13,14 @@ from edgewise.config.errors import ConfigError
 from edgewise.graphs.actions import ChooseFromSet, EdgesDiscrete
 from edgewise.graphs.dense import dense_edges
 from edgewise.graphs.edges import Edges
-from edgewise.graphs.spec import GRAPH, GraphSpec
+from edgewise.graphs.keys import GRAPH
+from edgewise.graphs.spec import GraphSpec
 from edgewise.graphs.topology import Topology
 from edgewise.models.config import ModelConfig
-from edgewise.models.distributions import JointCategorical, MaskedCategorical, check_mask
+from edgewise.models.distributions.independent_set import IndependentSet
+from edgewise.models.distributions.masked import JointCategorical, MaskedCategorical, check_mask
+from edgewise.models.distributions.maximal_set import MaximalSet, SetLists
 from edgewise.models.heads import MASK, Head, allowed_nodes, feed_forward, orthogonal
-from edgewise.models.independent_set import IndependentSet
-from edgewise.models.maximal_set import MaximalSet, SetLists
 
 CHOICES = "choices"
 

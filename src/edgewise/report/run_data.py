@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from edgewise.config.errors import DataError
+from edgewise.evaluation.replays import files as replay
 from edgewise.evaluation.result import Evaluation
-from edgewise.report import replay
 from edgewise.report.metrics_table import CLOCKS, MetricsTable, read_metrics
 
 MAX_REPLAYS = 6

@@ -12,8 +12,9 @@ from tensordict import TensorDictBase
 from torch import Tensor, nn
 
 from edgewise.config.errors import NumericalStop
-from edgewise.graphs.spec import GRAPH
-from edgewise.training import durable, tensor_file
+from edgewise.graphs.keys import GRAPH
+from edgewise.training import durable
+from edgewise.training.checkpoint import tensor_file
 
 UNWATCHED = ("state", "metrics")
 """Entries that may hold infinities by right: the simulator's own state, and episode metrics yet undefined."""

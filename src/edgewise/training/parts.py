@@ -10,9 +10,7 @@ from tensordict import TensorDictBase
 from torch import Tensor
 
 from edgewise.evaluation.result import Evaluation
-
-Policy = Callable[[TensorDictBase], TensorDictBase]
-"""Anything that sets `action`."""
+from edgewise.graphs.policy import Policy
 
 
 class Resumable(Protocol):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from tensordict import TensorDictBase
 
-from edgewise.training import random_state
+from edgewise.training.checkpoint import random_state
 from edgewise.training.parts import Collector
 
 CANDIDATES = tuple(2**power for power in range(3, 13))

@@ -19,18 +19,19 @@ import torch
 
 from edgewise.config.errors import CheckpointError, Interrupted, NumericalStop
 from edgewise.config.run import RunConfig
-from edgewise.training import checkpoint, random_state
+from edgewise.training.checkpoint import random_state
+from edgewise.training.checkpoint import store as checkpoint
+from edgewise.training.checkpoint.fitting import check_fit, identity
+from edgewise.training.checkpoint.serialise import State
 from edgewise.training.curriculum import Curriculum
-from edgewise.training.fitting import check_fit, identity
 from edgewise.training.interrupt import StopRequest
 from edgewise.training.iteration import Clock, Iteration
+from edgewise.training.logging.metrics_log import Row
+from edgewise.training.logging.progress import Silence, Watcher
+from edgewise.training.logging.run_log import RunLog
 from edgewise.training.measuring import Measuring
-from edgewise.training.metrics_log import Row
 from edgewise.training.parts import Parts
-from edgewise.training.progress import Silence, Watcher
 from edgewise.training.run_folder import RunFolder
-from edgewise.training.run_log import RunLog
-from edgewise.training.serialise import State
 
 UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EIO)
 """What a disk says that is full, closed or broken."""

@@ -1,0 +1,43 @@
+"""What an algorithm is built from: the environment, the configs, and how to make a model or a baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from edgewise.config.model import Config
+from edgewise.envs.base import GraphEnv
+from edgewise.graphs.policy import Policy
+
+
+class MakeBaseline(Protocol):
+    """Builds a baseline of the environment; `field` is the setting that names it, for errors."""
+
+    def __call__(self, name: str, *, field: str) -> Policy:
+        """Return the policy."""
+
+
+@dataclass(frozen=True)
+class Setup:
+    """Everything that `Algorithm.from_setup` may use.
+
+    Args:
+        env: the training environment.
+        config: of the algorithm.
+        model: config of the model.
+        make_model: builds the model of `model` for `env`.
+        make_baseline: builds a baseline of `env` by its name.
+        seed: of the algorithm's own draws.
+        device: of the model.
+        compile: whether to compile the model.
+    """
+
+    env: GraphEnv[Any]
+    config: Any
+    model: Config
+    make_model: Callable[[], Any]
+    make_baseline: MakeBaseline
+    seed: int
+    device: str = "cpu"
+    compile: bool = False

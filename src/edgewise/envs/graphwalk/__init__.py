@@ -1,1 +1,0 @@
-"""Graphwalk: reach the marked node of a random graph. The example environment; its card is README.md."""

@@ -1,1 +1,0 @@
-"""Conflict-graph scheduling: queues that may not be served together."""

@@ -1,1 +1,0 @@
-"""Reasoning: prove a query of a knowledge graph by resolution, step by step; its card is README.md."""

@@ -1,0 +1,140 @@
+"""Two policies against each other: every opening twice, with the seats exchanged, all games as one batch.
+
+A pair of games from one opening is the unit of chance: who opens well or is lucky with an opening is so in
+both games, once on each side. Intervals are therefore over pairs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from tensordict import TensorDictBase
+from torch import Tensor, nn
+from torchrl.envs.utils import ExplorationType, set_exploration_type
+
+from edgewise.envs.base import GraphEnv
+from edgewise.evaluation.statistics import Interval, Values
+from edgewise.graphs.policy import Policy
+
+
+@dataclass(frozen=True)
+class Match:
+    """Results of one policy against another.
+
+    Args:
+        as_first: what it scored as player 0 from each opening, `[P]`: 1 won, 0.5 drawn, 0 lost.
+        as_second: the same as player 1.
+        plies: of each game, `[2, P]`.
+    """
+
+    as_first: Values
+    as_second: Values
+    plies: Values
+
+    @property
+    def games(self) -> int:
+        """How many were played."""
+        return 2 * len(self.as_first)
+
+    @property
+    def scores(self) -> Values:
+        """Mean score of each pair of games, `[P]`."""
+        return (self.as_first + self.as_second) / 2
+
+    @property
+    def score(self) -> float:
+        """Share of points, both seats together."""
+        return float(self.scores.mean())
+
+    def interval(self, *, deviations: float = 1.96) -> Interval:
+        """The score with its interval over pairs (Wilson's, widened or narrowed by how pairs vary)."""
+        pairs, score = len(self.scores), self.score
+        variance = float(self.scores.var(ddof=1)) if pairs > 1 else 0.25
+        fair = score * (1 - score)
+        # As many independent games as would vary like these pairs; all alike says no more than their number.
+        games = min(2 * pairs, pairs * fair / variance) if variance > 0 and fair > 0 else pairs
+        weight = deviations**2 / games
+        centre = (score + weight / 2) / (1 + weight)
+        half = deviations / (1 + weight) * ((fair + weight / 4) / games) ** 0.5
+        return Interval(score, max(0.0, centre - half), min(1.0, centre + half), 0.95)
+
+
+def play_match(
+    env: GraphEnv[Any], policy: Policy, opponent: Policy, *, seed: int, deterministic: bool = True
+) -> Match:
+    """As many pairs of games as `env` has pairs of worlds; its own random state is left as it was.
+
+    Args:
+        env: a game of two players, of an even number of worlds, which should open at random.
+        policy: whose score it is.
+        opponent: whom it plays.
+        seed: of the openings, and of the players' own draws.
+        deterministic: whether players act by their mode; then only openings make games differ.
+    """
+    if env.num_envs % 2:
+        raise ValueError(f"a match needs an even number of worlds, got {env.num_envs}")
+    pairs = env.num_envs // 2
+    with _apart(env, seed), _evaluating(policy, opponent), torch.no_grad():
+        mode = ExplorationType.DETERMINISTIC if deterministic else ExplorationType.RANDOM
+        with set_exploration_type(mode):
+            env.set_seed(seed)
+            root = env.reset()
+            twice = torch.arange(pairs, device=env.device).repeat(2)
+            seat = torch.arange(2, device=env.device).repeat_interleave(pairs)
+            score, plies = _play(env, root[twice], seat=seat, players=(policy, opponent))
+    first, second = score.view(2, pairs).double().cpu().numpy()
+    return Match(first, second, plies.view(2, pairs).double().cpu().numpy())
+
+
+def _play(
+    env: GraphEnv[Any], root: TensorDictBase, *, seat: Tensor, players: tuple[Policy, Policy]
+) -> tuple[Tensor, Tensor]:
+    """Scores of `players[0]`, which sits at `seat` `[B]`, and plies, when all games are over."""
+    gained, plies = torch.zeros(len(seat), device=seat.device), torch.zeros_like(seat)
+    names = list(root.keys(include_nested=True, leaves_only=True))
+    games = torch.arange(len(seat), device=seat.device)
+    while len(games):
+        own = root["player"] == seat[games]
+        action = torch.zeros_like(games)
+        for player, moves in zip(players, (own, ~own), strict=True):
+            rows = moves.nonzero().squeeze(-1)
+            if len(rows):
+                action[rows] = player(root[rows])["action"]
+        following = env.follow(root.set("action", action))
+        reward = following["reward"].squeeze(-1)
+        gained[games] += torch.where(own, reward, -reward)
+        plies[games] += 1
+        going_on = (~following["done"].squeeze(-1)).nonzero().squeeze(-1)
+        games, root = games[going_on], following.select(*names)[going_on]
+    return (1 + gained.sign()) / 2, plies
+
+
+@contextmanager
+def _apart(env: GraphEnv[Any], seed: int) -> Iterator[None]:
+    """Seeded random numbers inside; outside, torch's and the environment's are as they were."""
+    kept, numpy_state = env.state_dict(), np.random.get_state()
+    devices = list(range(torch.cuda.device_count())) if torch.cuda.is_initialized() else []
+    with torch.random.fork_rng(devices=devices):
+        (torch.manual_seed if devices else torch.default_generator.manual_seed)(seed)
+        try:
+            yield
+        finally:
+            env.load_state_dict(kept)
+            np.random.set_state(numpy_state)
+
+
+@contextmanager
+def _evaluating(*policies: Policy) -> Iterator[None]:
+    """Modules evaluate inside, and are put back as they were."""
+    modules = [policy for policy in policies if isinstance(policy, nn.Module)]
+    training = [part for module in modules for part in module.modules() if part.training]
+    with ExitStack() as stack:
+        for part in training:
+            stack.callback(setattr, part, "training", True)
+            part.training = False
+        yield

@@ -1,0 +1,104 @@
+"""Everyone against everyone: a cross table, ratings from it, and whether one number tells the strength."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from edgewise.envs.base import GraphEnv
+from edgewise.evaluation.arena.match import Match, play_match
+from edgewise.evaluation.arena.order import Surprise, nash_weights, surprises
+from edgewise.evaluation.arena.ratings import Rating, rate
+from edgewise.evaluation.statistics import Values
+from edgewise.graphs.policy import Policy
+
+Progress = Callable[[str, str], None]
+"""Called with the two names before they meet."""
+
+
+@dataclass(frozen=True)
+class CrossTable:
+    """Every match of an arena.
+
+    Args:
+        names: of the players.
+        matches: by places in `names`, lower first; scores are those of the lower.
+    """
+
+    names: tuple[str, ...]
+    matches: Mapping[tuple[int, int], Match]
+
+    def match(self, row: int, column: int) -> Match:
+        """The match of two players, in the view of `row`."""
+        if (row, column) in self.matches:
+            return self.matches[row, column]
+        other = self.matches[column, row]
+        return Match(1 - other.as_second, 1 - other.as_first, other.plies[::-1])
+
+    def scores(self) -> list[list[float | None]]:
+        """What every row scored against every column; none on the diagonal."""
+        places = range(len(self.names))
+        return [[None if i == j else self.match(i, j).score for j in places] for i in places]
+
+    def cycles(self) -> list[tuple[str, str, str]]:
+        """Triples in which the first beats the second, the second the third, and the third the first.
+
+        Only results whose interval leaves one half out are taken for beating.
+        """
+        beats = {
+            (i, j)
+            for i in range(len(self.names))
+            for j in range(len(self.names))
+            if i != j and self.match(i, j).interval().low > 0.5
+        }
+        return [
+            (self.names[a], self.names[b], self.names[c])
+            for a, b in sorted(beats)
+            for c in range(len(self.names))
+            if a < min(b, c) and (b, c) in beats and (c, a) in beats
+        ]
+
+    def nash(self) -> Values:
+        """A mixture of players `[K]` that none of them beats: see `nash_weights`."""
+        return nash_weights(np.array([[0.5 if one is None else one for one in row] for row in self.scores()]))
+
+    def surprises(self, ratings: Sequence[Rating]) -> list[Surprise]:
+        """Matches that went otherwise than the ratings foretell, beyond chance, the farthest off first."""
+        found = surprises(self.matches, np.array([one.rating.estimate for one in ratings]))
+        return [one for one in found if one.beyond_chance]
+
+    def ratings(self, *, anchor: str, seed: int = 0) -> list[Rating]:
+        """Bradley-Terry ratings, the anchor's being 0."""
+        return rate(self.names, self.matches, anchor=anchor, generator=np.random.default_rng(seed))
+
+
+def play_arena(
+    env: GraphEnv[Any],
+    players: Mapping[str, Policy],
+    *,
+    seed: int,
+    deterministic: bool = True,
+    progress: Progress | None = None,
+) -> CrossTable:
+    """Every player against every other, from the same openings, each opening from both seats.
+
+    Args:
+        env: as many worlds as games in a match; it should open at random.
+        players: by name.
+        seed: of the openings.
+        deterministic: whether players act by their mode.
+        progress: told who meets.
+    """
+    names = tuple(players)
+    matches = {}
+    for one, other in combinations(range(len(names)), 2):
+        if progress is not None:
+            progress(names[one], names[other])
+        matches[one, other] = play_match(
+            env, players[names[one]], players[names[other]], seed=seed, deterministic=deterministic
+        )
+    return CrossTable(names, matches)

@@ -1,0 +1,1 @@
+"""The file format of recorded episodes (replays), with its checks."""

@@ -1,0 +1,179 @@
+"""The composition root: builds environment, algorithm, collector and evaluator from the config of a run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import torch
+from tensordict.nn import TensorDictModuleBase
+
+from edgewise.algorithms.config import SelfPlayConfig
+from edgewise.algorithms.registry import algorithm_class
+from edgewise.algorithms.setup import Setup
+from edgewise.config.errors import ConfigError
+from edgewise.config.plugins import Environment, environment, load
+from edgewise.data.rollout import Rollout
+from edgewise.envs.base import GraphEnv
+from edgewise.experiments.instances import Instances, apply_stage
+from edgewise.experiments.intervention import with_intervention
+from edgewise.experiments.matches import Matches
+from edgewise.experiments.recipe import AnyRun
+from edgewise.experiments.recipes import recipe
+from edgewise.experiments.replays import replay_function
+from edgewise.experiments.seeds import derive_seed
+from edgewise.graphs.policy import Policy
+from edgewise.training.parts import Algorithm, Collector, Evaluate, Parts
+from edgewise.training.self_play.rollout import SelfPlayRollout
+
+
+@dataclass(frozen=True)
+class Builder:
+    """Builds the parts of a run, each when it is first asked for.
+
+    Args:
+        config: of the run.
+        num_envs: replaces the config's number of worlds.
+        rollout_length: replaces the config's number of steps in a batch.
+        episodes: replaces the config's number of evaluation episodes.
+
+    Raises:
+        ConfigError: the device is absent, a stage changes what cannot change, or a baseline does not exist.
+
+    Example:
+        >>> from edgewise.experiments.load import load_config
+        >>> Builder(load_config("graphwalk-ppo"), num_envs=2, rollout_length=4).collector.collect().batch_size
+        torch.Size([2, 4])
+    """
+
+    config: AnyRun
+    num_envs: int | None = None
+    rollout_length: int | None = None
+    episodes: int | None = None
+
+    def __post_init__(self) -> None:
+        check_device(self.config.device)
+
+    @property
+    def entry(self) -> Environment:
+        """The declaration of the environment."""
+        return environment(recipe(self.config.recipe).env)
+
+    @cached_property
+    def env(self) -> GraphEnv[Any]:
+        """The training environment, with every stage of the curriculum checked against it."""
+        config, num_envs = self.config, self.num_envs or self.config.training.num_envs
+        if num_envs == "auto":
+            raise ValueError("num_envs is still auto: choose it before building")
+        env: GraphEnv[Any] = self.entry.load("env")(
+            config.env, num_envs=num_envs, seed=derive_seed(config.seed, "env"), device=config.device
+        )
+        for index, stage in enumerate(config.training.curriculum):
+            apply_stage(env, stage.env, where=f"training.curriculum.{index}.env (stage {stage.name})")
+        env.apply_stage()
+        return env
+
+    @cached_property
+    def algorithm(self) -> Algorithm:
+        """The algorithm with a freshly initialised model."""
+        config, env = self.config, self.env
+        torch.manual_seed(derive_seed(config.seed, "model"))
+        setup = Setup(
+            env=env,
+            config=config.algorithm,
+            model=config.model,
+            make_model=self._make_model,
+            make_baseline=self.make_baseline,
+            seed=derive_seed(config.seed, "algorithm"),
+            device=config.device,
+            compile=config.training.compile,
+        )
+        return algorithm_class(recipe(config.recipe).algorithm).from_setup(setup)
+
+    @cached_property
+    def collector(self) -> Collector:
+        """What steps the training environment with the algorithm's behaviour policy."""
+        config, algorithm = self.config, self.algorithm
+        length = self.rollout_length or config.training.rollout_length
+        if isinstance(config.algorithm, SelfPlayConfig):
+            return self._self_play(config.algorithm, length)
+        behaviour = with_intervention(
+            getattr(algorithm, "behaviour", algorithm.policy),
+            self.env,
+            algorithm=config.algorithm,
+            entry=self.entry,
+        )
+        keeps_state = getattr(algorithm, "needs_state", False)
+        return Rollout(self.env, behaviour, rollout_length=length, keep_state=keeps_state)
+
+    @cached_property
+    def instances(self) -> Instances:
+        """The fixed instances of the config's evaluation."""
+        return Instances.of(self.config, entry=self.entry, episodes=self.episodes)
+
+    @cached_property
+    def baselines(self) -> dict[str, Policy]:
+        """The baselines that the config evaluates, built for the fixed instances."""
+        return self.instances.baselines(self.config.evaluation.baselines)
+
+    @cached_property
+    def evaluator(self) -> Evaluate:
+        """What plays a policy on the fixed instances; by matches against the baselines in self-play."""
+        if isinstance(self.config.algorithm, SelfPlayConfig):
+            return Matches(self.instances, self.baselines)
+        return self.instances
+
+    def parts(self) -> Parts:
+        """Everything that the trainer needs."""
+        return Parts(
+            env=self.env,
+            algorithm=self.algorithm,
+            rollout=self.collector,
+            evaluate=self.evaluator,
+            baselines=self.baselines,
+            replay=replay_function(self.algorithm.policy, self.instances.env, entry=self.entry),
+        )
+
+    def make_baseline(self, name: str, *, field: str) -> Policy:
+        """Build a baseline for the training environment; `field` is the setting that names it."""
+        known = self.entry.load_baselines()
+        if name not in known:
+            raise ConfigError(
+                f"{field}: got {name}, which is no baseline of {self.env.name}",
+                hint=f"it has {', '.join(sorted(known))}",
+            )
+        return known[name](self.env)
+
+    def _make_model(self) -> TensorDictModuleBase:
+        """Build the model with the function that the class of its config names."""
+        return load(self.config.model.builder)(self.env, self.config)
+
+    def _self_play(self, chosen: SelfPlayConfig, length: int) -> SelfPlayRollout:
+        return SelfPlayRollout(
+            self.env,
+            self.algorithm.policy,  # type: ignore[arg-type]
+            rollout_length=length,
+            share=chosen.pool_share,
+            opponents=chosen.opponents,
+            pool_size=chosen.pool_size,
+            snapshot_every=chosen.snapshot_every,
+            matchmaking=chosen.matchmaking,
+            gate=chosen.gate,
+            gate_games=chosen.gate_games,
+            seed=derive_seed(self.config.seed, "self-play"),
+        )
+
+
+def check_device(device: str) -> None:
+    """Raise ConfigError if this machine does not have `device`."""
+    kind, _, index = device.partition(":")
+    present = {
+        "cpu": 1,
+        "cuda": torch.cuda.device_count(),
+        "mps": int(torch.backends.mps.is_available()),
+    }.get(kind, 0)
+    if not (index or "0").isdigit() or int(index or 0) >= present:
+        raise ConfigError(
+            f"device: got {device}, but this machine has {present} of kind {kind}", hint="use cpu"
+        )

@@ -1,0 +1,35 @@
+"""Whether a recipe still works: its config can be written and read, its parts build, and it learns."""
+
+from __future__ import annotations
+
+from edgewise.config.errors import ConfigError
+from edgewise.experiments.build import Builder
+from edgewise.experiments.load import load_config
+from edgewise.experiments.recipe import Recipe
+
+LONGEST = 40
+"""Steps after which episodes are cut, where an environment lets them be cut."""
+
+
+def check_recipe(recipe: Recipe) -> None:
+    """Runs a recipe small, end to end.
+
+    Raises:
+        ConfigError: naming what does not work.
+    """
+    if recipe.schema.from_plain(recipe.config.to_plain()) != recipe.config:
+        raise ConfigError(f"{recipe.name}: its config is not the same after being written and read")
+    config = load_config(recipe.config, keywords=_short_episodes(recipe))
+    parts = Builder(config, num_envs=4, rollout_length=8, episodes=4).parts()
+    metrics = parts.algorithm.learn(parts.rollout.collect())
+    broken = [name for name, value in metrics.items() if not bool(value.isfinite())]
+    if broken:
+        raise ConfigError(f"{recipe.name}: not finite after one batch: {', '.join(broken)}")
+    parts.evaluate(parts.algorithm.policy)
+    for policy in parts.baselines.values():
+        parts.evaluate(policy)
+
+
+def _short_episodes(recipe: Recipe) -> dict[str, int]:
+    limit = getattr(recipe.config.env, "max_steps", None)
+    return {"env.max_steps": min(limit, LONGEST)} if isinstance(limit, int) else {}

@@ -1,0 +1,143 @@
+"""Brings trained runs and hand-written players to one board: each sees it as its own training did."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from tensordict import TensorDictBase
+
+from edgewise.config.errors import ConfigError
+from edgewise.config.model import Config
+from edgewise.config.plugins import Environment, environment
+from edgewise.envs.base import GraphEnv
+from edgewise.experiments.instances import changed
+from edgewise.experiments.lookahead import mcts_policy
+from edgewise.experiments.measure import environment_of, load_trained
+from edgewise.graphs.policy import Policy
+from edgewise.training.checkpoint import store as checkpoint
+from edgewise.training.run_folder import RunFolder
+
+
+@dataclass(frozen=True)
+class Contest:
+    """A board and who plays on it.
+
+    Args:
+        env: as many worlds as games in a match.
+        players: by name.
+        checkpoints: those of the trained players, by name.
+    """
+
+    env: GraphEnv[Any]
+    players: Mapping[str, Policy]
+    checkpoints: Mapping[str, Path]
+
+
+def make_contest(
+    runs: Sequence[Path],
+    *,
+    games: int,
+    opponents: Sequence[str],
+    settings: Mapping[str, Any],
+    snapshots: bool = False,
+    which: str = "best",
+    search: int = 0,
+    device: str = "cpu",
+) -> Contest:
+    """The board of the first run's environment, changed by `settings`, and all players.
+
+    Args:
+        runs: run folders of one environment of two players.
+        games: in a match, an even number.
+        opponents: names of the environment's hand-written players.
+        settings: fields of the environment's config, such as its size.
+        snapshots: whether every checkpoint of a run plays, not one alone.
+        which: `best` or `latest` checkpoint.
+        search: how many positions trained players look at before a move, in a second player of each, named
+            `RUN+N`; none for the first alone.
+        device: where to play.
+    """
+    if games < 2 or games % 2:
+        raise ConfigError(f"--games: got {games}, expected an even number, 2 or more")
+    places = [place for run in runs for place in (_checkpoints(run) if snapshots else [run])]
+    entry = _one_environment(places)
+    trained = [load_trained(place, settings=settings, which=which, device=device) for place in places]
+    env = _worlds(entry, trained[0].config.env, games, device=device)
+    if env.observation_spec.get("player", None) is None:
+        raise ConfigError(f"{env.name} is no game of two players", hint="`edgewise eval` measures its runs")
+    known = entry.load_baselines()
+    unknown = sorted(set(opponents) - set(known))
+    if unknown:
+        hint = f"it has {', '.join(sorted(known))}"
+        raise ConfigError(f"{env.name} has no player {', '.join(unknown)}", hint=hint)
+    players: dict[str, Policy] = {name: known[name](env) for name in opponents}
+    checkpoints = {}
+    for place, one in zip(places, trained, strict=True):
+        name, own = _name(place, players), _worlds(entry, one.config.env, 1, device=device)
+        checkpoints[name], players[name] = one.checkpoint, ReobservingPolicy(own, one.policy)
+        if search:
+            players[f"{name}+{search}"] = mcts_policy(own, one.algorithm, simulations=search)
+    return Contest(env, players, checkpoints)
+
+
+def exploitability(contest: Contest) -> dict[str, dict[str, float]]:
+    """How often the best opponent beats each trained player where perfect play would not lose, by board.
+
+    Nothing where the environment has no exact answer.
+    """
+    entry, device = environment(contest.env.name), str(contest.env.device)
+    worst_cases = entry.load("exploitability")
+    if worst_cases is None:
+        return {}
+
+    def player(place: Path, settings: Mapping[str, Any]) -> tuple[GraphEnv[Any], Policy]:
+        one = load_trained(place, settings=settings, device=device)
+        return _worlds(entry, one.config.env, 1, device=device), one.policy
+
+    return {name: worst_cases(partial(player, place)) for name, place in contest.checkpoints.items()}
+
+
+class ReobservingPolicy:
+    """A policy that acts on observations of its own environment, computed from the state of another's.
+
+    Args:
+        env: the policy's own environment, of the same rules and room as the board's.
+        policy: what acts.
+    """
+
+    def __init__(self, env: GraphEnv[Any], policy: Policy) -> None:
+        self.env, self.policy = env, policy
+
+    def __call__(self, tensordict: TensorDictBase) -> TensorDictBase:
+        """Set `action`."""
+        own = tensordict.copy().update(dict(self.env.observe(tensordict["state"]).items()))
+        return tensordict.set("action", self.policy(own)["action"])
+
+
+def _checkpoints(run: Path) -> list[Path]:
+    return checkpoint.saved(RunFolder(run).checkpoints)
+
+
+def _name(place: Path, taken: Mapping[str, Policy]) -> str:
+    """What to call a run or checkpoint in a table."""
+    whole = place.resolve()
+    is_checkpoint = checkpoint.NAME.fullmatch(place.name)
+    name = f"{whole.parents[1].name}@{checkpoint.step_of(place)}" if is_checkpoint else whole.name
+    while name in taken:
+        name += "'"
+    return name
+
+
+def _one_environment(places: Sequence[Path]) -> Environment:
+    names = {environment_of(place) for place in places}
+    if len(names) != 1:
+        raise ConfigError(f"all runs must be of one environment, got {', '.join(sorted(names))}")
+    return environment(names.pop())
+
+
+def _worlds(entry: Environment, config: Config, count: int, *, device: str) -> GraphEnv[Any]:
+    return entry.load("env")(changed(config, {}), num_envs=count, seed=0, device=device)

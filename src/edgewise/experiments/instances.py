@@ -1,0 +1,154 @@
+"""Fixed sets of instances, made once from a seed, on which any policy can be evaluated."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import torch
+from tensordict import TensorDictBase
+
+from edgewise.config.errors import ConfigError
+from edgewise.config.layers import Layer
+from edgewise.config.loading import resolve
+from edgewise.config.model import Config
+from edgewise.config.plugins import Environment
+from edgewise.envs.base import GraphEnv
+from edgewise.evaluation.evaluate import evaluate
+from edgewise.evaluation.result import Evaluation
+from edgewise.evaluation.stages import Kind, with_kinds
+from edgewise.experiments.intervention import with_intervention
+from edgewise.experiments.recipe import AnyRun
+from edgewise.experiments.seeds import derive_seed
+from edgewise.graphs.policy import Policy, PortablePolicy, acting_in
+
+ConfigT = TypeVar("ConfigT", bound=Config)
+
+
+@dataclass(frozen=True)
+class Instances:
+    """A fixed set of instances.
+
+    Args:
+        env: as many worlds as there are instances.
+        entry: the declaration of the environment.
+        seed: of the instances.
+        settings: how they differ from the run's own environment.
+        deterministic: whether policies act by their mode.
+        algorithm: config of the run whose policy is evaluated; it may ask for interventions by a baseline.
+        kinds: of instances, in their order; empty where all are of one kind.
+        start: initial states `[num_envs]`; what the seed gives if not given.
+    """
+
+    env: GraphEnv[Any]
+    entry: Environment
+    seed: int
+    settings: Mapping[str, Any]
+    deterministic: bool = True
+    algorithm: Config | None = None
+    kinds: tuple[Kind, ...] = ()
+    start: TensorDictBase | None = None
+
+    @classmethod
+    def of(cls, config: AnyRun, *, entry: Environment, episodes: int | None = None) -> Instances:
+        """Build the instances that the config of a run asks for, or `episodes` of them in each stage."""
+        chosen = config.evaluation
+        if chosen.stages:
+            return replace(cls._of_kinds(config, entry=entry, episodes=episodes), algorithm=config.algorithm)
+        made = cls.make(
+            entry,
+            config.env,
+            episodes=episodes or chosen.episodes,
+            seed=chosen.seed,
+            settings=chosen.settings,
+            device=config.device,
+        )
+        return replace(made, algorithm=config.algorithm)
+
+    @classmethod
+    def make(
+        cls,
+        entry: Environment,
+        config: Config,
+        *,
+        episodes: int,
+        seed: int,
+        settings: Mapping[str, Any],
+        device: str = "cpu",
+    ) -> Instances:
+        """Build instances of an environment with some fields of its config changed."""
+        worlds = entry.load("env")(changed(config, settings), num_envs=episodes, seed=seed, device=device)
+        return cls(env=worlds, entry=entry, seed=seed, settings=dict(settings))
+
+    @classmethod
+    def _of_kinds(cls, config: AnyRun, *, entry: Environment, episodes: int | None) -> Instances:
+        """Build all stages of a run's evaluation as one batch, each stage from its own seed.
+
+        The settings of a stage are applied as those of a curriculum are, so that they are part of the state.
+        """
+        chosen = config.evaluation
+        kinds = tuple(Kind(stage.name, episodes or stage.episodes, stage.settings) for stage in chosen.stages)
+
+        def worlds(count: int, seed: int) -> Instances:
+            return cls.make(
+                entry,
+                config.env,
+                episodes=count,
+                seed=seed,
+                settings=chosen.settings,
+                device=config.device,
+            )
+
+        parts = []
+        for index, kind in enumerate(kinds):
+            env = worlds(kind.episodes, derive_seed(chosen.seed, f"{index}/{kind.name}")).env
+            apply_stage(env, kind.settings, where=f"evaluation.stages.{index}.settings (stage {kind.name})")
+            parts.append(env.reset()["state"])
+        made = worlds(sum(kind.episodes for kind in kinds), chosen.seed)
+        return replace(made, kinds=kinds, start=torch.cat(parts))
+
+    def __call__(self, policy: Policy, *, record: int = 0) -> Evaluation:
+        """Evaluate a policy, and record the states of the first `record` episodes."""
+        with acting_in(policy, self.env):
+            result = evaluate(
+                self.env,
+                self._with_intervention(policy),
+                episodes=self.env.num_envs,
+                seed=self.seed,
+                deterministic=self.deterministic,
+                record=min(record, self.env.num_envs),
+                start=self.start,
+            )
+        result = replace(result, settings=dict(self.settings))
+        return with_kinds(result, self.kinds) if self.kinds else result
+
+    def baselines(self, names: tuple[str, ...]) -> dict[str, Policy]:
+        """Build the environment's baselines of these names for these instances."""
+        known = self.entry.load_baselines()
+        unknown = sorted(set(names) - set(known))
+        if unknown:
+            raise ConfigError(
+                f"{self.env.name} has no baseline {', '.join(unknown)}",
+                hint=f"it has {', '.join(sorted(known))}" if known else "it has none",
+            )
+        return {name: known[name](self.env) for name in names}
+
+    def _with_intervention(self, policy: Policy) -> Policy:
+        """Add the interventions of the run to a trained policy; baselines act alone."""
+        if self.algorithm is None or not isinstance(policy, PortablePolicy):
+            return policy
+        return with_intervention(policy, self.env, algorithm=self.algorithm, entry=self.entry)
+
+
+def apply_stage(env: GraphEnv[Any], settings: Mapping[str, Any], *, where: str) -> None:
+    """Apply settings to worlds from their next reset on; an error names `where` they come from."""
+    try:
+        env.apply_stage(**settings)
+    except ConfigError as error:
+        raise ConfigError(f"{where}: {error.message}", hint=error.hint) from error
+
+
+def changed(config: ConfigT, settings: Mapping[str, Any]) -> ConfigT:
+    """Return a config with some fields changed; a ConfigError names every one that cannot be."""
+    return resolve(type(config), [Layer("the run", config.to_plain()), Layer("settings", dict(settings))])

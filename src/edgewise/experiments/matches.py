@@ -1,0 +1,46 @@
+"""Evaluates a policy in self-play by matches against the baselines of the config."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from edgewise.evaluation.arena.match import Match, play_match
+from edgewise.evaluation.result import Evaluation
+from edgewise.experiments.instances import Instances
+from edgewise.graphs.policy import Policy, acting_in
+
+
+@dataclass(frozen=True)
+class Matches:
+    """Measures a policy by matches on fixed openings, each played from both seats.
+
+    Args:
+        instances: as many games as are played against each opponent.
+        opponents: by name; without any, the policy's own play is measured alone.
+    """
+
+    instances: Instances
+    opponents: Mapping[str, Policy]
+
+    def __call__(self, policy: Policy, *, record: int = 0) -> Evaluation:
+        """Scores against every opponent, and the states of the first `record` games against itself."""
+        alone = self.instances(policy, record=record)
+        if not self.opponents:
+            return alone
+        env, seed = self.instances.env, self.instances.seed
+        with acting_in(policy, env):
+            played = {
+                name: play_match(env, policy, opponent, seed=seed)
+                for name, opponent in self.opponents.items()
+            }
+        scores = {f"score_{name}": _by_game(match) for name, match in played.items()}
+        mean = np.mean(list(scores.values()), axis=0)
+        return replace(alone, returns=mean, metrics={**alone.metrics, **scores})
+
+
+def _by_game(match: Match) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """The score of every game, `[G]`, first seats before second ones."""
+    return np.concatenate((match.as_first, match.as_second))

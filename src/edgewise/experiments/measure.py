@@ -1,0 +1,195 @@
+"""Measures trained runs and hand-written policies on fixed instances, at any size the environment has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from edgewise.config.errors import CheckpointError, ConfigError
+from edgewise.config.plugins import environment
+from edgewise.evaluation.result import Evaluation
+from edgewise.evaluation.stages import by_kind
+from edgewise.experiments.build import Builder
+from edgewise.experiments.instances import Instances, changed
+from edgewise.experiments.load import load_config
+from edgewise.experiments.recipe import AnyRun
+from edgewise.experiments.recipes import recipe
+from edgewise.graphs.policy import Policy
+from edgewise.training.checkpoint import store as checkpoint
+from edgewise.training.checkpoint.fitting import check_revision
+from edgewise.training.parts import Algorithm
+from edgewise.training.run_folder import RunFolder
+
+WHICH = ("best", "latest")
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A trained policy, ready to act in an environment of the settings it was loaded for."""
+
+    config: AnyRun
+    algorithm: Algorithm
+    frames: int
+    checkpoint: Path
+
+    @property
+    def policy(self) -> Policy:
+        """What acts."""
+        return self.algorithm.policy
+
+
+def load_trained(
+    run: Path, *, settings: Mapping[str, Any] | None = None, which: str = "best", device: str | None = None
+) -> Trained:
+    """The policy of a run, for its own environment or one of other settings.
+
+    Args:
+        run: a run folder, or a checkpoint's folder within one.
+        settings: fields of the environment's config that differ, such as its size.
+        which: the `best` checkpoint or the `latest`, where `run` is not a checkpoint itself.
+        device: where to act; the run's own device if not given.
+
+    Raises:
+        CheckpointError: the checkpoint is damaged, or its weights do not fit these settings.
+    """
+    folder, path = _locate(run, which)
+    config = load_config(folder.config_file, keywords={"device": device} if device else None)
+    config = config.model_copy(update={"env": changed(config.env, settings or {})})
+    algorithm = Builder(_without_curriculum(config), num_envs=1).algorithm
+    state = checkpoint.load(path, parts=("algorithm", "trainer"))
+    check_revision(path, state["trainer"])
+    try:
+        algorithm.load_state_dict(state["algorithm"])
+    except (KeyError, TypeError, ValueError, RuntimeError) as error:
+        raise CheckpointError(f"the weights in {path} do not fit {config.recipe}: {error}") from error
+    return Trained(config=config, algorithm=algorithm, frames=checkpoint.step_of(path), checkpoint=path)
+
+
+def _without_curriculum(config: AnyRun) -> AnyRun:
+    """Drop the stages, whose settings may not fit an environment of another size."""
+    training = config.training.model_copy(update={"curriculum": (), "compile": False})
+    return config.model_copy(update={"training": training})
+
+
+def measure_run(
+    run: Path,
+    *,
+    settings: Mapping[str, Any] | None = None,
+    episodes: int | None = None,
+    seed: int | None = None,
+    which: str = "best",
+    baselines: Sequence[str] = (),
+    deterministic: bool = True,
+    device: str | None = None,
+    apart: bool = True,
+) -> list[Evaluation]:
+    """What a run's policy does on fixed instances, and what baselines do on the same.
+
+    Args:
+        run: a run folder, or a checkpoint's folder within one.
+        settings: fields of the environment's config that differ from the run's own evaluation. Without any,
+            a run that is evaluated on several kinds of instances gives a result for each kind.
+        episodes: how many instances; as in the run's own evaluation if not given.
+        seed: of the instances; as in the run's own evaluation if not given.
+        which: `best` or `latest` checkpoint.
+        baselines: names of hand-written policies; `all` for each there is.
+        deterministic: whether the policy acts by its mode.
+        device: where to play; the run's own device if not given.
+        apart: whether several kinds of instances give a result each; otherwise one, with `success.KIND`.
+    """
+    if episodes is not None and episodes < 1:
+        raise ConfigError(f"episodes: got {episodes}, expected 1 or more")
+    folder = _folder(run)
+    own = load_config(folder.config_file)
+    if own.evaluation.stages and not settings:
+        return _measure_kinds(
+            run,
+            own,
+            episodes=episodes,
+            seed=seed,
+            which=which,
+            baselines=baselines,
+            deterministic=deterministic,
+            device=device,
+            apart=apart,
+        )
+    differing = {**own.evaluation.settings, **(settings or {})}
+    trained = load_trained(run, settings=differing, which=which, device=device)
+    instances = replace(
+        Instances.make(
+            environment(recipe(own.recipe).env),
+            own.env,
+            episodes=episodes or own.evaluation.episodes,
+            seed=own.evaluation.seed if seed is None else seed,
+            settings=differing,
+            device=trained.config.device,
+        ),
+        deterministic=deterministic,
+        algorithm=own.algorithm,
+    )
+    found = replace(instances(trained.policy), policy=folder.path.name, frames=trained.frames)
+    return [found, *measure_baselines(instances, baselines)]
+
+
+def _measure_kinds(
+    run: Path,
+    own: AnyRun,
+    *,
+    episodes: int | None,
+    seed: int | None,
+    which: str,
+    baselines: Sequence[str],
+    deterministic: bool,
+    device: str | None,
+    apart: bool,
+) -> list[Evaluation]:
+    """The same on each kind of the run's own instances: all in one batch, and one result for each kind.
+
+    `episodes` are then instances of every kind.
+    """
+    trained = load_trained(run, settings=own.evaluation.settings, which=which, device=device)
+    chosen = own.evaluation
+    stages = tuple(
+        stage.model_copy(update={"episodes": episodes or stage.episodes}) for stage in chosen.stages
+    )
+    changes = {"stages": stages, "seed": chosen.seed if seed is None else seed}
+    asked = own.model_copy(
+        update={"evaluation": chosen.model_copy(update=changes), "device": trained.config.device}
+    )
+    entry = environment(recipe(own.recipe).env)
+    instances = replace(Instances.of(asked, entry=entry), deterministic=deterministic)
+    name = _folder(run).path.name
+    found = [
+        replace(instances(trained.policy), policy=name, frames=trained.frames),
+        *measure_baselines(instances, baselines),
+    ]
+    return [part for one in found for part in by_kind(one, instances.kinds)] if apart else found
+
+
+def measure_baselines(instances: Instances, names: Sequence[str]) -> list[Evaluation]:
+    """What hand-written policies do on the instances; `all` for each there is."""
+    chosen = sorted(instances.entry.load_baselines()) if list(names) == ["all"] else list(names)
+    policies = instances.baselines(tuple(chosen))
+    return [replace(instances(policy), policy=name, baseline=True) for name, policy in policies.items()]
+
+
+def environment_of(run: Path) -> str:
+    """Name of the environment that a run was trained in; `run` is its folder, or a checkpoint's within it."""
+    return recipe(load_config(_folder(run).config_file).recipe).env
+
+
+def _folder(run: Path) -> RunFolder:
+    return RunFolder(run.resolve().parents[1] if checkpoint.NAME.fullmatch(run.name) else run)
+
+
+def _locate(run: Path, which: str) -> tuple[RunFolder, Path]:
+    """The run folder and the checkpoint that are meant."""
+    if which not in WHICH:
+        raise ConfigError(f"checkpoint: got {which}, expected {' or '.join(WHICH)}")
+    folder = _folder(run)
+    if checkpoint.NAME.fullmatch(run.name):
+        return folder, run
+    find = checkpoint.best if which == "best" else checkpoint.latest
+    return folder, find(folder.checkpoints)

@@ -1,0 +1,24 @@
+"""Recipes by name, imported when asked for. Never imports torch."""
+
+from __future__ import annotations
+
+from edgewise.config import plugins
+from edgewise.config.errors import ConfigError
+from edgewise.config.wording import did_you_mean
+from edgewise.experiments.recipe import Recipe
+
+
+def recipe(name: str) -> Recipe:
+    """Return the recipe called `name`."""
+    known = plugins.recipes()
+    if name not in known:
+        raise ConfigError(f"no recipe is called {name}", hint=nearest(name))
+    found: Recipe = plugins.load(known[name])
+    return found
+
+
+def nearest(name: str) -> str:
+    """Return a hint that names the closest recipe, or all of them if none is close."""
+    known = list(plugins.recipes())
+    near = did_you_mean(name, known)
+    return near if near.startswith("did") else f"there are {', '.join(known)}"

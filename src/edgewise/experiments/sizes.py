@@ -1,0 +1,41 @@
+"""How large a run would be, in parameters and bytes, found without training."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensordict import TensorDictBase
+from torch import nn
+
+from edgewise.experiments.build import Builder
+from edgewise.experiments.recipe import AnyRun
+
+WORLDS = 2
+"""The fewest that every run can have: a gate plays pairs of games."""
+
+
+def sizes(config: AnyRun) -> dict[str, Any]:
+    """Parameters of the model, and bytes per rollout, from two worlds and one step built for the purpose."""
+    small = Builder(config, num_envs=WORLDS, rollout_length=1)
+    frame = _bytes(small.collector.collect()) // WORLDS
+    training = config.training
+    frames = None if training.num_envs == "auto" else training.num_envs * training.rollout_length
+    return {
+        "parameters": sum(parameter.numel() for parameter in parameters_of(small.algorithm)),
+        "bytes_per_frame": frame,
+        "frames_per_batch": frames,
+        "bytes_per_rollout": None if frames is None else frame * frames,
+        "batches": None if frames is None else -(-training.total_frames // frames),
+    }
+
+
+def parameters_of(algorithm: Any) -> list[nn.Parameter]:
+    """Every parameter that an algorithm learns, each once; targets that follow are not counted."""
+    modules = [value for value in vars(algorithm).values() if isinstance(value, nn.Module)]
+    found = dict.fromkeys(parameter for module in modules for parameter in module.parameters())
+    return [parameter for parameter in found if parameter.requires_grad]
+
+
+def _bytes(batch: TensorDictBase) -> int:
+    values = batch.values(include_nested=True, leaves_only=True)
+    return sum(value.numel() * value.element_size() for value in values)

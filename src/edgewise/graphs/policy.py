@@ -1,0 +1,25 @@
+"""What a policy is everywhere in edgewise, and how one acts in an environment other than its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, Protocol, runtime_checkable
+
+from tensordict import TensorDictBase
+
+Policy = Callable[[TensorDictBase], TensorDictBase]
+"""Anything that sets `action` in the root TensorDict of an environment."""
+
+
+@runtime_checkable
+class PortablePolicy(Protocol):
+    """A policy that holds constants of its environment and can exchange them for another's."""
+
+    def on(self, env: Any) -> AbstractContextManager[None]:
+        """Act in `env` inside the context, and in its own environment again after it."""
+
+
+def acting_in(policy: Policy, env: Any) -> AbstractContextManager[None]:
+    """Return the context in which `policy` may act in `env`."""
+    return policy.on(env) if isinstance(policy, PortablePolicy) else nullcontext()

@@ -1,0 +1,1 @@
+"""Networks over what each agent observes by itself: encoders, value and quantile heads, actors."""

@@ -1,0 +1,1 @@
+"""Action distributions with exact log-probabilities under masks."""

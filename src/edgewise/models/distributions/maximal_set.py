@@ -1,0 +1,129 @@
+"""Maximal independent sets weighed as a whole: a set's log-odds are the sum of its members' logits."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import torch
+from torch import Generator, Tensor, nn
+from torch.distributions import Distribution
+from torch.distributions.constraints import Constraint
+from torch.nn import functional
+
+from edgewise.config.errors import ConfigError
+from edgewise.graphs.bits import WORD, pack, unpack
+from edgewise.graphs.independent_sets import MAX_SETS, maximal_sets
+from edgewise.models.distributions.masked import MaskedCategorical, Shape
+
+
+class SetLists(nn.Module):
+    """All sets of each of G graphs that no node can join, listed once.
+
+    Args:
+        adjacency: `[G, N, N]` bool, symmetric, no loops.
+
+    Attributes:
+        words: `[G, S, W]` int64, the sets as bits.
+        listed: `[G, S]` bool, which places of a list are filled.
+        neighbours: `[G, N, W]` int64, the nodes beside each node.
+        lower: `[N, W]` int64, the nodes before each node.
+        alone: `[N, W]` int64, each node by itself.
+    """
+
+    words: Tensor
+    listed: Tensor
+    neighbours: Tensor
+    lower: Tensor
+    alone: Tensor
+
+    def __init__(self, adjacency: Tensor) -> None:
+        super().__init__()
+        found = [pack(_maximal_sets(one)) for one in adjacency]
+        most = max(map(len, found))
+        square = torch.ones(adjacency.shape[1:], dtype=torch.bool)
+        tables = {
+            "words": torch.stack([functional.pad(one, (0, 0, 0, most - len(one))) for one in found]),
+            "listed": torch.stack([torch.arange(most) < len(one) for one in found]),
+            "neighbours": pack(adjacency),
+            "lower": pack(square.tril(-1)),
+            "alone": pack(square.tril().triu()),
+        }
+        for name, table in tables.items():
+            self.register_buffer(name, table, persistent=False)
+
+
+def _maximal_sets(adjacency: Tensor) -> Tensor:
+    found = maximal_sets(adjacency)
+    if found is None:
+        raise ConfigError(
+            f"a graph of {len(adjacency)} nodes has more than {MAX_SETS} maximal sets, too many to weigh",
+            hint="use smaller or denser graphs, or train with model.sets=in_turn",
+        )
+    return found
+
+
+class MaximalSet(Distribution):
+    """One of the sets of allowed nodes that no further allowed node can join, `p(S) ∝ exp(Σ logits of S)`.
+
+    What the listed sets of the whole graph leave of the allowed nodes are the sets of those. Of listed sets
+    that leave the same only one counts: that which takes up nodes that are not allowed in the order of their
+    slots. So probabilities, entropies and the most likely set are exact, and with equivariant logits the
+    distribution is equivariant. Of equally likely sets the mode is the one that is listed first. Where no
+    node is allowed, the empty set is certain.
+
+    Building it takes N small steps, each on the lists of the whole batch.
+
+    Args:
+        logits: `[*B, N]`; what they are where a node is not allowed does not matter.
+        allowed: `[*B, N]` bool.
+        lists: the maximal sets of some graphs.
+        graph: `[*B]` int64, which of those graphs each world is on.
+    """
+
+    arg_constraints: ClassVar[dict[str, Constraint]] = {}
+    has_rsample = False
+
+    def __init__(self, logits: Tensor, allowed: Tensor, *, lists: SetLists, graph: Tensor) -> None:
+        words, open_nodes = lists.words[graph], pack(allowed).unsqueeze(-2)
+        # An allowed node is kept out by allowed members; any other also by members of lower slots.
+        settlers = open_nodes | torch.where(allowed.unsqueeze(-1), 0, lists.lower)
+        settlers = (lists.neighbours[graph] & settlers) | lists.alone
+        logits = logits.masked_fill(~allowed, 0.0)
+        counted, scores = lists.listed[graph], logits.new_zeros(words.shape[:-1])
+        for node in range(logits.shape[-1]):
+            counted = counted & (words & settlers[..., node, None, :]).any(-1)
+            member = (words[..., node // WORD] >> node % WORD & 1).to(scores.dtype)
+            scores = torch.addcmul(scores, member, logits[..., node, None])
+        self.words = words & open_nodes
+        self.places = MaskedCategorical(scores, counted)
+        super().__init__(logits.shape[:-1], logits.shape[-1:], validate_args=False)
+
+    @property
+    def mode(self) -> Tensor:
+        """The most likely set, `[*B, N]` bool."""
+        return self._sets_at(self.places.mode)
+
+    @property
+    def deterministic_sample(self) -> Tensor:
+        """The same as `mode`."""
+        return self.mode
+
+    def sample(self, sample_shape: Shape = (), generator: Generator | None = None) -> Tensor:
+        """`[*sample_shape, *B, N]` bool."""
+        return self._sets_at(self.places.sample(sample_shape, generator))
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        """`[*B]` of sets `[*B, N]` bool; of one that cannot be drawn a very large negative number."""
+        same = (self.words == pack(value.bool()).unsqueeze(-2)).all(-1)
+        impossible = torch.finfo(self.places.logits.dtype).min
+        return self.places.logits.masked_fill(~same, impossible).amax(-1)
+
+    def entropy(self) -> Tensor:
+        """`[*B]`."""
+        return self.places.entropy()
+
+    def _sets_at(self, place: Tensor) -> Tensor:
+        """The sets at places `[..., *B]` of the lists, `[..., *B, N]` bool."""
+        words = self.words.expand(*place.shape, *self.words.shape[-2:])
+        index = place[..., None, None].expand(*place.shape, 1, words.shape[-1])
+        return unpack(words.gather(-2, index).squeeze(-2), self._event_shape[0])

@@ -1,0 +1,135 @@
+"""Bounded continuous actions: a normal squashed by tanh, with the log-probability of what is stored."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import ClassVar
+
+import torch
+from torch import Generator, Tensor
+from torch._subclasses.fake_tensor import FakeTensor
+from torch.distributions import Distribution
+from torch.distributions.constraints import Constraint
+from torch.nn import functional
+
+from edgewise.models.distributions.masked import Shape
+
+_QUADRATURE_POINTS = 32
+
+
+class SquashedNormal(Distribution):
+    """`low + (high - low) (1 + tanh u) / 2` with `u` normal, independently in each dimension of an action.
+
+    The log-probability of a stored action is computed from the action itself, by the inverse of tanh, both
+    when acting and when learning, so that the two agree to the last bit. Where float precision has saturated
+    tanh the inverse is taken just inside the bound. `rsample_and_log_prob`, for gradients through actions,
+    keeps `u` and has no such edge.
+
+    Args:
+        loc: `[*B, dim]`, the mean of `u`.
+        scale: `[*B, dim]`, its standard deviation.
+        low: lower bound of actions.
+        high: upper bound of actions.
+        counted: `[*B]` bool; a row that is not counted (an absent or finished agent) always gives the middle
+            of the range, with log-probability and entropy 0 and no gradient.
+    """
+
+    arg_constraints: ClassVar[dict[str, Constraint]] = {}
+    has_rsample = True
+
+    def __init__(
+        self,
+        loc: Tensor,
+        scale: Tensor,
+        *,
+        low: float = -1.0,
+        high: float = 1.0,
+        counted: Tensor | None = None,
+    ) -> None:
+        if not low < high:
+            raise ValueError(f"actions need low < high, got low={low} and high={high}")
+        self.loc, self.scale, self.counted = loc, scale, counted
+        self.middle, self.half = (low + high) / 2, (high - low) / 2
+        super().__init__(loc.shape[:-1], loc.shape[-1:], validate_args=False)
+
+    @property
+    def mode(self) -> Tensor:
+        """The squashed mean of `u`, `[*B, dim]`: the median in each dimension; what to do without chance."""
+        return self._squash(self.loc)
+
+    @property
+    def deterministic_sample(self) -> Tensor:
+        """The same as `mode`."""
+        return self.mode
+
+    @torch.no_grad()
+    def sample(self, sample_shape: Shape = (), generator: Generator | None = None) -> Tensor:
+        """`[*sample_shape, *B, dim]`, without gradient."""
+        return self._squash(self._draw(sample_shape, generator))
+
+    def rsample(self, sample_shape: Shape = (), generator: Generator | None = None) -> Tensor:
+        """`[*sample_shape, *B, dim]`, with gradients to `loc` and `scale`."""
+        return self._squash(self._draw(sample_shape, generator))
+
+    def rsample_and_log_prob(self, sample_shape: Shape = ()) -> tuple[Tensor, Tensor]:
+        """A draw with gradients and its log-probability, both from the same `u`."""
+        u = self._draw(sample_shape, None)
+        return self._squash(u), self._log_prob_before(u)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        """`[*B]` from actions `[*B, dim]`."""
+        edge = 1 - torch.finfo(value.dtype).eps
+        return self._log_prob_before(torch.atanh(((value - self.middle) / self.half).clamp(-edge, edge)))
+
+    def entropy(self) -> Tensor:
+        """`[*B]`, by Gauss-Hermite quadrature: `H(u) + E[log |da/du|]`, within 1e-3 for scales up to 2."""
+        nodes, weights = _quadrature_for(self.loc)
+        u = self.loc.unsqueeze(-1) + self.scale.unsqueeze(-1) * nodes
+        stretch = (_log_slope(u) * weights).sum(-1) + math.log(self.half)
+        normal = 0.5 * math.log(2 * math.pi * math.e) + self.scale.log()
+        return self._only_counted((normal + stretch).sum(-1))
+
+    def _draw(self, sample_shape: Shape, generator: Generator | None) -> Tensor:
+        shape = (*sample_shape, *self.loc.shape)
+        noise = torch.randn(shape, dtype=self.loc.dtype, device=self.loc.device, generator=generator)
+        return self.loc + self.scale * noise
+
+    def _squash(self, u: Tensor) -> Tensor:
+        action = self.middle + self.half * torch.tanh(u)
+        if self.counted is None:
+            return action
+        return action.masked_fill(~self.counted.unsqueeze(-1), self.middle)
+
+    def _log_prob_before(self, u: Tensor) -> Tensor:
+        """The log-probability of the action whose squashed value is `u`."""
+        normal = (
+            -0.5 * ((u - self.loc) / self.scale).square() - self.scale.log() - 0.5 * math.log(2 * math.pi)
+        )
+        return self._only_counted((normal - _log_slope(u) - math.log(self.half)).sum(-1))
+
+    def _only_counted(self, rows: Tensor) -> Tensor:
+        return rows if self.counted is None else rows.masked_fill(~self.counted, 0.0)
+
+
+def _log_slope(u: Tensor) -> Tensor:
+    """`log(1 - tanh(u)^2)` without cancellation."""
+    return 2 * (math.log(2) - u - functional.softplus(-2 * u))
+
+
+def _quadrature_for(like: Tensor) -> tuple[Tensor, Tensor]:
+    """Points and weights for `like`; fake ones belong to one mode, so none of them is kept."""
+    make = _hermite.__wrapped__ if isinstance(like, FakeTensor) else _hermite
+    return make(like.dtype, like.device)
+
+
+@cache
+def _hermite(dtype: torch.dtype, device: torch.device) -> tuple[Tensor, Tensor]:
+    """Points and weights that integrate against a standard normal."""
+    import numpy
+
+    points, weights = numpy.polynomial.hermite_e.hermegauss(_QUADRATURE_POINTS)
+    return (
+        torch.tensor(points, dtype=dtype, device=device),
+        torch.tensor(weights / weights.sum(), dtype=dtype, device=device),
+    )

@@ -1,0 +1,1 @@
+"""Graph encoders: from a batch of graphs to node embeddings."""

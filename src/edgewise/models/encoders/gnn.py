@@ -1,0 +1,118 @@
+"""Any PyG convolution as an encoder of the same form as the transformer, for comparison and for taste."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from torch import Tensor, nn
+from torch.nn import functional
+from torch_geometric import nn as geometric
+
+from edgewise.graphs.spec import GraphSpec
+from edgewise.models.config import EncoderConfig
+from edgewise.models.encoders.encoder import Block, MessagePassingEncoder
+from edgewise.models.encoders.norm import make_norm
+from edgewise.models.encoders.views import Sparse, View
+
+
+class ConvBlock(Block):
+    """Pre-norm convolution with an activation and a residual.
+
+    Args:
+        conv: the convolution.
+        config: width and norm.
+        edge_features: whether the convolution takes `edge_attr`.
+    """
+
+    def __init__(self, conv: nn.Module, config: EncoderConfig, *, edge_features: bool) -> None:
+        super().__init__()
+        self.norm = make_norm(config.norm, config.hidden)
+        self.conv = conv
+        self.edge_features = edge_features
+
+    def forward(self, h: Tensor, view: View) -> tuple[Tensor, None]:
+        """`h` with one more hop; attention weights are the convolution's own affair."""
+        assert isinstance(view, Sparse)
+        z = self.norm(h, view)
+        if self.edge_features:
+            attr = z.new_zeros(view.edge_index.shape[1], 1) if view.edge_attr is None else view.edge_attr
+            message = self.conv(z, view.edge_index, edge_attr=attr)
+        else:
+            message = self.conv(z, view.edge_index)
+        return h + functional.silu(message), None
+
+
+class GNN(MessagePassingEncoder):
+    """Node-wise embedding, blocks of a PyG convolution with pre-norm and residual, a last LayerNorm.
+
+    Edge features go to convolutions that have `edge_dim` (GATv2, GAT, Transformer, GINE, GEN); the others do
+    not see them. Two habits of PyG are changed because they break graphs in batches: convolutions do not add
+    self loops (which drops edges by a boolean mask, so shapes depend on data; the residual carries a node to
+    itself instead), and GEN's inner BatchNorm becomes a LayerNorm per node (batch statistics leak from graph
+    to graph and from padding).
+
+    Args:
+        graph: the graph's shape and edge source.
+        config: `conv` names the convolution.
+        conv: the convolution's class, instead of a name: its first two arguments are the widths of input and
+            output, or it takes `nn`, a network of its own. `heads`, `edge_dim`, `add_self_loops` are set
+            where it has them.
+
+    Example:
+        >>> from torch_geometric.nn import SAGEConv
+        >>> from edgewise.graphs.edges import Explicit
+        >>> spec = GraphSpec(num_nodes=6, node_features=3, edges=Explicit(num_edges=10))
+        >>> GNN(spec, conv=SAGEConv)(spec.zeros(4)).shape
+        torch.Size([4, 6, 64])
+    """
+
+    def __init__(
+        self, graph: GraphSpec, config: EncoderConfig | None = None, *, conv: type[nn.Module] | None = None
+    ) -> None:
+        config = config or EncoderConfig(kind="gnn")
+        kind = conv or getattr(geometric, config.conv)
+        takes_edges = bool(_edge_width(kind, graph)) and "edge_dim" in _arguments(kind)
+        blocks = [
+            ConvBlock(make_conv(kind, graph, config), config, edge_features=takes_edges)
+            for _ in range(config.layers)
+        ]
+        super().__init__(graph, config, blocks)
+
+
+def make_conv(kind: type[nn.Module], graph: GraphSpec, config: EncoderConfig) -> nn.Module:
+    """One convolution from `hidden` to `hidden` channels that is safe in batches of padded graphs."""
+    accepted, width = _arguments(kind), config.hidden
+    options: dict[str, Any] = {"add_self_loops": False, "norm": None, "dropout": config.dropout}
+    if _edge_width(kind, graph):
+        options["edge_dim"] = _edge_width(kind, graph)
+    options = {name: value for name, value in options.items() if name in accepted}
+    if "nn" in accepted:
+        network = nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Linear(width, width))
+        return kind(network, **options)
+    if "heads" in accepted and "concat" in accepted:
+        if width % config.heads:
+            raise ValueError(
+                f"hidden={width} is not a multiple of heads={config.heads}, which {kind.__name__} needs"
+            )
+        return kind(width, width // config.heads, heads=config.heads, **options)
+    conv = kind(width, width, **options)
+    if isinstance(conv, geometric.GENConv):
+        conv.mlp = _node_wise_mlp(width)
+    return conv
+
+
+def _edge_width(kind: type[nn.Module], graph: GraphSpec) -> int:
+    """D; 1 for GINE on graphs without edge features, which cannot do without and is given zeros."""
+    return graph.edge_features or int(issubclass(kind, geometric.GINEConv))
+
+
+def _node_wise_mlp(width: int) -> nn.Module:
+    """GEN's update network with statistics of each node alone."""
+    return nn.Sequential(
+        nn.Linear(width, 2 * width), nn.LayerNorm(2 * width), nn.ReLU(), nn.Linear(2 * width, width)
+    )
+
+
+def _arguments(kind: type[nn.Module]) -> frozenset[str]:
+    return frozenset(inspect.signature(kind.__init__).parameters)

@@ -1,1 +1,0 @@
-"""The composition root: one file is one reproducible result."""

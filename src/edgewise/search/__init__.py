@@ -1,0 +1,1 @@
+"""Tree search over a policy and a value function, batched over games."""

@@ -1,0 +1,19 @@
+"""Graphwalk: walk to the marked node of a random graph. The example to read first; its card is README.md."""
+
+from edgewise.config.plugins import Environment, System
+
+SYSTEM = System(
+    name="graphwalk",
+    environments={
+        "graphwalk": Environment(
+            env="edgewise.systems.graphwalk.env:GraphwalkEnv",
+            config="edgewise.systems.graphwalk.config:GraphwalkConfig",
+            summary="walk to the marked node of a random graph",
+            baselines="edgewise.systems.graphwalk.baselines:BASELINES",
+            replay="edgewise.systems.graphwalk.render:replay",
+        ),
+    },
+    recipes={
+        "graphwalk-ppo": "edgewise.systems.graphwalk.recipes.ppo:RECIPE",
+    },
+)

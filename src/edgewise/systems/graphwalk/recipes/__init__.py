@@ -1,0 +1,1 @@
+"""Recipes of the graphwalk system: presets that reproduce a published figure."""

@@ -1,0 +1,21 @@
+"""Hex: two players connect their sides of a board of hexagons. Its card is README.md."""
+
+from edgewise.config.plugins import Environment, System
+
+SYSTEM = System(
+    name="hex",
+    environments={
+        "hex": Environment(
+            env="edgewise.systems.hex.env:HexEnv",
+            config="edgewise.systems.hex.config:HexConfig",
+            summary="two players join their sides of a board of hexagons",
+            baselines="edgewise.systems.hex.baselines:BASELINES",
+            replay="edgewise.systems.hex.render:replay",
+            exploitability="edgewise.systems.hex.exact:exploitability",
+        ),
+    },
+    recipes={
+        "hex-quick": "edgewise.systems.hex.recipes.quick:RECIPE",
+        "hex-selfplay": "edgewise.systems.hex.recipes.selfplay:RECIPE",
+    },
+)

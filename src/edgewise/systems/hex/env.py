@@ -1,0 +1,107 @@
+"""Hex as an environment: two players, one policy, each step one stone of the player to move."""
+
+from __future__ import annotations
+
+import torch
+from tensordict import TensorDict
+from torch import Tensor
+
+from edgewise.config.errors import ConfigError
+from edgewise.envs.base import GraphEnv
+from edgewise.envs.packing import Entries
+from edgewise.envs.ranges import highest
+from edgewise.envs.transition import Transition
+from edgewise.graphs.actions import ChooseNode
+from edgewise.systems.hex import dynamics, observe, scenario
+from edgewise.systems.hex.config import SMALLEST, HexConfig
+
+
+class HexEnv(GraphEnv[HexConfig]):
+    """Join your two sides of the board before the other player joins theirs; see the card in README.md.
+
+    Example:
+        >>> env = HexEnv(HexConfig(size=(3, 5)), num_envs=8, seed=0)
+        >>> env.rollout(4)["player"][0]
+        tensor([0, 1, 0, 1])
+    """
+
+    stage_settings = ("size", "opening_plies")
+
+    def setup(self) -> None:
+        """Boards of the config's capacity, of which one cell is chosen."""
+        self.graph = observe.graph_spec(self.config)
+        self.actions = ChooseNode()
+        self.register_buffer("tables", observe.neighbour_tables(self.config.capacity).to(self.device))
+
+    def check_stage(self, stage: HexConfig) -> None:
+        """Boards may only grow as far as there is room."""
+        if stage.capacity > self.config.capacity:
+            raise ConfigError(
+                f"size {stage.size} does not fit: the environment has room for {self.config.capacity}",
+                hint=f"build it with max_size={stage.capacity}",
+            )
+
+    def spawn(self, count: int) -> Entries:
+        """New games."""
+        return scenario.draw_games(
+            self.draw_whole(self.stage.size, count),
+            capacity=self.config.capacity,
+            tables=self.tables,
+            opening_plies=self.draw_whole(self.stage.opening_plies, count),
+            most_plies=int(highest(self.stage.opening_plies)),
+            generator=self.generator,
+        )
+
+    def advance(self, state: TensorDict, action: Tensor) -> Transition:
+        """A stone of the player to move; whoever joins both sides wins, and there is no draw."""
+        size, player = state["size"], state["player"]
+        stones, chains, cell, swapped = state["stones"], state["chains"], action, state["swapped"]
+        if self.config.swap:
+            swaps = self._may_swap(state) & (
+                stones.gather(1, action.unsqueeze(-1)).squeeze(-1) != dynamics.EMPTY
+            )
+            empty, alone = dynamics.empty_boards(len(action), self.config.capacity, self.device)
+            stones = torch.where(swaps.unsqueeze(-1), empty, stones)
+            chains = torch.where(swaps.unsqueeze(-1), alone, chains)
+            cell, swapped = torch.where(swaps, dynamics.mirrored(action, size), action), swapped | swaps
+        near = self.tables[size - SMALLEST, cell]
+        stones, chains = dynamics.place(stones, chains, cell=cell, player=player, neighbours=near)
+        won = dynamics.has_won(chains, player)
+        changed = {
+            "stones": stones,
+            "chains": chains,
+            "player": 1 - player,
+            "swapped": swapped,
+            "plies": state["plies"] + 1,
+        }
+        return Transition(changed, reward=won.float(), terminated=won)
+
+    def observe(self, state: TensorDict) -> Entries:
+        """The board in the mover's colours, who is to move, and how the game goes."""
+        chains, nobody = state["chains"], torch.zeros_like(state["player"])
+        first = dynamics.has_won(chains, nobody)
+        graph = observe.graph(state)
+        if self.config.distances:
+            near = observe.distances(state, self.tables[state["size"] - SMALLEST])
+            graph["x"] = torch.cat((graph["x"], near), -1)
+        return {
+            "graph": graph,
+            "player": state["player"],
+            "metrics": {"first_player_won": first.float(), "plies": state["plies"].float()},
+        }
+
+    def mask(self, state: TensorDict) -> Tensor:
+        """Free cells and, where it is allowed, the stone to take over, `[B, N]`."""
+        free = scenario.free_cells(state["stones"], state["size"])
+        if self.config.swap:
+            stone = (state["stones"] != dynamics.EMPTY) & ~self._borders(state)
+            free = free | (stone & self._may_swap(state).unsqueeze(-1))
+        return free
+
+    def _may_swap(self, state: TensorDict) -> Tensor:
+        """Whether the second player is about to make its first move, `[B]` bool."""
+        return (state["plies"] == 1) & (state["player"] == 1)
+
+    def _borders(self, state: TensorDict) -> Tensor:
+        node = torch.arange(state["stones"].shape[-1], device=self.device)
+        return node >= len(node) - 4

@@ -1,0 +1,62 @@
+"""OpenSpiel's Monte-Carlo tree search as an opponent, where it is installed: a player we did not write."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import Any
+
+import torch
+from tensordict import TensorDict
+
+from edgewise.config.errors import ConfigError
+from edgewise.graphs.policy import Policy
+from edgewise.systems.hex.dynamics import FIRST, SECOND
+from edgewise.systems.hex.env import HexEnv
+
+SIMULATIONS, EXPLORATION, SEED = 512, 1.4, 0
+
+
+def installed() -> bool:
+    """Whether there is an OpenSpiel to play."""
+    return find_spec("pyspiel") is not None
+
+
+def open_spiel_player(env: HexEnv) -> Policy:
+    """Upper confidence trees with one random game per simulation, game after game in C++."""
+    if env.config.swap:
+        raise ConfigError("OpenSpiel's Hex has no swap", hint="play it with swap=false")
+    bots: dict[int, tuple[Any, Any]] = {}
+
+    def policy(tensordict: TensorDict) -> TensorDict:
+        state = tensordict["state"]
+        moves = []
+        for size, stones in zip(state["size"].tolist(), state["stones"].tolist(), strict=True):
+            if size not in bots:
+                bots[size] = _bot(size)
+            game, bot = bots[size]
+            moves.append(bot.step(_position(game, stones[: size * size])))
+        device = state["player"].device
+        return tensordict.set("action", torch.tensor(moves, device=device))
+
+    return policy
+
+
+def _bot(size: int) -> tuple[Any, Any]:
+    """The game and its player on boards of one side."""
+    import pyspiel  # type: ignore[import-not-found]
+
+    game = pyspiel.load_game("hex", {"num_rows": size, "num_cols": size})
+    evaluator = pyspiel.RandomRolloutEvaluator(1, SEED)
+    bot = pyspiel.MCTSBot(game, evaluator, EXPLORATION, SIMULATIONS, 100, True, SEED, False)
+    return game, bot
+
+
+def _position(game: Any, cells: list[int]) -> Any:
+    """A game in which these stones were placed in turn; the order does not matter while nobody has won."""
+    placed = {
+        colour: [cell for cell, stone in enumerate(cells) if stone == colour] for colour in (FIRST, SECOND)
+    }
+    position = game.new_initial_state()
+    for ply in range(len(placed[FIRST]) + len(placed[SECOND])):
+        position.apply_action(placed[(FIRST, SECOND)[ply % 2]][ply // 2])
+    return position

@@ -1,0 +1,1 @@
+"""Recipes of the hex system: presets that reproduce a published figure."""

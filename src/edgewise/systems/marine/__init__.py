@@ -1,0 +1,26 @@
+"""Marine: steer boats across a current to their goals by the rules of the sea. Its card is README.md."""
+
+from edgewise.config.plugins import Environment, System
+
+SYSTEM = System(
+    name="marine",
+    environments={
+        "marine": Environment(
+            env="edgewise.systems.marine.env:MarineEnv",
+            config="edgewise.systems.marine.config:MarineConfig",
+            summary="steer boats across a current to their goals by the rules of the sea",
+            baselines="edgewise.systems.marine.baselines:BASELINES",
+            replay="edgewise.systems.marine.render:replay",
+        ),
+    },
+    recipes={
+        "marine-dqn": "edgewise.systems.marine.recipes.dqn:RECIPE",
+        "marine-quick": "edgewise.systems.marine.recipes.quick:RECIPE",
+        "marine-rainbow": "edgewise.systems.marine.recipes.rainbow:RECIPE",
+        "marine-iqn": "edgewise.systems.marine.recipes.iqn:RECIPE",
+        "marine-ac-iqn": "edgewise.systems.marine.recipes.ac_iqn:RECIPE",
+        "marine-sac": "edgewise.systems.marine.recipes.sac:RECIPE",
+        "marine-ddpg": "edgewise.systems.marine.recipes.ddpg:RECIPE",
+    },
+    file_formats=("edgewise.systems.marine.schedule_file",),
+)

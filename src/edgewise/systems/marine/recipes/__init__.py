@@ -1,0 +1,1 @@
+"""Recipes of the marine system: presets that reproduce a published figure."""

@@ -1,0 +1,159 @@
+"""Reads files of marine schedules as runs of the marine recipes: see `schedule_document` for the format."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise, product
+from pathlib import Path
+from typing import Any
+
+from edgewise.config.layers import Layer, PlannedRun, Problem, refuse
+from edgewise.config.loading import resolve
+from edgewise.config.schedules import Constant
+from edgewise.config.wording import did_you_mean
+from edgewise.systems.marine.recipes.curriculum import EVALUATION_SEED, exploration
+from edgewise.systems.marine.schedule_document import Schedule, ScheduleDocument
+
+AGENTS = ("AC-IQN", "IQN", "DDPG", "DQN", "SAC", "Rainbow")
+SIGNS = ("training_schedule", "eval_schedule", "agent_type")
+EXPERT = "apf"
+"""Who leads where imitation is asked for."""
+
+
+def recognises(layer: Layer) -> bool:
+    """Whether a file is one of schedules, and not one that changes a recipe."""
+    return "recipe" not in layer.values and any(sign in layer.values for sign in SIGNS)
+
+
+def planned_runs(layer: Layer) -> list[PlannedRun]:
+    """Every run that a file of schedules asks for: all combinations, agents first, then seeds.
+
+    Raises:
+        ConfigError: naming the file, the line and the field of everything that cannot be.
+    """
+    document = resolve(ScheduleDocument, [layer])
+    _known_agents(document, layer)
+    choices = product(
+        document.agent_type,
+        document.seed,
+        document.total_timesteps,
+        document.eval_freq,
+        document.imitation_learning,
+        document.save_dir,
+    )
+    return [
+        PlannedRun(
+            _run(
+                document,
+                layer,
+                agent=agent,
+                seed=seed,
+                total=total,
+                every=every,
+                imitates=imitates,
+            ),
+            Path(folder),
+        )
+        for agent, seed, total, every, imitates, folder in choices
+    ]
+
+
+def _known_agents(document: ScheduleDocument, layer: Layer) -> None:
+    known = {name.lower() for name in AGENTS}
+    unknown = [name for name in document.agent_type if name.lower() not in known]
+    if unknown:
+        path = ("agent_type",)
+        reason = f"got {', '.join(unknown)}; {did_you_mean(unknown[0], list(AGENTS))}"
+        raise refuse([Problem(layer.origin(path), path, reason)])
+
+
+def _run(
+    document: ScheduleDocument,
+    layer: Layer,
+    *,
+    agent: str,
+    seed: int,
+    total: int,
+    every: int,
+    imitates: bool,
+) -> Layer:
+    """One run as settings of its recipe, each of which knows its line in the file."""
+    name = f"marine-{agent.lower()}"
+    training, measured = document.training_schedule, document.eval_schedule
+    epsilon = Constant(value=0.0) if imitates else exploration(total)["epsilon"]
+    values: dict[str, Any] = {
+        "recipe": name,
+        "name": f"{name}-seed{seed}",
+        "seed": seed,
+        "env": training.settings(0) | _room(training, measured),
+        "algorithm": _imitation() if imitates else {},
+        "training": {
+            "total_frames": total,
+            "schedules": {"epsilon": epsilon.to_plain()},
+            "curriculum": _curriculum(document),
+        },
+        "evaluation": {
+            "every": every,
+            "seed": EVALUATION_SEED,
+            "stages": [
+                {
+                    "name": f"{index + 1}-{measured.name(index)}",
+                    "episodes": episodes,
+                    "settings": measured.settings(index),
+                }
+                for index, episodes in enumerate(measured.num_episodes)
+            ],
+        },
+        "checkpoint": {"every": every},
+    }
+    return Layer(layer.name, values, _origins(document, layer))
+
+
+def _curriculum(document: ScheduleDocument) -> list[dict[str, Any]]:
+    """The stages of training; the last has no end."""
+    schedule = document.training_schedule
+    lengths: list[int | None] = [later - earlier for earlier, later in pairwise(schedule.timesteps)]
+    return [
+        {
+            "name": f"{index + 1}-{schedule.name(index)}",
+            "env": schedule.settings(index),
+            "until": None if length is None else {"frames": length},
+        }
+        for index, length in enumerate([*lengths, None])
+    ]
+
+
+def _room(*schedules: Schedule) -> dict[str, int]:
+    """Room for the largest worlds of all schedules."""
+    return {
+        f"max_{kind}": max(max(getattr(schedule, f"num_{kind}")) for schedule in schedules)
+        for kind in ("robots", "cores", "obstacles")
+    }
+
+
+def _imitation() -> dict[str, Any]:
+    """The expert leads throughout, and learning starts at once."""
+    return {"expert": EXPERT, "expert_share": 1.0, "learning_starts": 0}
+
+
+def _origins(document: ScheduleDocument, layer: Layer) -> dict[tuple[str | int, ...], str]:
+    """For settings that the file spells otherwise: the line and the name they have there."""
+    fields = Schedule.model_fields
+    found: dict[tuple[str | int, ...], str] = {}
+    sections: Sequence[tuple[str, int, tuple[str, str], str]] = (
+        ("training_schedule", len(document.training_schedule.timesteps), ("training", "curriculum"), "env"),
+        ("eval_schedule", len(document.eval_schedule.num_episodes), ("evaluation", "stages"), "settings"),
+    )
+    for section, count, place, inner in sections:
+        for index in range(count):
+            found[(*place, index, inner)] = f"{layer.origin((section,))}: {section}, stage {index + 1}"
+            for field in fields:
+                origin = layer.origin((section, field, index))
+                found[(*place, index, inner, field)] = f"{origin}: {section}.{field}.{index}"
+    for field in fields:
+        found[("env", field)] = (
+            f"{layer.origin(('training_schedule', field, 0))}: training_schedule.{field}.0"
+        )
+    for theirs, ours in (("seed", ("seed",)), ("total_timesteps", ("training", "total_frames"))):
+        found[ours] = layer.origin((theirs,))
+    return found

@@ -1,0 +1,20 @@
+"""Multihop: choose which class of packets each link of a network carries. Its card is README.md."""
+
+from edgewise.config.plugins import Environment, System
+
+SYSTEM = System(
+    name="multihop",
+    environments={
+        "multihop": Environment(
+            env="edgewise.systems.multihop.env:MultihopEnv",
+            config="edgewise.systems.multihop.config:MultihopConfig",
+            summary="choose what each link of a network carries so that few packets wait",
+            baselines="edgewise.systems.multihop.baselines:BASELINES",
+            replay="edgewise.systems.multihop.render:replay",
+            simulation="edgewise.systems.multihop.simulate:baseline_run",
+        ),
+    },
+    recipes={
+        "multihop-clone": "edgewise.systems.multihop.recipes.clone:RECIPE",
+    },
+)

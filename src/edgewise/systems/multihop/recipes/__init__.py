@@ -1,0 +1,1 @@
+"""Recipes of the multihop system: presets that reproduce a published figure."""

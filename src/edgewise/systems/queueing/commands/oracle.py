@@ -1,0 +1,76 @@
+"""`edgewise oracle`: what the best policy of all would reach, where that can be computed exactly."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from dataclasses import asdict
+
+from edgewise.config.errors import ConfigError
+from edgewise.config.plugins import environment, environments
+from edgewise.terminal.console import Console, table
+from edgewise.terminal.machine import prepare
+from edgewise.terminal.parser import Parser, whole
+
+
+def configure(parser: Parser) -> None:
+    """Says what the verb takes."""
+    parser.usage = "edgewise oracle ENV --graph NAME --rate RATE[,RATE] [options]"
+    parser.add_argument("env", metavar="ENV", help="name of an environment")
+    parser.add_argument("--graph", required=True, metavar="NAME", help="of the conflict graph, such as line3")
+    parser.add_argument(
+        "--rate", required=True, metavar="RATES", help="arrivals per slot: one, or one per node"
+    )
+    parser.add_argument(
+        "--policy", default="", metavar="NAMES", help="baselines to solve besides, with commas"
+    )
+    parser.add_argument("--cap", type=whole(1), metavar="N", help="packets a queue holds (as memory allows)")
+    parser.add_argument(
+        "--arrivals-servable", action="store_true", help="a packet may leave in the slot of its arrival"
+    )
+    parser.add_threads()
+    parser.examples(
+        "edgewise oracle queueing --graph line3 --rate 0.4",
+        "edgewise oracle queueing --graph line3 --rate 0.45 --cap 60 --policy maxweight --json",
+    )
+
+
+def run(options: Namespace, console: Console) -> int:
+    """Solves the environment exactly, truncation aside, which is reported."""
+    solve = environment(options.env).load("oracle")
+    if solve is None:
+        solved = ", ".join(name for name, each in environments().items() if each.oracle is not None)
+        raise ConfigError(f"{options.env} cannot be solved exactly", hint=f"{solved} can")
+    rates = _rates(options.rate)
+    prepare(threads=options.threads)
+    found = solve(
+        options.graph,
+        rates,
+        policies=[name for name in options.policy.split(",") if name],
+        cap=options.cap,
+        arrivals_servable=options.arrivals_servable,
+    )
+    header = ["policy", "backlog", "truncation bias", "full", "cap", "sweeps"]
+    rows = [
+        [
+            row.policy,
+            f"{row.backlog:.4f}",
+            f"{row.truncation_bias:.1e}",
+            _shown(row.full),
+            row.cap,
+            row.sweeps or "",
+        ]
+        for row in found
+    ]
+    console.show([asdict(row) for row in found], table(header, rows))
+    return 0
+
+
+def _rates(text: str) -> list[float]:
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise ConfigError(f"--rate: got {text!r}, expected numbers with commas, such as 0.4") from None
+
+
+def _shown(probability: float | None) -> str:
+    return "" if probability is None else f"{probability:.1e}"

@@ -1,0 +1,120 @@
+"""The conflict graphs of a run: the usual shapes, geometric graphs and given ones, and all of them padded."""
+
+from __future__ import annotations
+
+import math
+import random
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from edgewise.graphs.bits import pack
+from edgewise.graphs.conflict_graph import ConflictGraph, adjacency_of
+from edgewise.systems.queueing.config import GraphName, parse_graph
+
+MEAN_NEIGHBOURS = 3.0
+"""Neighbours that a node of a geometric graph has on average, borders aside."""
+
+
+@dataclass(frozen=True)
+class ConflictGraphs:
+    """G graphs and their names, padded to the N nodes of the largest where tensors are asked for."""
+
+    names: tuple[str, ...]
+    graphs: tuple[ConflictGraph, ...]
+
+    def __len__(self) -> int:
+        return len(self.graphs)
+
+    @property
+    def num_nodes(self) -> int:
+        """N."""
+        return max(graph.num_nodes for graph in self.graphs)
+
+    @cached_property
+    def adjacency(self) -> Tensor:
+        """`[G, N, N]` bool."""
+        return torch.stack([adjacency_of(graph, self.num_nodes) for graph in self.graphs])
+
+    @property
+    def node_mask(self) -> Tensor:
+        """`[G, N]` bool."""
+        sizes = torch.tensor([graph.num_nodes for graph in self.graphs])
+        return torch.arange(self.num_nodes) < sizes.unsqueeze(-1)
+
+    @property
+    def neighbours(self) -> Tensor:
+        """Each node's neighbours as bit words, `[G, N, W]` int64."""
+        return pack(self.adjacency)
+
+    def numbers(self, names: tuple[str, ...]) -> list[int]:
+        """Which of the graphs belong to the given names, as `conflict_graphs` takes them."""
+        return [number for number, label in enumerate(self.names) if label.split("#")[0] in names]
+
+
+def conflict_graph(name: str, *, seed: int = 0) -> ConflictGraph:
+    """One graph by its name, the first of several copies.
+
+    Example:
+        >>> conflict_graph("ring4").pairs
+        ((0, 1), (1, 2), (2, 3), (0, 3))
+    """
+    return conflict_graphs((name,), seed=seed).graphs[0]
+
+
+def conflict_graphs(names: tuple[str, ...], *, seed: int = 0) -> ConflictGraphs:
+    """The graphs that `names` call for.
+
+    Args:
+        names: as the env card lists them, such as `line8` or `geometric12*20`.
+        seed: fixes the geometric graphs; each copy is a graph of its own.
+
+    Example:
+        >>> conflict_graphs(("line3", "ring5")).node_mask.sum(-1)
+        tensor([3, 5])
+    """
+    labels: list[str] = []
+    graphs: list[ConflictGraph] = []
+    for name in names:
+        parsed = parse_graph(name)
+        for copy in range(parsed.copies):
+            labels.append(f"{name}#{copy}" if parsed.copies > 1 else name)
+            graphs.append(_build(parsed, random.Random(seed * 1_000_003 + len(graphs))))
+    return ConflictGraphs(tuple(labels), tuple(graphs))
+
+
+def _build(name: GraphName, draw: random.Random) -> ConflictGraph:
+    count = name.num_nodes
+    nodes = range(count)
+    match name.kind:
+        case "line":
+            pairs = [(node, node + 1) for node in nodes[:-1]]
+        case "ring":
+            pairs = [*((node, node + 1) for node in nodes[:-1]), (0, count - 1)]
+        case "star":
+            pairs = [(0, leaf) for leaf in nodes[1:]]
+        case "clique":
+            pairs = [(low, high) for low in nodes for high in nodes[low + 1 :]]
+        case "grid":
+            columns = name.shape[1]
+            across = [(node, node + 1) for node in nodes if (node + 1) % columns]
+            pairs = across + [(node, node + columns) for node in nodes[:-columns]]
+        case "geometric":
+            pairs = _near_pairs(count, draw)
+        case "edges":
+            pairs = list(name.edges)
+    return ConflictGraph(count, tuple(pairs))
+
+
+def _near_pairs(count: int, draw: random.Random) -> list[tuple[int, int]]:
+    """Pairs of points in a unit square that are near each other."""
+    points = [(draw.random(), draw.random()) for _ in range(count)]
+    radius = math.sqrt(MEAN_NEIGHBOURS / (math.pi * max(count - 1, 1)))
+    return [
+        (low, high)
+        for low in range(count)
+        for high in range(low + 1, count)
+        if math.dist(points[low], points[high]) <= radius
+    ]

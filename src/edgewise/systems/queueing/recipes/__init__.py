@@ -1,0 +1,1 @@
+"""Recipes of the queueing system: presets that reproduce a published figure."""

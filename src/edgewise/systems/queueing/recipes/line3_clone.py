@@ -1,0 +1,43 @@
+"""An actor learns MaxWeight on three conflicting links and then schedules as well, in about a minute."""
+
+from __future__ import annotations
+
+from edgewise.algorithms.config import CloneConfig
+from edgewise.config.run import CheckpointConfig, EvaluationConfig, RunConfig, TrainingConfig
+from edgewise.config.schedules import Linear
+from edgewise.experiments.recipe import Recipe
+from edgewise.models.config import EncoderConfig, ModelConfig
+from edgewise.systems.queueing.config import QueueingConfig
+
+RECIPE = Recipe(
+    name="queueing-line3-clone",
+    summary="a graph network imitates MaxWeight on a line of three links, with DAgger, and schedules as well",
+    env="queueing",
+    algorithm="clone",
+    config=RunConfig[QueueingConfig, ModelConfig, CloneConfig](
+        recipe="queueing-line3-clone",
+        name="queueing-line3-clone",
+        # First queues of up to 8 packets show states that MaxWeight itself seldom lets happen.
+        env=QueueingConfig(graphs=("line3",), arrival_rate=0.4, initial_queue=8, max_steps=200),
+        model=ModelConfig(encoder=EncoderConfig(hidden=32, layers=2), sets="whole"),
+        algorithm=CloneConfig(expert="maxweight", updates=64, minibatch_size=512),
+        training=TrainingConfig(
+            total_frames=64_000,
+            num_envs=128,
+            rollout_length=50,
+            schedules={
+                "expert_share": Linear(start=1.0, end=0.0, frames=32_000),
+                "learning_rate": Linear(start=3e-3, end=1e-4),
+            },
+        ),
+        evaluation=EvaluationConfig(
+            every=32_000,
+            episodes=64,
+            settings={"initial_queue": 0, "max_steps": 1000},
+            baselines=("maxweight",),
+            metric="backlog",
+            maximise=False,
+        ),
+        checkpoint=CheckpointConfig(every=32_000),
+    ),
+)

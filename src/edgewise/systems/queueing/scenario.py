@@ -1,0 +1,138 @@
+"""New worlds: which conflict graph each one gets, its rates, its first queues."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from edgewise.config.errors import ConfigError
+from edgewise.envs.arrivals import Law
+from edgewise.envs.ranges import RealNumbers, highest, lowest
+from edgewise.graphs.heaviest import uniform_capacity
+from edgewise.systems.queueing.config import QueueingConfig
+from edgewise.systems.queueing.graphs import ConflictGraphs
+
+
+@dataclass(frozen=True)
+class Laws:
+    """The laws that packets come and leave by."""
+
+    arrival: Law
+    service: Law
+
+
+def laws_of(config: QueueingConfig) -> Laws:
+    """The laws that the settings name."""
+    return Laws(
+        arrival=Law(config.arrival_law, highest_rate=config.highest_arrival_rate),
+        service=Law(
+            config.service_law,
+            deviation=config.service_deviation,
+            highest_rate=config.highest_service_rate,
+        ),
+    )
+
+
+def capacities(config: QueueingConfig, graphs: ConflictGraphs) -> Tensor:
+    """The largest uniform rate that each graph carries, `[G]`; ones where no load asks for it."""
+    if config.load is None:
+        return torch.ones(len(graphs))
+    found = [uniform_capacity(graph) for graph in graphs.graphs]
+    for name, capacity in zip(graphs.names, found, strict=True):
+        rate = capacity * highest(config.load)
+        if config.arrival_law == "bernoulli" and rate > 1.0:
+            raise ConfigError(
+                f"load {config.load} of {name} is {rate:.3g} Bernoulli arrivals per slot",
+                hint="lower load or use poisson arrivals",
+            )
+    return torch.tensor(found)
+
+
+def draw_worlds(
+    graph: Tensor,
+    *,
+    config: QueueingConfig,
+    node_mask: Tensor,
+    neighbours: Tensor,
+    capacity: Tensor,
+    laws: Laws,
+    generator: torch.Generator,
+) -> dict[str, Tensor]:
+    """One new world for each entry of `graph`.
+
+    Args:
+        graph: `[B]` int64, the conflict graph of each.
+        config: the settings.
+        node_mask: `[B, N]` bool, the nodes of those graphs.
+        neighbours: `[B, N, W]` int64, their neighbours as bit words.
+        capacity: `[B]`, the uniform rate that the load is a share of.
+        laws: of packets.
+        generator: draws everything.
+
+    Returns:
+        `conflict_graph`, `backlog_sum` and `overflow` `[B]`; `node_mask`, `queues`, `service`,
+        `arrival_rate`, `service_rate`, `priority`, `scheduled` and `arrived` `[B, N]`; `neighbours` `[B, N,
+        W]`.
+    """
+    draw = _Draw(node_mask, generator)
+    if config.load is not None:
+        arrival_rate = capacity.unsqueeze(-1) * draw.rates(config.load, None, shared=True)
+    else:
+        arrival_rate = draw.rates(config.arrival_rate, config.arrival_rates)
+    queues = draw.whole(config.initial_queue)
+    service_rate = draw.rates(config.service_rate, config.service_rates)
+    return {
+        "conflict_graph": graph,
+        "node_mask": node_mask,
+        "neighbours": neighbours,
+        "queues": queues,
+        "service": laws.service(service_rate, generator) * node_mask,
+        "arrival_rate": arrival_rate * node_mask,
+        "service_rate": service_rate * node_mask,
+        "priority": draw.priority(config.node_priority),
+        "scheduled": torch.zeros_like(node_mask),
+        "arrived": queues.clone(),
+        "backlog_sum": torch.zeros_like(graph, dtype=torch.float64),
+        "overflow": torch.zeros_like(graph, dtype=torch.bool),
+    }
+
+
+class _Draw:
+    """Random quantities of nodes, `[B, N]` each; absent nodes are zero."""
+
+    def __init__(self, node_mask: Tensor, generator: torch.Generator) -> None:
+        self.node_mask = node_mask
+        self.generator = generator
+
+    def _uniform(self, *shape: int) -> Tensor:
+        return torch.rand(shape, generator=self.generator, device=self.node_mask.device)
+
+    def rates(self, rate: RealNumbers, each: tuple[float, ...] | None, *, shared: bool = False) -> Tensor:
+        """One rate for all, rates from a range, or one that is given for each node."""
+        worlds, nodes = self.node_mask.shape
+        if each is not None:
+            return torch.tensor(each, device=self.node_mask.device).expand(worlds, nodes)
+        if not isinstance(rate, tuple):
+            return torch.full((worlds, nodes), rate, device=self.node_mask.device)
+        draw = self._uniform(worlds, 1).expand(worlds, nodes) if shared else self._uniform(worlds, nodes)
+        return lowest(rate) + (highest(rate) - lowest(rate)) * draw
+
+    def whole(self, most: int) -> Tensor:
+        """Whole numbers from 0 to `most`, evenly."""
+        if most == 0:
+            return torch.zeros_like(self.node_mask, dtype=torch.float32)
+        draw = self._uniform(*self.node_mask.shape)
+        return (draw * (most + 1)).floor().clamp_max(float(most)) * self.node_mask
+
+    def priority(self, kind: str) -> Tensor:
+        """Numbers spread evenly over [-1, 1], in order or dealt at random; zeros for `none`."""
+        count = self.node_mask.sum(-1, keepdim=True)
+        rank = self.node_mask.cumsum(-1) - 1
+        if kind == "none":
+            return torch.zeros_like(self.node_mask, dtype=torch.float32)
+        if kind == "random":
+            draw = self._uniform(*self.node_mask.shape).masked_fill(~self.node_mask, 2.0)
+            rank = draw.argsort(-1).argsort(-1)
+        return (2.0 * rank / (count - 1).clamp_min(1) - 1.0) * self.node_mask

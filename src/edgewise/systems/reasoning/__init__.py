@@ -1,0 +1,40 @@
+"""Reasoning: prove queries of a knowledge graph from its facts and rules. Its card is README.md."""
+
+from edgewise.config.plugins import Environment, System, Verb
+
+SYSTEM = System(
+    name="reasoning",
+    environments={
+        "reasoning": Environment(
+            env="edgewise.systems.reasoning.env:ReasoningEnv",
+            config="edgewise.systems.reasoning.config:ReasoningConfig",
+            summary="prove queries of a knowledge graph from its facts and rules, step by step",
+            baselines="edgewise.systems.reasoning.baselines:BASELINES",
+            replay="edgewise.systems.reasoning.render:replay",
+        ),
+    },
+    recipes={
+        "reasoning-countries": "edgewise.systems.reasoning.recipes.countries:RECIPE",
+        "reasoning-family": "edgewise.systems.reasoning.recipes.family:RECIPE",
+        "reasoning-umls": "edgewise.systems.reasoning.recipes.umls:RECIPE",
+        "reasoning-wn18rr": "edgewise.systems.reasoning.recipes.wn18rr:RECIPE",
+    },
+    verbs=(
+        Verb(
+            "kge",
+            "train and measure embeddings of a knowledge graph",
+            "edgewise.systems.reasoning.commands.kge",
+        ),
+        Verb(
+            "prove",
+            "search for proofs in a knowledge graph, exhaustively",
+            "edgewise.systems.reasoning.commands.prove",
+        ),
+        Verb(
+            "explain",
+            "show how a trained prover proves a query",
+            "edgewise.systems.reasoning.commands.explain",
+        ),
+    ),
+    evaluation_modes=("edgewise.systems.reasoning.commands.ranking",),
+)

@@ -1,0 +1,1 @@
+"""Verbs and evaluation modes of the reasoning system."""

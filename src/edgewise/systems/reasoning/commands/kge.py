@@ -1,0 +1,138 @@
+"""`edgewise kge`: embeddings of a knowledge graph, trained, measured and saved."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from edgewise.config.errors import ConfigError
+from edgewise.config.layers import Layer
+from edgewise.config.loading import resolve
+from edgewise.config.settings import from_flags
+from edgewise.systems.reasoning.embeddings.config import KGEConfig
+from edgewise.systems.reasoning.embeddings.defaults import default_config
+from edgewise.terminal.console import Console, table
+from edgewise.terminal.fields import fields_help
+from edgewise.terminal.machine import prepare
+from edgewise.terminal.parser import Parser
+
+if TYPE_CHECKING:
+    from edgewise.systems.reasoning.embeddings.training import Fitted
+    from edgewise.systems.reasoning.knowledge.dataset import Dataset
+
+SHOWN = ("mrr", "hits@1", "hits@3", "hits@10", "mean_rank")
+
+
+def configure(parser: Parser) -> None:
+    """Says what the verb takes."""
+    parser.takes_settings = True
+    parser.details = _details
+    parser.usage = "edgewise kge FOLDER [--model NAME] [--out FOLDER] [options] [--SETTING VALUE ...]"
+    parser.add_argument(
+        "data", metavar="FOLDER", help="holds train.txt, valid.txt, test.txt; or the name of shipped data"
+    )
+    parser.add_argument(
+        "--download", metavar="NAME", help="first fetch wn18rr or fb15k-237 into FOLDER, if it is not there"
+    )
+    parser.add_argument(
+        "--out", type=Path, metavar="FOLDER", help="where embeddings go (runs/kge-FOLDER-MODEL)"
+    )
+    parser.add_argument("--resume", action="store_true", help="continue what was stopped in --out")
+    parser.add_argument("--device", default="cpu", metavar="NAME", help="cpu, cuda, cuda:1 or mps")
+    parser.add_threads()
+    parser.examples(
+        "edgewise kge countries_s3",
+        "edgewise kge data/umls --model rotate --dim 200 --epochs 50 --out runs/umls-rotate",
+        "edgewise kge data/wn18rr --download wn18rr --evaluate-every 5",
+    )
+
+
+def run(options: Namespace, console: Console) -> int:
+    """Trains, saves, measures and shows."""
+    model = resolve(KGEConfig, [from_flags(KGEConfig, options.settings)]).embedding.model
+    prepare(threads=options.threads)
+    from edgewise.experiments.build import check_device
+    from edgewise.systems.reasoning.embeddings.store import save_kge
+    from edgewise.systems.reasoning.embeddings.training import measure, train_kge
+    from edgewise.systems.reasoning.knowledge.dataset import NO_RULES, load_dataset
+    from edgewise.systems.reasoning.knowledge.download import download
+    from edgewise.training.logging.progress import watcher
+
+    check_device(options.device)
+    if options.download is not None:
+        download(options.download, Path(options.data))
+    dataset = load_dataset(options.data, rules=NO_RULES)
+    defaults = default_config(model, num_entities=dataset.vocabulary.num_entities)
+    flags = from_flags(KGEConfig, options.settings)
+    config = resolve(KGEConfig, [Layer("the defaults", defaults.to_plain()), flags])
+    folder = _folder(options, f"kge-{dataset.name}-{model}")
+    fitted = train_kge(
+        dataset,
+        config,
+        folder=folder,
+        resume=options.resume,
+        watcher=watcher(unit="questions"),
+        device=options.device,
+    )
+    figures = {split: measure(fitted.model, dataset, split) for split in ("valid", "test")}
+    outcome = _outcome(dataset, config, fitted, figures)
+    save_kge(folder, fitted.model, vocabulary=dataset.vocabulary, about=outcome)
+    console.show({"folder": str(folder), **outcome}, _text(dataset, outcome, folder))
+    return 0
+
+
+def _folder(options: Namespace, name: str) -> Path:
+    """Where embeddings go, made before anything is trained."""
+    folder: Path = options.out or Path("runs") / name
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        occupied = any(folder.iterdir())
+    except OSError as error:
+        raise ConfigError(f"--out: cannot make the folder {folder}: {error.strerror}") from error
+    if occupied and not options.resume:
+        raise ConfigError(f"{folder} is not empty", hint="give another --out, or --resume to continue it")
+    return folder
+
+
+def _outcome(
+    dataset: Dataset, config: KGEConfig, fitted: Fitted, figures: dict[str, dict[str, float]]
+) -> dict[str, Any]:
+    return {
+        "dataset": dataset.name,
+        "entities": dataset.vocabulary.num_entities,
+        "predicates": dataset.vocabulary.num_predicates,
+        "config": config.to_plain(),
+        "train_cpu_seconds": round(fitted.cpu_seconds, 2),
+        "loss": fitted.losses[-1],
+        "figures": figures,
+        "validation": {str(epoch): found for epoch, found in fitted.validation.items()},
+        "leaks": dataset.leaks.to_plain(),
+    }
+
+
+def _text(dataset: Dataset, outcome: dict[str, Any], folder: Path) -> str:
+    config = outcome["config"]
+    head = (
+        f"{dataset.name}: {outcome['entities']:,} entities, {outcome['predicates']:,} predicates,"
+        f" {len(dataset.train):,} training atoms\n"
+        f"{config['embedding']['model']}, dim {config['embedding']['dim']}, {config['loss']},"
+        f" {config['epochs']} epochs, {outcome['train_cpu_seconds']:.1f} CPU-seconds"
+    )
+    rows = [
+        [split, len(dataset.split(split)), *(found[name] for name in SHOWN)]
+        for split, found in outcome["figures"].items()
+    ]
+    leaks = dataset.leaks.warnings() or ["no atom is in two splits, and training saw every entity"]
+    ranking = "filtered ranks among all entities, both sides, ties at the middle of their places"
+    warnings = "\n".join(f"data: {line}" for line in leaks)
+    figures = table(["split", "atoms", *SHOWN], rows)
+    return f"{head}\n\n{figures}\n({ranking})\n\n{warnings}\nembeddings: {folder}"
+
+
+def _details(arguments: Sequence[str]) -> str:
+    del arguments
+    fields = fields_help(KGEConfig())
+    note = "Those that are not given are chosen by the model and the number of entities, or as here:"
+    return f"\n\nEvery setting is a flag. {note}\n{fields}"

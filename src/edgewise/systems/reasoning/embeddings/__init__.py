@@ -1,0 +1,1 @@
+"""Knowledge-graph embeddings (KGE): models, losses, training and filtered ranking."""

@@ -1,0 +1,153 @@
+"""Trained embeddings as a folder: tensors in safetensors, and a manifest that says whose they are.
+
+The manifest is written last and holds the SHA-256 of the tensors, so that a folder whose writing was cut
+short is refused. It also holds the digest of the vocabulary, so that ids never mean other names than in
+training.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from pydantic import ValidationError
+from safetensors import SafetensorError
+from safetensors.torch import load as tensors_of
+from safetensors.torch import save as bytes_of
+
+from edgewise.config.errors import CheckpointError
+from edgewise.systems.reasoning.embeddings.config import EmbeddingConfig
+from edgewise.systems.reasoning.embeddings.embedding import KnowledgeEmbedding
+from edgewise.systems.reasoning.knowledge.vocabulary import Vocabulary
+
+TENSORS = "model.safetensors"
+MANIFEST = "manifest.json"
+FORMAT = "edgewise-kge"
+VERSION = 1
+
+
+def save_kge(
+    folder: Path,
+    model: KnowledgeEmbedding,
+    *,
+    vocabulary: Vocabulary,
+    about: Mapping[str, Any] | None = None,
+) -> None:
+    """Write the model into `folder`, in place of one that may be there.
+
+    Args:
+        folder: made if absent.
+        model: as trained.
+        vocabulary: whose ids its rows are.
+        about: plain values to keep beside it, such as figures and how it was trained.
+
+    Raises:
+        CheckpointError: it cannot be written.
+    """
+    content = bytes_of(
+        {name: value.detach().cpu().contiguous() for name, value in model.state_dict().items()}
+    )
+    manifest = {
+        "format": FORMAT,
+        "version": VERSION,
+        "embedding": model.config.to_plain(),
+        "num_entities": vocabulary.num_entities,
+        "num_predicates": vocabulary.num_predicates,
+        "vocabulary": vocabulary.digest,
+        "sha256": hashlib.sha256(content).hexdigest(),
+        "about": dict(about or {}),
+    }
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        _put(folder / TENSORS, content)
+        _put(folder / MANIFEST, f"{json.dumps(manifest, indent=2)}\n".encode())
+    except OSError as error:
+        raise CheckpointError(f"cannot save embeddings to {folder}: {error.strerror or error}") from error
+
+
+def load_kge(
+    folder: str | Path, *, vocabulary: Vocabulary | None = None, device: torch.device | str = "cpu"
+) -> KnowledgeEmbedding:
+    """The model saved in `folder`, ready to score and not to train.
+
+    Args:
+        folder: what `save_kge` wrote.
+        vocabulary: whose ids are to be scored; must be the one of training.
+        device: where it goes.
+
+    Raises:
+        CheckpointError: there is none, it is damaged, or its ids have other names.
+    """
+    place = Path(folder)
+    manifest = read_manifest(place)
+    if vocabulary is not None and manifest["vocabulary"] != vocabulary.digest:
+        there = f"{manifest['num_entities']:,} entities and {manifest['num_predicates']:,} predicates"
+        here = f"{vocabulary.num_entities:,} and {vocabulary.num_predicates:,}"
+        raise CheckpointError(
+            f"the embeddings in {place} are of other names: {there} there, {here} here",
+            hint="train embeddings on this data with `edgewise kge`",
+        )
+    content = _read(place / TENSORS)
+    if hashlib.sha256(content).hexdigest() != manifest["sha256"]:
+        raise CheckpointError(f"{place / TENSORS} is not what {MANIFEST} describes", hint="train it again")
+    try:
+        model = KnowledgeEmbedding(
+            EmbeddingConfig.from_plain(manifest["embedding"]),
+            num_entities=manifest["num_entities"],
+            num_predicates=manifest["num_predicates"],
+        )
+        model.load_state_dict(tensors_of(content))
+    except (ValidationError, SafetensorError, RuntimeError) as error:
+        first = str(error).splitlines()[0]
+        raise CheckpointError(f"the embeddings in {place} cannot be used: {first}") from error
+    return model.to(device).eval().requires_grad_(False)
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """What the manifest in `folder` says.
+
+    Raises:
+        CheckpointError: it is not there, or is not of embeddings that this version reads.
+    """
+    path = folder / MANIFEST
+    try:
+        manifest = json.loads(_read(path))
+    except ValueError as error:
+        raise CheckpointError(f"{path} is malformed: {error}") from error
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+        raise CheckpointError(f"{path} is not of embeddings", hint="give a folder that `edgewise kge` wrote")
+    if manifest.get("version") != VERSION:
+        raise CheckpointError(
+            f"{path} has version {manifest.get('version')!r}, this edgewise reads {VERSION}"
+        )
+    kinds = {"num_entities": int, "num_predicates": int, "vocabulary": str, "sha256": str, "embedding": dict}
+    for name, kind in kinds.items():
+        if not isinstance(manifest.get(name), kind):
+            raise CheckpointError(f"{path} has no usable {name}", hint="train it again")
+    return manifest
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        hint = "give a folder that `edgewise kge` wrote"
+        raise CheckpointError(f"{path} cannot be read: {error.strerror or error}", hint=hint) from error
+
+
+def _put(path: Path, content: bytes) -> None:
+    """Replace a file as a whole."""
+    stage = path.with_name(f".{path.name}.stage")
+    try:
+        with open(stage, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(stage, path)
+    finally:
+        stage.unlink(missing_ok=True)

@@ -1,0 +1,1 @@
+"""SLD resolution over a knowledge graph, batched."""

@@ -1,0 +1,171 @@
+"""Facts and rules as the tensors that resolution works on, compiled once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from edgewise.systems.reasoning.knowledge.dataset import Dataset
+from edgewise.systems.reasoning.knowledge.index import FactIndex
+from edgewise.systems.reasoning.knowledge.placement import placed
+from edgewise.systems.reasoning.knowledge.rules import Rule
+from edgewise.systems.reasoning.knowledge.vocabulary import Vocabulary
+
+OWN, FIRST, SECOND = 0, 1, 2
+"""Where a term of a rule's body comes from: the rule itself, or the first or second argument of its head."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """A definite program over binary predicates, for goals of at most `max_atoms` atoms.
+
+    Terms are entities 1..E and variables above them. A goal's own variables are E+1..E+2A, numbered by first
+    appearance; E+2A+1 and up are fresh variables of a rule, which live only inside of one expansion.
+    Rules are sorted by the predicate of their head, in the given order within one predicate.
+
+    Attributes:
+        facts: the facts.
+        vocabulary: sizes and the ids of special predicates.
+        max_atoms: A.
+        head: `[R, 2]` int32, arguments of the heads: an entity, or 0 for a variable.
+        same_head: `[R]` bool, both arguments of the head are one variable.
+        body_predicate: `[R, M]` int32, 0 for padding.
+        body_term: `[R, M, 2]` int32, entities and fresh variables.
+        body_role: `[R, M, 2]` int8, one of `OWN`, `FIRST`, `SECOND`.
+        rule: `[R]` int64, the number of each rule in the order it was given in.
+        rule_start: `[P' + 1]` int64 by predicate id: where its rules begin.
+        rule_count: `[P' + 1]` int64 by predicate id: how many there are.
+        most_rules: the most rules of one predicate.
+        max_fresh: the most fresh variables of a rule.
+        plain_heads: whether all heads are two different variables, so that nothing is bound by them.
+    """
+
+    facts: FactIndex
+    vocabulary: Vocabulary
+    max_atoms: int
+    head: Tensor
+    same_head: Tensor
+    body_predicate: Tensor
+    body_term: Tensor
+    body_role: Tensor
+    rule: Tensor
+    rule_start: Tensor
+    rule_count: Tensor
+    most_rules: int
+    max_fresh: int
+    plain_heads: bool
+
+    @classmethod
+    def of(cls, dataset: Dataset, *, max_atoms: int) -> Program:
+        """The program of a dataset's facts and rules."""
+        return cls.compile(dataset.facts, dataset.rules, vocabulary=dataset.vocabulary, max_atoms=max_atoms)
+
+    @classmethod
+    def compile(
+        cls,
+        facts: Tensor,
+        rules: Sequence[Rule],
+        *,
+        vocabulary: Vocabulary,
+        max_atoms: int,
+        rows: Tensor | None = None,
+    ) -> Program:
+        """A program of facts `[n, 3]`, or of some of their `rows` `[k]`, and rules."""
+        index = FactIndex(
+            facts,
+            num_predicates=vocabulary.num_predicates,
+            num_entities=vocabulary.num_entities,
+            rows=rows,
+        )
+        order = sorted(range(len(rules)), key=lambda number: rules[number].head[0])
+        longest = max((len(rule.body) for rule in rules), default=1)
+        first_fresh = vocabulary.num_entities + 2 * max_atoms + 1
+        written = [_compiled(rules[number], longest, first_fresh) for number in order]
+        predicates = torch.tensor([rules[number].head[0] for number in order], dtype=torch.int64)
+        count = torch.bincount(predicates, minlength=vocabulary.num_predicate_ids + 1)
+        shape = (len(rules), longest)
+        return cls(
+            facts=index,
+            vocabulary=vocabulary,
+            max_atoms=max_atoms,
+            head=_tensor([row.head for row in written], (len(rules), 2)),
+            same_head=_tensor([row.same_head for row in written], (len(rules),), torch.bool),
+            body_predicate=_tensor([row.predicate for row in written], shape),
+            body_term=_tensor([row.term for row in written], (*shape, 2)),
+            body_role=_tensor([row.role for row in written], (*shape, 2), torch.int8),
+            rule=_tensor(order, (len(rules),), torch.int64),
+            rule_start=count.cumsum(0) - count,
+            rule_count=count,
+            most_rules=int(count.max()),
+            max_fresh=max((row.fresh for row in written), default=0),
+            plain_heads=not any(row.same_head or any(row.head) for row in written),
+        )
+
+    @property
+    def longest_body(self) -> int:
+        """M, the most atoms in a rule's body."""
+        return self.body_predicate.shape[1]
+
+    @property
+    def max_variables(self) -> int:
+        """How many variables a goal can have, `2A`: what a table of terms must have room for."""
+        return 2 * self.max_atoms
+
+    @property
+    def num_term_ids(self) -> int:
+        """The largest id of a term in a goal."""
+        return self.vocabulary.num_term_ids(self.max_variables)
+
+    def to(self, device: torch.device | str) -> Program:
+        """The same program on another device."""
+        tensors: dict[str, Any] = {
+            field.name: placed(getattr(self, field.name), device)
+            for field in fields(self)
+            if isinstance(getattr(self, field.name), Tensor)
+        }
+        return replace(self, facts=self.facts.to(device), **tensors)
+
+
+@dataclass(frozen=True)
+class _Compiled:
+    head: list[int]
+    same_head: bool
+    predicate: list[int]
+    term: list[list[int]]
+    role: list[list[int]]
+    fresh: int
+
+
+def _compiled(rule: Rule, longest: int, first_fresh: int) -> _Compiled:
+    """One rule's rows of the program."""
+    first, second = rule.head[1:]
+    role = {second: SECOND} | {first: FIRST}
+    role = {variable: place for variable, place in role.items() if variable < 0}
+    fresh: dict[int, int] = {}
+    terms, roles = [], []
+    for _, *arguments in rule.body:
+        own = [term < 0 and term not in role for term in arguments]
+        terms.append(
+            [
+                fresh.setdefault(term, first_fresh + len(fresh)) if new else max(term, 0)
+                for term, new in zip(arguments, own, strict=True)
+            ]
+        )
+        roles.append([role.get(term, OWN) for term in arguments])
+    padding = longest - len(rule.body)
+    return _Compiled(
+        head=[max(first, 0), max(second, 0)],
+        same_head=first < 0 and first == second,
+        predicate=[atom[0] for atom in rule.body] + [0] * padding,
+        term=terms + [[0, 0]] * padding,
+        role=roles + [[OWN, OWN]] * padding,
+        fresh=len(fresh),
+    )
+
+
+def _tensor(rows: Sequence[object], shape: tuple[int, ...], dtype: torch.dtype = torch.int32) -> Tensor:
+    return torch.tensor(rows, dtype=dtype).reshape(shape)

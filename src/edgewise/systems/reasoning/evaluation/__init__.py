@@ -1,0 +1,1 @@
+"""Link prediction with proofs: candidates, beam search, fusion and explanations."""

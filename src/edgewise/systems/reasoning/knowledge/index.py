@@ -1,0 +1,186 @@
+"""Facts sorted as whole numbers, so that a question costs as much as its answers and not as all the facts."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from edgewise.systems.reasoning.knowledge.placement import can_count, placed
+
+BY_HEAD, BY_TAIL, LOOPS = 0, 1, 2
+"""Sections of the index: (predicate, head, tail) order, (predicate, tail, head) order, and facts p(a,a)."""
+
+MULTIPLIER = -7046029254386353131
+"""2^64 divided by the golden ratio, as a signed number: multiplying by it spreads neighbouring keys."""
+SLOTS_PER_FACT = 32
+LARGEST_SIEVE = 24
+
+
+class FactIndex:
+    """A set of ground atoms p(a,b) that answers "is this one of them?" and "which of them match?".
+
+    A fact is the number `((section·(P+1) + p)·b + first)·b + second` with `b = E + 1`. One sorted array of
+    these numbers holds every fact by head, again by tail, and facts p(a,a) a third time, so that all matches
+    of any pattern, bound or free, are one contiguous range.
+
+    Args:
+        facts: `[n, 3]` rows (predicate, head, tail), repeated or not; ids start at 1.
+        num_predicates: P, the largest predicate id.
+        num_entities: E, the largest id of an entity; greater ids are variables.
+        rows: `[k]` int64, which of the facts are in the index; all if not given.
+
+    Attributes:
+        keys: `[K]` int64, rising; the last, greater than any fact's, stands for no fact.
+        arguments: `[K, 2]` int32, head and tail of the fact at every place of the index; zeros at the last.
+        fact: `[K]` int64, the row of `facts` it came from (the first of equal rows).
+
+    Example:
+        >>> index = FactIndex(torch.tensor([[1, 1, 2], [1, 1, 3]]), num_predicates=1, num_entities=3)
+        >>> start, count = index.matches(torch.tensor([[1, 1, 4]]))
+        >>> index.arguments[start : start + count].tolist()
+        [[1, 2], [1, 3]]
+    """
+
+    def __init__(
+        self, facts: Tensor, *, num_predicates: int, num_entities: int, rows: Tensor | None = None
+    ) -> None:
+        self.num_predicates, self.num_entities = num_predicates, num_entities
+        self._base = num_entities + 1
+        if 3 * (num_predicates + 1) * self._base**2 >= 2**63:
+            raise ValueError(
+                f"{num_predicates} predicates over {num_entities} entities do not fit into 63 bits"
+            )
+        facts = facts.to(torch.int64)
+        self._check(facts)
+        rows = torch.arange(len(facts), device=facts.device) if rows is None else rows
+        loops = rows[facts[rows, 1] == facts[rows, 2]]
+        row = torch.cat((rows, rows, loops))
+        section = torch.cat([torch.full_like(part, kind) for kind, part in enumerate((rows, rows, loops))])
+        key = self._key(section, *facts[row].unbind(-1))
+        key, order = key.sort(stable=True)
+        first = torch.ones_like(key, dtype=torch.bool)
+        first[1:] = key[1:] != key[:-1]
+        beyond = torch.full((1,), torch.iinfo(torch.int64).max, device=facts.device)
+        arguments = facts[row[order][first]][:, 1:]
+        self.keys, self.fact = torch.cat((key[first], beyond)), torch.cat((row[order][first], beyond))
+        self.arguments = torch.cat((arguments, arguments.new_zeros(1, 2))).to(torch.int32)
+        self._sieve = self._build_sieve()
+
+    def __len__(self) -> int:
+        """How many different facts there are."""
+        return int((self.keys < (self.num_predicates + 1) * self._base**2).sum())
+
+    def to(self, device: torch.device | str) -> FactIndex:
+        """The same index on another device."""
+        moved = object.__new__(FactIndex)
+        moved.__dict__.update(self.__dict__)
+        for name in ("keys", "fact", "arguments", "_sieve"):
+            setattr(moved, name, placed(getattr(self, name), device))
+        return moved
+
+    def key(self, atoms: Tensor) -> Tensor:
+        """The number of each ground atom `[*N, 3]` in the order by head, `[*N]` int64."""
+        predicate, head, tail = atoms.to(torch.int64).unbind(-1)
+        return (predicate * self._base + head) * self._base + tail
+
+    def contains(self, atoms: Tensor, *, without: Tensor | None = None) -> Tensor:
+        """Which atoms are facts, `[*N]` bool; atoms with a variable or padding never are.
+
+        Args:
+            atoms: `[*N, 3]`.
+            without: keys of facts that do not count, of a shape that broadcasts to `[*N]`.
+        """
+        key = self.key(atoms)
+        if not can_count(key):
+            known = self._ground(atoms) & self._present(key)
+            return known if without is None else known & (key != without)
+        known = self._sieve[self._slot(key)]
+        likely = known.nonzero(as_tuple=True)
+        found = self._ground(atoms[likely]) & self._present(key[likely])
+        if without is not None:
+            found &= key[likely] != without.expand_as(key)[likely]
+        known[likely] = found
+        return known
+
+    def matches(self, atoms: Tensor, *, section: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """The facts that each atom `[N, 3]` unifies with: `start` and `count`, places in the index, `[N]`.
+
+        Two equal variables ask for facts p(a,a).
+
+        Args:
+            atoms: ids greater than E are variables.
+            section: what `section` gives for these atoms, if that is known.
+        """
+        predicate, head, tail = atoms.to(torch.int64).unbind(-1)
+        predicate = torch.where(predicate > self.num_predicates, 0, predicate)
+        section = self.section(atoms) if section is None else section
+        head_free, tail_free = head > self.num_entities, tail > self.num_entities
+        bound = torch.where(head_free, torch.where(tail_free, 0, tail), head)
+        other = torch.where(head_free | tail_free, 0, tail)
+        low = ((section * (self.num_predicates + 1) + predicate) * self._base + bound) * self._base + other
+        span = torch.where(head_free | tail_free, self._base, 1)
+        span = torch.where(head_free & tail_free, self._base**2, span)
+        start = torch.searchsorted(self.keys, low)
+        return start, torch.searchsorted(self.keys, low + span) - start
+
+    def section(self, atoms: Tensor) -> Tensor:
+        """Which section holds the matches of each atom `[N, 3]`, `[N]` int64."""
+        head, tail = atoms[..., 1].to(torch.int64), atoms[..., 2].to(torch.int64)
+        head_free, tail_free = head > self.num_entities, tail > self.num_entities
+        section = torch.where(head_free & ~tail_free, BY_TAIL, BY_HEAD)
+        return torch.where(head_free & (head == tail), LOOPS, section)
+
+    def place(self, atoms: Tensor, section: Tensor) -> Tensor:
+        """Where each ground atom `[N, 3]` stands in the section `[N]`; the last place if it is not there."""
+        predicate, head, tail = atoms.to(torch.int64).unbind(-1)
+        key = self._key(section, predicate, head, tail)
+        place = torch.searchsorted(self.keys, key)
+        return torch.where(self.keys[place] == key, place, self.last)
+
+    @property
+    def last(self) -> int:
+        """The place that stands for no fact."""
+        return len(self.keys) - 1
+
+    def _key(self, section: Tensor, predicate: Tensor, head: Tensor, tail: Tensor) -> Tensor:
+        first, second = (
+            torch.where(section == BY_TAIL, tail, head),
+            torch.where(section == BY_TAIL, head, tail),
+        )
+        return ((section * (self.num_predicates + 1) + predicate) * self._base + first) * self._base + second
+
+    def _ground(self, atoms: Tensor) -> Tensor:
+        """Which atoms `[*N, 3]` have ids of the vocabulary alone, `[*N]` bool; only their keys are unique."""
+        ids = atoms > 0
+        ids &= atoms <= torch.tensor(
+            (self.num_predicates, self.num_entities, self.num_entities), device=atoms.device
+        )
+        return ids.all(-1)
+
+    def _present(self, key: Tensor) -> Tensor:
+        return self.keys[torch.searchsorted(self.keys, key)] == key
+
+    def _build_sieve(self) -> Tensor:
+        """A table of hashed keys: almost every atom that is no fact is told by one look at it, `[2^k]`."""
+        facts = max(1, len(self.keys))
+        bits = min(LARGEST_SIEVE, max(8, (SLOTS_PER_FACT * facts - 1).bit_length() - 1))
+        self._shift, self._slots = 64 - bits, (1 << bits) - 1
+        sieve = torch.zeros(1 << bits, dtype=torch.bool, device=self.keys.device)
+        sieve[self._slot(self.keys)] = True
+        return sieve
+
+    def _slot(self, key: Tensor) -> Tensor:
+        return ((key * MULTIPLIER) >> self._shift) & self._slots
+
+    def _check(self, facts: Tensor) -> None:
+        if facts.ndim != 2 or facts.shape[1] != 3:
+            raise ValueError(f"facts are rows (predicate, head, tail), got shape {list(facts.shape)}")
+        if not can_count(facts) or not len(facts):
+            return
+        largest = torch.tensor([self.num_predicates, self.num_entities, self.num_entities])
+        if (facts < 1).any() or (facts > largest).any():
+            row = int(((facts < 1) | (facts > largest)).any(-1).nonzero()[0])
+            raise ValueError(
+                f"fact {row} is {facts[row].tolist()}: ids go from 1 to {self.num_predicates} predicates "
+                f"and {self.num_entities} entities"
+            )

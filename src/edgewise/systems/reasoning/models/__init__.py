@@ -1,0 +1,1 @@
+"""The policy over proof steps and its encoder."""

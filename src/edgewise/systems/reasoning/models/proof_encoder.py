@@ -1,0 +1,147 @@
+"""Goals to embeddings: a state of a proof is a small graph of atoms that share terms, or a mean of sums."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from edgewise.systems.reasoning.knowledge.placement import can_count
+from edgewise.systems.reasoning.models.config import ProofConfig
+
+Counts = Callable[[Tensor, Tensor], Tensor]
+"""Atoms `[N, 3]` in proofs of queries `[N, 3]` to how many facts match, `[N]`, the query not counted."""
+
+HEAD, TAIL = 1, 2
+"""Where a term also stands in the query; 0 for neither."""
+
+
+@dataclass(frozen=True)
+class Symbols:
+    """How many names a knowledge base has, which sizes every table.
+
+    Args:
+        predicates: ids of predicates, from 1, special ones included.
+        entities: ids of constants, from 1; what is above is a variable.
+        variables: how many variables a state can have.
+        rules: how many rules a step can come from.
+    """
+
+    predicates: int
+    entities: int
+    variables: int
+    rules: int
+
+
+class ProofGraph(nn.Module):
+    """Embeds a state by passing messages between its atoms and the terms they share.
+
+    A term is known by what it is in this proof (a variable and which, the query's head or tail), by its own
+    embedding if entities have one, and an atom by its predicate, its terms, whether it is the next to be
+    resolved, and how many facts match it. So what is learned holds for entities that were never seen.
+
+    Args:
+        symbols: sizes of the tables.
+        config: see `ProofConfig`.
+        counts: facts that match an atom; None leaves this out.
+    """
+
+    def __init__(self, symbols: Symbols, config: ProofConfig, *, counts: Counts | None) -> None:
+        super().__init__()
+        width, self.symbols, self._counts = config.hidden, symbols, counts
+        self.predicate = nn.Embedding(symbols.predicates + 1, width, padding_idx=0)
+        self.variable = nn.Embedding(symbols.variables + 1, width, padding_idx=0)
+        self.place = nn.Embedding(3, width)
+        entities = symbols.entities if config.entities else 0
+        self.entity = nn.Embedding(entities + 1, width, padding_idx=0)
+        nn.init.normal_(self.entity.weight, std=config.entity_scale)
+        self.first = nn.Parameter(torch.zeros(width))
+        self.matches = nn.Linear(2, width)
+        self.start = nn.Linear(3 * width, width)
+        self.to_terms = nn.ModuleList(nn.Linear(2 * width, 2 * width) for _ in range(config.rounds))
+        self.to_atoms = nn.ModuleList(_block(3 * width, width) for _ in range(config.rounds))
+        self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(config.rounds))
+        self.readout = nn.Sequential(nn.Linear(2 * width, width), nn.ReLU(), nn.LayerNorm(width))
+
+    def forward(self, atoms: Tensor, query: Tensor) -> Tensor:
+        """`[N, C]` from states `atoms [N, A, 3]` of the proofs of `query [N, 3]`."""
+        exists = atoms[..., 0] > 0
+        if can_count(atoms):
+            used = int(exists.sum(-1).amax()) if len(atoms) else 1
+            atoms, exists = atoms[:, : max(used, 1)], exists[:, : max(used, 1)]
+        terms = atoms[..., 1:].flatten(1)
+        slots = self._terms(terms, query)
+        sharing = _sharing(terms)
+        h = self._atoms(atoms, slots, query)
+        for spread, update, norm in zip(self.to_terms, self.to_atoms, self.norms, strict=True):
+            told = (
+                spread(torch.cat((h, self.predicate(atoms[..., 0])), -1)).unflatten(-1, (2, -1)).flatten(1, 2)
+            )
+            heard = (sharing @ told + slots).unflatten(1, (-1, 2)).flatten(2)
+            h = norm(h + update(torch.cat((h, heard), -1)))
+        h = h.masked_fill(~exists.unsqueeze(-1), 0.0)
+        mean = h.sum(1) / exists.sum(1, keepdim=True).clamp(min=1)
+        return self.readout(torch.cat((h[:, 0], mean), -1))
+
+    def _terms(self, terms: Tensor, query: Tensor) -> Tensor:
+        """What each argument is in its proof, `[N, 2A, C]`."""
+        number = (terms - self.symbols.entities).clamp(min=0, max=self.symbols.variables)
+        place = torch.where(terms == query[:, 1:2], HEAD, torch.where(terms == query[:, 2:3], TAIL, 0))
+        slots = self.variable(number) + self.place(place)
+        if self.entity.num_embeddings > 1:
+            slots = slots + self.entity(terms.masked_fill(number > 0, 0))
+        return slots
+
+    def _atoms(self, atoms: Tensor, slots: Tensor, query: Tensor) -> Tensor:
+        """Atoms by themselves, `[N, A, C]`."""
+        pairs = slots.unflatten(1, (-1, 2)).flatten(2)
+        h = self.start(torch.cat((self.predicate(atoms[..., 0]), pairs), -1))
+        h = torch.cat((h[:, :1] + self.first, h[:, 1:]), 1)
+        if self._counts is None:
+            return h
+        asked = query.unsqueeze(1).expand_as(atoms).flatten(0, 1)
+        found = self._counts(atoms.flatten(0, 1), asked).view(atoms.shape[:2]).to(h.dtype)
+        return h + self.matches(torch.stack((found.log1p(), (found > 0).to(h.dtype)), -1))
+
+
+class ProofDot(nn.Module):
+    """Embeds a state as the mean over its atoms of predicate + head - tail, through a residual network.
+
+    What DeepProofLog (https://arxiv.org/abs/2511.08581) scores states with, and the baseline here.
+
+    Args:
+        symbols: sizes of the tables.
+        config: see `ProofConfig`.
+    """
+
+    def __init__(self, symbols: Symbols, config: ProofConfig) -> None:
+        super().__init__()
+        width = config.hidden
+        self.predicate = nn.Embedding(symbols.predicates + 1, width, padding_idx=0)
+        self.term = nn.Embedding(symbols.entities + symbols.variables + 1, width, padding_idx=0)
+        for table in (self.predicate, self.term):
+            nn.init.normal_(table.weight, std=config.entity_scale)
+        self.inputs = nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.LayerNorm(width))
+        self.blocks = nn.ModuleList(_block(width, width) for _ in range(config.rounds))
+
+    def forward(self, atoms: Tensor, query: Tensor) -> Tensor:  # noqa: ARG002 - as `ProofGraph`
+        """`[N, C]` from states `atoms [N, A, 3]`; the query is not read."""
+        exists = (atoms[..., :1] > 0).to(self.predicate.weight.dtype)
+        each = self.predicate(atoms[..., 0]) + self.term(atoms[..., 1]) - self.term(atoms[..., 2])
+        h = self.inputs((each * exists).sum(1) / exists.sum(1).clamp(min=1))
+        for block in self.blocks:
+            h = h + block(h)
+        return h
+
+
+def _block(inputs: int, width: int) -> nn.Sequential:
+    return nn.Sequential(nn.Linear(inputs, width), nn.ReLU(), nn.Linear(width, width))
+
+
+def _sharing(terms: Tensor) -> Tensor:
+    """How arguments `[N, 2A]` hear of each other: means over those with the same term, `[N, 2A, 2A]`."""
+    same = (terms.unsqueeze(-1) == terms.unsqueeze(-2)) & (terms > 0).unsqueeze(-1)
+    return functional.normalize(same.to(torch.get_default_dtype()), p=1.0, dim=-1)

@@ -1,0 +1,1 @@
+"""Recipes of the reasoning system: presets that reproduce a published figure."""

@@ -1,0 +1,22 @@
+"""Swarm: steer a team of any size to its goals between obstacles. Its card is README.md."""
+
+from edgewise.config.plugins import Environment, System
+
+SYSTEM = System(
+    name="swarm",
+    environments={
+        "swarm": Environment(
+            env="edgewise.systems.swarm.env:SwarmEnv",
+            config="edgewise.systems.swarm.config:SwarmConfig",
+            summary="steer a team of any size to its goals between obstacles",
+            baselines="edgewise.systems.swarm.baselines:BASELINES",
+            replay="edgewise.systems.swarm.render:replay",
+        ),
+    },
+    recipes={
+        "swarm-mappo": "edgewise.systems.swarm.recipes.mappo:RECIPE",
+        "swarm-mappo-mixed": "edgewise.systems.swarm.recipes.mappo_mixed:RECIPE",
+        "swarm-mappo-published": "edgewise.systems.swarm.recipes.mappo_published:RECIPE",
+    },
+    encoders={"informarl": "edgewise.systems.swarm.models.informarl_encoder:InforMARLEncoder"},
+)

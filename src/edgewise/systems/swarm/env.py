@@ -1,0 +1,141 @@
+"""The swarm as an environment: the physics, the scenario and the view, put together."""
+
+from __future__ import annotations
+
+import torch
+from tensordict import TensorDict
+from torch import Tensor
+
+from edgewise.config.errors import ConfigError
+from edgewise.envs.base import GraphEnv
+from edgewise.envs.packing import Entries
+from edgewise.envs.transition import Transition
+from edgewise.graphs.actions import AgentsContinuous, AgentsDiscrete
+from edgewise.systems.swarm import dynamics, observe, scenario, tasks
+from edgewise.systems.swarm.config import SwarmConfig
+
+
+class SwarmEnv(GraphEnv[SwarmConfig]):
+    """Agents steer to their goals between obstacles and each other; see the card in README.md.
+
+    Example:
+        >>> env = SwarmEnv(SwarmConfig(num_agents=(3, 7)), num_envs=8, seed=0)
+        >>> env.rollout(5)["next", "reward"].shape
+        torch.Size([8, 5, 7, 1])
+    """
+
+    stage_settings = ("num_agents", "num_obstacles")
+
+    def setup(self) -> None:
+        """A graph of the config's capacity, in which every agent acts."""
+        self.graph = observe.graph_spec(self.config)
+        agents = self.config.agent_capacity
+        self.actions = AgentsContinuous(agents, 2) if self.config.continuous else AgentsDiscrete(agents, 5)
+
+    def check_stage(self, stage: SwarmConfig) -> None:
+        """Teams may only grow as far as there is room."""
+        room = self.config.agent_capacity, self.config.obstacle_capacity
+        if stage.agent_capacity > room[0] or stage.obstacle_capacity > room[1]:
+            raise ConfigError(
+                f"num_agents {stage.num_agents} and num_obstacles {stage.num_obstacles} do not fit: "
+                f"there is room for {room[0]} and {room[1]}",
+                hint=f"build it with max_agents={stage.agent_capacity} and "
+                f"max_obstacles={stage.obstacle_capacity}",
+            )
+
+    def spawn(self, count: int) -> Entries:
+        """New worlds, everything at rest."""
+        stage = self.stage
+        num_agents = self.draw_whole(stage.num_agents, count)
+        half_side = torch.full((count,), stage.world_size / 2, device=self.device)
+        if stage.constant_density:
+            half_side = half_side * (num_agents / 3).sqrt()
+        born = scenario.draw_swarms(
+            num_agents,
+            self.draw_whole(stage.num_obstacles, count),
+            half_side=half_side,
+            agents=self.num_agents,
+            obstacles=self.config.obstacle_capacity,
+            task=self.config.task,
+            generator=self.generator,
+        )
+        return self.begin(born | ({"half_side": half_side} if self.config.walls else {}))
+
+    def begin(self, born: dict[str, Tensor]) -> dict[str, Tensor]:
+        """A whole state from the bodies' places: at rest, nothing scored yet."""
+        pairs = dynamics.gaps(born["position"], born["obstacle"], born["active"], born["obstacle_mask"])
+        never = torch.full_like(born["active"], self.config.max_steps + 1, dtype=torch.int64)
+        none = born["position"].new_zeros(len(never))
+        return born | {
+            "goal": self._goal(born, born["position"]),
+            "velocity": torch.zeros_like(born["position"]),
+            "contact": self._contact(born, born["position"], pairs),
+            "arrival": never,
+            "touches": none,
+            "earned": none.clone(),
+        }
+
+    def advance(self, state: TensorDict, action: Tensor) -> Transition:
+        """Thrust and contacts move the agents; then they are scored where they stand."""
+        config, active = self.config, state["active"]
+        thrust = (
+            dynamics.SENSITIVITY * action
+            if config.continuous
+            else dynamics.control_force(action, state["goal"])
+        )
+        position, velocity = dynamics.move(state["position"], state["velocity"], thrust + state["contact"])
+        pairs = dynamics.gaps(position, state["obstacle"], active, state["obstacle_mask"])
+        goal = self._goal(state, position)
+        left = dynamics.length(goal - position)
+        touches = dynamics.touched(pairs)
+        own = dynamics.score(
+            left,
+            touches,
+            threshold=config.goal_threshold,
+            goal_reward=config.goal_reward,
+            collision_cost=config.collision_cost,
+        ).masked_fill(~active, 0.0)
+        there = left < config.goal_threshold
+        if config.task != "target":
+            there = (there | ~active).all(-1, keepdim=True)
+        arrived = torch.where(there, state["step"].unsqueeze(-1) + 1, state["arrival"])
+        changed = {
+            "position": position,
+            "velocity": velocity,
+            "goal": goal,
+            "contact": self._contact(state, position, pairs),
+            "arrival": torch.minimum(arrived, state["arrival"]),
+            "touches": state["touches"] + (0.5 * touches.agents + touches.obstacle).sum(-1),
+            "earned": state["earned"] + own.sum(-1),
+        }
+        return Transition(changed, reward=self._paid(own, active))
+
+    def _goal(self, state: Entries, position: Tensor) -> Tensor:
+        """Where each agent should be, `[B, A, 2]`: at its own goal, or at what its team leaves for it."""
+        if self.config.task == "target":
+            return state["goal"]
+        place = tasks.places(self.config.task, position, state["landmark"], state["active"])
+        return tasks.assigned(position, place, state["active"])
+
+    def _contact(self, state: Entries, position: Tensor, pairs: dynamics.Gaps) -> Tensor:
+        """What agents, obstacles and walls push each agent with, `[B, A, 2]`."""
+        force = dynamics.contact_force(pairs)
+        return force + dynamics.wall_force(position, state["half_side"]) if self.config.walls else force
+
+    def _paid(self, own: Tensor, active: Tensor) -> Tensor:
+        """What each agent receives of all agents' own rewards, `[B, A]`."""
+        if self.config.reward == "individual":
+            return own
+        total = own.sum(-1, keepdim=True)
+        if self.config.reward == "mean":
+            total = total / active.sum(-1, keepdim=True).clamp(min=1)
+        return total.expand_as(own)
+
+    def observe(self, state: TensorDict) -> Entries:
+        """The graph, and how the episode goes."""
+        config = self.config
+        seen = {
+            "graph": observe.graph(state, config),
+            "metrics": observe.metrics(state, max_steps=config.max_steps),
+        }
+        return seen | ({"agents": {"ego": observe.ego_graphs(state, config.task)}} if config.ego_view else {})

@@ -1,0 +1,1 @@
+"""Recipes of the swarm system: presets that reproduce a published figure."""

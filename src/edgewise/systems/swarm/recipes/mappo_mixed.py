@@ -1,0 +1,21 @@
+"""As swarm-mappo, but teams of three to ten learn side by side in one batch, among up to ten obstacles."""
+
+from __future__ import annotations
+
+from edgewise.experiments.recipe import Recipe
+from edgewise.systems.swarm.config import SwarmConfig
+from edgewise.systems.swarm.recipes.mappo import RECIPE as SMALL
+
+RECIPE = Recipe(
+    name="swarm-mappo-mixed",
+    summary="teams of three to ten agents, mixed in one batch, learn to reach their goals among obstacles",
+    env=SMALL.env,
+    algorithm=SMALL.algorithm,
+    config=SMALL.config.model_copy(
+        update={
+            "recipe": "swarm-mappo-mixed",
+            "name": "swarm-mappo-mixed",
+            "env": SwarmConfig(num_agents=(3, 10), num_obstacles=(0, 10), reward="individual"),
+        }
+    ),
+)

@@ -1,0 +1,37 @@
+"""InforMARL's network, view, reward and hyper-parameters as published, to be compared with swarm-mappo."""
+
+from __future__ import annotations
+
+from edgewise.algorithms.config import PPOConfig
+from edgewise.config.run import CheckpointConfig, EvaluationConfig, RunConfig, TrainingConfig
+from edgewise.experiments.recipe import Recipe
+from edgewise.systems.swarm.config import SwarmConfig
+from edgewise.systems.swarm.models.config import FAITHFUL, InforMARLModelConfig
+
+RECIPE = Recipe(
+    name="swarm-mappo-published",
+    summary="three agents learn as published, GRU and summed neighbours included; slower, for comparison",
+    env="swarm",
+    algorithm="ppo",
+    config=RunConfig[SwarmConfig, InforMARLModelConfig, PPOConfig](
+        recipe="swarm-mappo-published",
+        name="swarm-mappo-published",
+        env=SwarmConfig(num_agents=3, num_obstacles=3, goal_nodes=True, reward="shared"),
+        model=FAITHFUL,
+        # Minibatches of 128 agents' steps; chunks of 10 would reach into the next world, so they become 5.
+        algorithm=PPOConfig(
+            learning_rate=7e-4,
+            epochs=10,
+            minibatch_size=43,
+            chunk_length=10,
+            value_coefficient=1.0,
+            value_clip=0.2,
+            huber_delta=10.0,
+            max_grad_norm=10.0,
+            normalise_value=True,
+        ),
+        training=TrainingConfig(total_frames=2_000_000, num_envs=128, rollout_length=25),
+        evaluation=EvaluationConfig(every=64_000, episodes=100, baselines=("random", "straight", "cautious")),
+        checkpoint=CheckpointConfig(every=128_000),
+    ),
+)

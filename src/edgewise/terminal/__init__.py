@@ -1,0 +1,1 @@
+"""Building blocks of command-line verbs: console, parser, tables and help texts."""

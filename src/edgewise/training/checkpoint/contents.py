@@ -1,0 +1,121 @@
+"""The inside of one checkpoint folder: parts of the state as files, written once and checked before use."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError, safe_open
+from torch import Tensor
+
+from edgewise.training import durable
+from edgewise.training.checkpoint import manifest, segments, serialise, tensor_file
+from edgewise.training.checkpoint.manifest import SKELETON, FileEntry, Manifest, TensorEntry, Unusable
+from edgewise.training.checkpoint.serialise import State
+
+PART = re.compile(r"[a-z][a-z0-9_]*")
+
+
+def write(stage: Path, state: Mapping[str, State], *, step: int, sources: Sequence[Path]) -> None:
+    """Write every file of a checkpoint into the folder `stage`.
+
+    Args:
+        stage: an empty folder.
+        state: parts by name.
+        step: how far the run is.
+        sources: older checkpoints, with which large tensors may share files.
+    """
+    listed = Manifest(step=step, files={}, tensors={})
+    skeletons = {}
+    for part, content in state.items():
+        if not PART.fullmatch(part):
+            raise TypeError(f"a part of the state is called {part!r}: use a-z, 0-9 and _")
+        skeletons[part], tensors = serialise.flatten(content)
+        named = {f"{part}/{name}" if name else part: tensor for name, tensor in tensors.items()}
+        _write_part(stage, _file_of(part), named, listed=listed, sources=sources)
+    text = json.dumps(skeletons, allow_nan=False).encode()
+    durable.write_whole(stage / SKELETON, text)
+    listed.files[SKELETON] = FileEntry(bytes=len(text), sha256=hashlib.sha256(text).hexdigest())
+    manifest.write(stage, listed)
+
+
+def read(path: Path, parts: Collection[str] | None) -> dict[str, State]:
+    """The state in a checkpoint folder, or some parts of it; raises `Unusable` before anything is loaded."""
+    listed = manifest.read(path)
+    manifest.check_file(path, listed, SKELETON)
+    skeletons = manifest.guarded(lambda: json.loads(manifest.read_small(path / SKELETON)), SKELETON)
+    if not isinstance(skeletons, dict):
+        raise Unusable(f"{SKELETON} holds no parts")
+    wanted = list(skeletons) if parts is None else list(parts)
+    for part in wanted:
+        if part not in skeletons:
+            raise Unusable(f"it has no part {part}")
+    for name in _files_of(listed, wanted):
+        manifest.check_file(path, listed, name)
+    for part in wanted:
+        if _file_of(part) in listed.files:
+            manifest.check_tensors(path, listed, _file_of(part))
+    return {part: _read_part(path, listed, part=part, skeleton=skeletons[part]) for part in wanted}
+
+
+def fault(path: Path) -> str | None:
+    """Why a checkpoint cannot be used, judged by its files' hashes; None where it can."""
+    try:
+        listed = manifest.read(path)
+        for name in listed.files:
+            manifest.check_file(path, listed, name)
+    except Unusable as cause:
+        return str(cause)
+    return None
+
+
+def _write_part(
+    stage: Path, file: str, tensors: Mapping[str, Tensor], *, listed: Manifest, sources: Sequence[Path]
+) -> None:
+    """Write the tensors of one part, large ones as segments, and list them; no tensors, no file."""
+    small = {}
+    for name, tensor in tensors.items():
+        face = {"dtype": str(tensor.dtype).removeprefix("torch."), "shape": tuple(tensor.shape)}
+        if segments.is_large(tensor):
+            cut = segments.write(stage, tensor, sources=sources)
+            listed.files.update(cut)
+            listed.tensors[name] = TensorEntry(**face, segments=tuple(segment for segment, _ in cut))
+        else:
+            small[name] = tensor
+            listed.tensors[name] = TensorEntry(**face, file=file)
+    if small:
+        digest = tensor_file.write(stage / file, small)
+        listed.files[file] = FileEntry(bytes=tensor_file.size_of(small), sha256=digest)
+
+
+def _read_part(path: Path, listed: Manifest, *, part: str, skeleton: Any) -> State:
+    """One part of the state; its small tensors are copied out of the mapped file."""
+    own = _entries_of(listed, [part])
+    found = {name: segments.read(path, entry) for name, entry in own.items() if entry.segments}
+    small = [name for name, entry in own.items() if not entry.segments]
+    if small:
+        try:
+            with safe_open(path / _file_of(part), framework="pt") as file:
+                found |= {name: file.get_tensor(name).clone() for name in small}
+        except (SafetensorError, OSError) as error:
+            raise Unusable(f"{_file_of(part)} cannot be read: {manifest.first_line(error)}") from error
+    tensors = {name.partition("/")[2]: tensor for name, tensor in found.items()}
+    return manifest.guarded(lambda: serialise.unflatten(skeleton, tensors), SKELETON)
+
+
+def _file_of(part: str) -> str:
+    return f"{part}.safetensors"
+
+
+def _entries_of(listed: Manifest, parts: Collection[str]) -> dict[str, TensorEntry]:
+    return {name: entry for name, entry in listed.tensors.items() if name.split("/")[0] in parts}
+
+
+def _files_of(listed: Manifest, parts: Collection[str]) -> list[str]:
+    """The tensor files that hold `parts`, segments included."""
+    cut = (segment for entry in _entries_of(listed, parts).values() for segment in entry.segments)
+    return [file for file in map(_file_of, parts) if file in listed.files] + list(dict.fromkeys(cut))

@@ -1,0 +1,91 @@
+"""Whether a checkpoint belongs to the run that wants to load it, found out before anything is loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from edgewise.config.errors import CheckpointError
+from edgewise.config.run import RunConfig
+from edgewise.models.config import REVISION
+from edgewise.training.checkpoint import serialise
+from edgewise.training.checkpoint.serialise import State
+from edgewise.training.parts import Parts
+
+FIXED = ("recipe", "env", "model", "algorithm")
+"""Sections of a config that a resumed run cannot change."""
+FIXED_WITHIN = {
+    "training": ("num_envs", "rollout_length"),
+    "evaluation": ("episodes", "seed", "settings", "stages", "metric", "maximise"),
+}
+"""Fields of other sections that it cannot change: the shape of a batch, and what its best is the best of."""
+GROWING = ("algorithm", "evaluation")
+"""Sections of which a checkpoint need not know every field: the others may be newer than it."""
+
+
+def identity(config: RunConfig[Any, Any, Any]) -> dict[str, Any]:
+    """What of a config decides the shape of a run's state, and what its numbers mean."""
+    plain = config.to_plain()
+    parts = {
+        section: {name: plain[section][name] for name in names} for section, names in FIXED_WITHIN.items()
+    }
+    return {**{section: plain[section] for section in FIXED}, **parts, "model_revision": REVISION}
+
+
+def check_revision(path: Path, state: Mapping[str, State]) -> None:
+    """Refuse weights that would compute something else here than where they were trained.
+
+    Args:
+        path: the checkpoint.
+        state: its part `trainer`.
+    """
+    then = state.get("identity", {}).get("model_revision")
+    if then != REVISION:
+        raise CheckpointError(
+            f"the weights in {path} are for models of revision {then}, and these are of revision {REVISION}: "
+            "they would load and act wrongly",
+            hint="use the version of edgewise that trained them, or train again",
+        )
+
+
+def check_fit(
+    path: Path, state: Mapping[str, State], *, config: RunConfig[Any, Any, Any], parts: Parts
+) -> None:
+    """Compare a loaded state with the run it should go into.
+
+    Raises:
+        CheckpointError: a setting, or the name, shape or dtype of a tensor differs; it is named.
+    """
+    missing = {"algorithm", "rollout", "random", "trainer", "clock"} - state.keys()
+    if missing:
+        raise CheckpointError(f"checkpoint {path} is no run's: it has no part {min(missing)}")
+    if not isinstance(state["trainer"], Mapping) or "identity" not in state["trainer"]:
+        raise CheckpointError(f"checkpoint {path} does not say which run it is of")
+    changed = next(_changes(*_comparable(state["trainer"]["identity"], identity(config)), ()), None)
+    if changed is not None:
+        raise CheckpointError(f"checkpoint {path} was made with {changed}")
+    for name, part in (("algorithm", parts.algorithm), ("rollout", parts.rollout)):
+        foreign = serialise.difference(state[name], part.state_dict())
+        if foreign is not None:
+            raise CheckpointError(f"checkpoint {path} does not fit this run: {name}/{foreign}")
+
+
+def _comparable(
+    then: Mapping[str, Any], now: Mapping[str, Any]
+) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """Two identities, without the fields of growing sections that the older does not know."""
+    known = {section: then.get(section, {}) for section in GROWING}
+    kept = {
+        section: {name: value for name, value in now[section].items() if name in known[section]}
+        for section in GROWING
+    }
+    return {**then, **known}, {**now, **kept}
+
+
+def _changes(then: Any, now: Any, path: tuple[str, ...]) -> Iterator[str]:
+    if isinstance(then, Mapping) and isinstance(now, Mapping):
+        for key in sorted(then.keys() | now.keys()):
+            yield from _changes(then.get(key), now.get(key), (*path, key))
+    elif then != now:
+        yield f"{'.'.join(path)} = {then!r}, this run has {now!r}"

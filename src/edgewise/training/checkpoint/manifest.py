@@ -1,0 +1,197 @@
+"""What a checkpoint folder says about itself, and the checks it must pass before any of it is used."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Literal, TypeVar
+
+from pydantic import Field, ValidationError
+from safetensors import SafetensorError, safe_open
+
+from edgewise.config.model import Config
+from edgewise.training import durable
+from edgewise.training.checkpoint import tensor_file
+
+FORMAT: Literal["edgewise-checkpoint"] = "edgewise-checkpoint"
+VERSION: Literal[1] = 1
+MANIFEST = "manifest.json"
+SEAL = "manifest.sha256"
+SKELETON = "state.json"
+LARGEST_JSON = 1 << 28
+"""Bytes beyond which a JSON file is not believed."""
+
+T = TypeVar("T")
+Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+FileName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,99}\.(json|safetensors)$")]
+"""A plain name: no folder, no dot at the start, so that nothing outside the checkpoint can be named."""
+
+
+class Unusable(Exception):  # noqa: N818 - a verdict about a folder, turned into an error for the user elsewhere
+    """Why a folder is no usable checkpoint, in one line."""
+
+
+class FileEntry(Config):
+    """One file of a checkpoint."""
+
+    bytes: int = Field(ge=0)
+    sha256: Digest
+
+
+class TensorEntry(Config):
+    """One tensor: whole in one file under its own name, or cut into segments of raw bytes."""
+
+    dtype: str
+    shape: tuple[Annotated[int, Field(ge=0)], ...]
+    file: FileName | None = None
+    segments: tuple[FileName, ...] = ()
+
+
+class Manifest(Config):
+    """The content of `manifest.json`; its own SHA-256 is in the file beside it."""
+
+    format: Literal["edgewise-checkpoint"] = FORMAT
+    version: Literal[1] = VERSION
+    step: int = Field(ge=0)
+    files: dict[FileName, FileEntry]
+    tensors: dict[str, TensorEntry]
+
+
+def write(folder: Path, manifest: Manifest) -> None:
+    """Write the manifest and its seal into `folder`."""
+    content = json.dumps(manifest.model_dump(mode="json", exclude_defaults=False), indent=1).encode()
+    durable.write_whole(folder / MANIFEST, content)
+    durable.write_whole(folder / SEAL, _seal(content))
+
+
+def read(folder: Path) -> Manifest:
+    """The manifest of a checkpoint folder, after checking everything but the content of the files it lists.
+
+    Raises:
+        Unusable: with the cause.
+    """
+    if not stat.S_ISDIR(_status(folder).st_mode):
+        raise Unusable("it is not a folder")
+    content = read_small(folder / MANIFEST)
+    if read_small(folder / SEAL) != _seal(content):
+        raise Unusable(f"{MANIFEST} does not match its SHA-256")
+    manifest = _parse(content)
+    _check_listing(folder, manifest)
+    return manifest
+
+
+def check_file(folder: Path, manifest: Manifest, name: str) -> None:
+    """Compare one file with its SHA-256; raises `Unusable`."""
+    try:
+        digest = tensor_file.digest_of_file(folder / name)
+    except OSError as error:
+        raise Unusable(f"{name} cannot be read: {error.strerror or error}") from error
+    if digest != manifest.files[name].sha256:
+        raise Unusable(f"{name} does not match its SHA-256")
+
+
+def check_tensors(folder: Path, manifest: Manifest, name: str) -> None:
+    """Compare the header of one tensor file with the manifest's table; raises `Unusable`."""
+    expected = {
+        tensor: (tensor_file.FORMAT_NAMES[entry.dtype], list(entry.shape))
+        for tensor, entry in manifest.tensors.items()
+        if entry.file == name
+    }
+    found = read_header(folder / name)
+    for tensor in sorted(found.keys() ^ expected.keys()):
+        raise Unusable(f"{name} and {MANIFEST} disagree about whether there is a tensor {tensor}")
+    for tensor, face in expected.items():
+        if found[tensor] != face:
+            raise Unusable(f"{tensor} in {name} is {found[tensor]}, {MANIFEST} says {face}")
+
+
+def read_header(path: Path) -> dict[str, tuple[str, list[int]]]:
+    """Format dtype and shape of each tensor in a safetensors file; raises `Unusable`."""
+    try:
+        with safe_open(path, framework="np") as file:
+            slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118 - not a dict
+            return {name: (part.get_dtype(), list(part.get_shape())) for name, part in slices.items()}
+    except (SafetensorError, OSError) as error:
+        raise Unusable(f"{path.name} is no safetensors file: {first_line(error)}") from error
+
+
+def read_small(path: Path) -> bytes:
+    """The content of a regular file of believable size; raises `Unusable`."""
+    try:
+        descriptor = durable.open_plain(path)
+    except OSError as error:
+        raise Unusable(f"{path.name} cannot be read: {error.strerror or error}") from error
+    with os.fdopen(descriptor, "rb") as file:
+        size = os.fstat(descriptor).st_size
+        if size > LARGEST_JSON:
+            raise Unusable(f"{path.name} has {size} bytes, more than the {LARGEST_JSON} that are believed")
+        return file.read(size)
+
+
+def first_line(error: Exception) -> str:
+    """The first line of what an exception says."""
+    return (str(error).strip() or type(error).__name__).splitlines()[0]
+
+
+def _seal(content: bytes) -> bytes:
+    return hashlib.sha256(content).hexdigest().encode() + b"\n"
+
+
+def _status(path: Path) -> os.stat_result:
+    try:
+        return path.lstat()
+    except OSError as error:
+        raise Unusable(f"{path.name} cannot be read: {error.strerror or error}") from error
+
+
+def _parse(content: bytes) -> Manifest:
+    head = guarded(lambda: json.loads(content), MANIFEST)
+    if not isinstance(head, dict) or head.get("format") != FORMAT:
+        raise Unusable(f"{MANIFEST} is not of an edgewise checkpoint")
+    if type(head.get("version")) is not int or head["version"] != VERSION:
+        raise Unusable(
+            f"its format version is {head.get('version')!r}, this edgewise reads version {VERSION}"
+        )
+    try:
+        return Manifest.model_validate_json(content, strict=True)
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(map(str, first["loc"]))
+        raise Unusable(f"{MANIFEST}: {field}: {first['msg']}") from error
+
+
+def guarded(parse: Callable[[], T], name: str) -> T:
+    """What `parse` gives, with anything that malformed JSON can raise turned into `Unusable`."""
+    try:
+        return parse()
+    except (ValueError, TypeError, RecursionError) as error:
+        raise Unusable(f"{name} is malformed: {first_line(error)}") from error
+
+
+def _check_listing(folder: Path, manifest: Manifest) -> None:
+    expected = {MANIFEST, SEAL, *manifest.files}
+    found = set(os.listdir(folder))
+    for name in sorted(expected - found):
+        raise Unusable(f"{name} is missing")
+    for name in sorted(found - expected):
+        raise Unusable(f"{name} is not part of it")
+    if SKELETON not in manifest.files:
+        raise Unusable(f"{MANIFEST} lists no {SKELETON}")
+    for name, entry in manifest.files.items():
+        status = _status(folder / name)
+        if not stat.S_ISREG(status.st_mode):
+            raise Unusable(f"{name} is not a regular file")
+        if status.st_size != entry.bytes:
+            raise Unusable(f"{name} has {status.st_size} bytes instead of {entry.bytes}")
+    for tensor, place in manifest.tensors.items():
+        if (place.file is None) == (not place.segments):
+            raise Unusable(f"{MANIFEST} does not say where {tensor} is")
+        for part in (place.file, *place.segments):
+            if part is not None and part not in manifest.files:
+                raise Unusable(f"{MANIFEST} puts {tensor} into {part}, which it does not list")
+        if place.dtype not in tensor_file.FORMAT_NAMES:
+            raise Unusable(f"{MANIFEST} gives {tensor} the unknown dtype {place.dtype}")

@@ -1,0 +1,1 @@
+"""Self-play collection against the current policy and a pool of its snapshots."""

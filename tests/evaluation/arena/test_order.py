@@ -1,0 +1,48 @@
+"""Circles among players: shared weights, and matches that no rating could have foretold."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.evaluation.arena.test_tournament import simulated
+
+from edgewise.evaluation.arena.order import nash_weights, surprises
+from edgewise.evaluation.arena.ratings import POINTS, predicted
+
+
+def test_rock_scissors_and_paper_share_alike():
+    scores = np.array([[0.5, 1.0, 0.0], [0.0, 0.5, 1.0], [1.0, 0.0, 0.5]])
+    assert nash_weights(scores) == pytest.approx(np.full(3, 1 / 3))
+
+
+def test_the_strongest_takes_all_where_strength_is_one_number():
+    scores = predicted(np.array([0.0, 120.0, 300.0, -40.0]))
+    assert nash_weights(scores) == pytest.approx(np.array([0.0, 0.0, 1.0, 0.0]))
+
+
+@given(st.integers(1, 6), st.integers(0, 1000))
+def test_the_mixture_is_beaten_by_nobody(count, seed):
+    drawn = np.random.default_rng(seed).random((count, count))
+    scores = (drawn + 1 - drawn.T) / 2
+    weights = nash_weights(scores)
+    assert weights.sum() == pytest.approx(1)
+    assert (weights @ scores).min() >= 0.5 - 1e-7
+
+
+def test_a_circle_surprises_and_a_ladder_does_not():
+    generator = np.random.default_rng(0)
+    circle = {(0, 1): 0.8, (1, 2): 0.8, (0, 2): 0.2}
+    matches = {pair: simulated(chance, 200, generator) for pair, chance in circle.items()}
+    found = surprises(matches, np.zeros(3))
+    assert all(one.beyond_chance for one in found)
+    ratings = np.array([0.0, 100.0, 250.0])
+    surprised = 0
+    for _ in range(40):
+        ladder = {pair: simulated(predicted(ratings)[pair], 200, generator) for pair in circle}
+        surprised += sum(one.beyond_chance for one in surprises(ladder, ratings))
+    assert surprised <= 0.1 * 40 * 3
+
+
+def test_what_is_foretold_is_the_odds_of_the_difference():
+    assert predicted(np.array([400.0, 0.0]))[0, 1] == pytest.approx(10 / 11)
+    assert predicted(np.array([POINTS, 0.0]))[1, 0] == pytest.approx(1 / (1 + np.e))

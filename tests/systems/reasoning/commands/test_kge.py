@@ -1,0 +1,106 @@
+"""`edgewise kge`: figures, leaks and a folder that loads; exit codes for what cannot be."""
+
+import json
+
+import pytest
+
+from edgewise.cli.main import main
+from edgewise.systems.reasoning.embeddings.config import KGEConfig
+from edgewise.systems.reasoning.embeddings.defaults import default_config
+from edgewise.systems.reasoning.embeddings.store import load_kge
+from edgewise.systems.reasoning.embeddings.training import measure
+from edgewise.systems.reasoning.knowledge.dataset import load_dataset
+from edgewise.training.checkpoint import store as checkpoint
+
+QUICK = ["--dim", "4", "--epochs", "2"]
+
+
+def test_embeddings_are_trained_measured_and_saved(tmp_path, capsys):
+    out = tmp_path / "out"
+    assert main(["kge", "countries_s1", "--out", str(out), *QUICK, "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    data = load_dataset("countries_s1")
+    model = load_kge(out, vocabulary=data.vocabulary)
+    assert measure(model, data, "test") == pytest.approx(shown["figures"]["test"])
+    assert shown["config"]["embedding"]["dim"] == 4
+    assert shown["leaks"]["overlaps"] == {"train∩valid": 0, "train∩test": 0, "valid∩test": 0}
+    assert model.score(data.test).shape == (24,)
+    about = json.loads((out / "manifest.json").read_text())["about"]
+    assert about["figures"] == shown["figures"]
+
+
+def test_the_text_names_figures_and_leaks(tmp_path, capsys):
+    for split, content in {"train": "a\tr\tb\nb\tr\tc\n", "valid": "a\tr\tb\n", "test": "c\tr\td\n"}.items():
+        (tmp_path / f"{split}.txt").write_text(content)
+    assert main(["kge", str(tmp_path), "--model", "rotate", "--out", str(tmp_path / "out"), *QUICK]) == 0
+    text = capsys.readouterr().out
+    assert "hits@10" in text
+    assert "data: 1 atoms are in both train and valid" in text
+    assert "data: 1 atoms of test have one of 1 entities" in text
+    assert text.rstrip().endswith(f"embeddings: {tmp_path / 'out'}")
+
+
+def test_a_folder_in_use_is_not_overwritten_and_can_be_resumed(tmp_path, capsys):
+    command = ["kge", "countries_s1", "--out", str(tmp_path / "out"), *QUICK, "--json"]
+    assert main(command) == 0
+    first = json.loads(capsys.readouterr().out)
+    assert main(command) == 2
+    assert "is not empty" in capsys.readouterr().err
+    assert main([*command, "--resume"]) == 0
+    assert json.loads(capsys.readouterr().out)["figures"] == first["figures"]
+    assert main([*command, "--resume", "--learning-rate", "0.2"]) == 3
+
+
+def test_a_place_that_cannot_be_a_folder_is_refused_before_training(tmp_path, capsys):
+    file = tmp_path / "file"
+    file.touch()
+    for out in (file, file / "below"):
+        assert main(["kge", "countries_s1", "--out", str(out), *QUICK]) == 2
+        told = capsys.readouterr().err
+        assert f"--out: cannot make the folder {out}" in told
+        assert "questions" not in told
+
+
+def test_checkpoints_of_another_kind_are_not_continued(tmp_path, capsys):
+    checkpoint.save(tmp_path / "checkpoints", {"algorithm": {"a": 1}}, step=3)
+    assert main(["kge", "countries_s1", "--out", str(tmp_path), *QUICK, "--resume"]) == 3
+    assert "is of no embeddings" in capsys.readouterr().err
+
+
+def test_progress_counts_questions(tmp_path, capsys):
+    assert main(["kge", "countries_s1", "--out", str(tmp_path / "out"), *QUICK]) == 0
+    assert "of 4,440 questions" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (["--model", "conve"], "conve"),
+        (["--dim", "0"], "dim"),
+        (["--dimension", "4"], "dimension"),
+        (["--learning-rate", "fast"], "fast"),
+        (["--loss", "hinge"], "hinge"),
+        (["--download", "wn19"], "wn19"),
+        (["--device", "abacus"], "abacus"),
+    ],
+)
+def test_what_cannot_be_is_refused_with_code_2(tmp_path, capsys, flags, words):
+    assert main(["kge", str(tmp_path / "data"), "--out", str(tmp_path / "out"), *flags]) == 2
+    assert words in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_help_lists_every_setting(capsys):
+    assert main(["kge", "--help"]) == 0
+    text = capsys.readouterr().out
+    for name in KGEConfig.model_fields:
+        if name != "embedding":
+            assert f"--{name.replace('_', '-')}" in text
+
+
+@pytest.mark.parametrize("model", ["complex", "distmult", "rotate", "transe"])
+@pytest.mark.parametrize("entities", [100, 40_000])
+def test_defaults_fit_the_model_and_the_size(model, entities):
+    config = default_config(model, num_entities=entities)
+    assert config.embedding.model == model
+    assert (config.loss == "one_vs_all") <= (entities < 5000)

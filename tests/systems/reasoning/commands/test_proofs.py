@@ -1,0 +1,127 @@
+"""Runs that prove, on the command line: ranking with embeddings, proofs as trees, and what is refused."""
+
+import pytest
+
+from edgewise.cli.main import main
+
+TRAIN = {
+    "env.data": "countries_s2",
+    "env.max_steps": 4,
+    "model.hidden": 8,
+    "model.rounds": 1,
+    "training.total_frames": 64,
+    "training.num_envs": 8,
+    "training.rollout_length": 4,
+    "algorithm.epochs": 1,
+    "algorithm.minibatch_size": 16,
+    "evaluation.every": "none",
+    "evaluation.episodes": 8,
+    "logging.tensorboard": "false",
+}
+
+
+@pytest.fixture(scope="module")
+def prover(tmp_path_factory):
+    """The folder of a run that proves."""
+    folder = tmp_path_factory.mktemp("runs") / "prover"
+    flags = [f"--{name}={value}" for name, value in TRAIN.items()]
+    assert main(["train", "reasoning-countries", *flags, "--out", str(folder)]) == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def embeddings(tmp_path_factory):
+    """The folder of embeddings of the same data."""
+    folder = tmp_path_factory.mktemp("kge") / "complex"
+    assert main(["kge", "countries_s2", "--dim=4", "--epochs=3", "--out", str(folder)]) == 0
+    return folder
+
+
+def test_ranking_with_embeddings_shows_every_way_on_the_same_lists(edgewise, prover, embeddings):
+    asked = ["eval", prover, "--mode", "hybrid", "--kge", embeddings, "--queries", 6, "--beam", 8]
+    shown = edgewise(*asked, "--json")
+    assert shown.code == 0
+    data = shown.data
+    assert list(data["ranked"]) == ["hybrid", "rl", "greedy", "kge", "chance", "oracle"]
+    assert data["lists"] == 6
+    assert list(data["fusion"]) == ["embedding", "proved", "log probability of proofs"]
+    estimate, low, high = data["gain"]
+    assert low <= estimate <= high
+    difference = data["ranked"]["hybrid"]["mrr"] - data["ranked"]["kge"]["mrr"]
+    assert estimate == pytest.approx(difference)
+    assert data["proofs"]["oracle"]["positives"] == 1.0
+    text = edgewise(*asked).out
+    assert "hybrid weights, fitted on 6 lists of the validation split" in text
+    assert "hybrid less embeddings in MRR" in text
+
+
+def test_a_proof_is_shown_as_a_tree(edgewise, prover):
+    query = "locatedInCR(palau,oceania)"
+    shown = edgewise("explain", prover, query, "--beam", 200, "--json").data
+    assert shown["proved"]
+    assert shown["tree"][0].startswith(query)
+    assert shown["goals"][0] == [query]
+    assert shown["goals"][-1] == []
+    assert len(shown["probabilities"]) == len(shown["goals"]) - 1
+    text = edgewise("explain", prover, query, "--beam", 200).out
+    assert text.splitlines()[: len(shown["tree"])] == shown["tree"]
+    assert "goals looked at" in text
+
+
+def test_no_proof_is_an_answer_too(edgewise, prover):
+    asked = ["explain", prover, "locatedInCR(palau,africa)", "--depth", 1]
+    shown = edgewise(*asked)
+    assert shown.code == 0
+    assert "no proof of locatedInCR(palau,africa)" in shown.out
+    assert edgewise(*asked, "--json").data == {"query": "locatedInCR(palau,africa)", "proved": False}
+
+
+@pytest.mark.parametrize(
+    ("query", "complaint"),
+    [
+        ("locatedInCR(palau,mars)", "no entity is called mars"),
+        ("orbits(palau,oceania)", "no predicate is called orbits"),
+        ("palau", "is no atom"),
+    ],
+)
+def test_what_the_knowledge_base_does_not_name_is_refused(edgewise, prover, query, complaint):
+    refused = edgewise("explain", prover, query)
+    assert refused.code == 2
+    assert complaint in refused.err
+
+
+def test_runs_that_prove_nothing_are_neither_ranked_nor_explained(edgewise, trained):
+    ranked = edgewise("eval", trained, "--mode", "rl")
+    assert ranked.code == 2
+    assert "--mode ranks candidates of knowledge graphs" in ranked.err
+    explained = edgewise("explain", trained, "locatedInCR(palau,oceania)")
+    assert explained.code == 2
+    assert "proves nothing" in explained.err
+
+
+@pytest.mark.parametrize("idle", ["--episodes=3", "--baselines=all", "--stochastic", "--set=a=1", "--size=2"])
+def test_ranking_refuses_what_it_has_no_use_for(edgewise, prover, idle):
+    refused = edgewise("eval", prover, "--mode", "rl", idle)
+    assert refused.code == 2
+    assert idle.partition("=")[0] in refused.err
+
+
+@pytest.mark.parametrize("option", [("--beam", 3), ("--queries", "all"), ("--kge", "x"), ("--depth", 1)])
+def test_options_of_ranking_need_a_mode(edgewise, trained, option):
+    refused = edgewise("eval", trained, *option)
+    assert refused.code == 2
+    assert f"{option[0]}: without --mode" in refused.err
+
+
+def test_ranking_by_embeddings_needs_some(edgewise, prover):
+    refused = edgewise("eval", prover, "--mode", "hybrid")
+    assert refused.code == 2
+    assert "edgewise kge countries_s2" in refused.err
+
+
+def test_embeddings_of_other_names_are_refused(edgewise, prover, tmp_path):
+    other = tmp_path / "other"
+    for name in ("train", "valid", "test"):
+        (tmp_path / f"{name}.txt").write_text("p(a,b).\n")
+    assert edgewise("kge", tmp_path, "--dim=2", "--epochs=1", "--out", other).code == 0
+    assert edgewise("eval", prover, "--mode", "kge", "--kge", other).code == 3

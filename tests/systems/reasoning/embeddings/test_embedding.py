@@ -1,0 +1,203 @@
+"""Scores of embeddings equal those of PyG and of the formulas, whichever way they are asked for."""
+
+import json
+
+import pytest
+import torch
+import torch.nn.functional as F
+from hypothesis import given
+from hypothesis import strategies as st
+
+from edgewise.config.errors import CheckpointError
+from edgewise.systems.reasoning.embeddings import geometry
+from edgewise.systems.reasoning.embeddings.config import EmbeddingConfig
+from edgewise.systems.reasoning.embeddings.embedding import KnowledgeEmbedding
+from edgewise.systems.reasoning.embeddings.store import load_kge, save_kge
+from edgewise.systems.reasoning.knowledge.vocabulary import Vocabulary
+
+E, P = 7, 3
+MODELS = [
+    {"model": "complex"},
+    {"model": "distmult"},
+    {"model": "rotate", "norm": "moduli"},
+    {"model": "rotate", "norm": "euclidean"},
+    {"model": "transe", "norm": "manhattan"},
+    {"model": "transe", "norm": "euclidean"},
+]
+
+
+def embedding(*, reciprocal=False, seed=0, **fields):
+    config = EmbeddingConfig(dim=6, reciprocal=reciprocal, margin=2.0, **fields)
+    model = KnowledgeEmbedding(config, num_entities=E, num_predicates=P).double()
+    model.initialise(0.5, torch.Generator().manual_seed(seed))
+    return model
+
+
+def all_atoms():
+    predicate, head, tail = torch.meshgrid(
+        torch.arange(1, P + 1), torch.arange(1, E + 1), torch.arange(1, E + 1), indexing="ij"
+    )
+    return torch.stack([predicate, head, tail], -1).reshape(-1, 3)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"model": "complex"},
+        {"model": "distmult"},
+        {"model": "rotate", "norm": "euclidean"},
+        {"model": "transe", "norm": "manhattan"},
+    ],
+)
+def test_scores_are_those_of_the_model_in_pyg(fields):
+    model, atoms = embedding(**fields), all_atoms()
+    p, h, t = (atoms - 1).unbind(-1)
+    theirs = model.tables(h, p, t)
+    offsets = {"rotate": model.config.margin - 1.0, "transe": model.config.margin}
+    torch.testing.assert_close(model.score(atoms), theirs + offsets.get(fields["model"], 0.0))
+
+
+def test_rotate_measures_the_sum_of_moduli():
+    model, atoms = embedding(model="rotate", norm="moduli"), all_atoms()
+    p, h, t = (atoms - 1).unbind(-1)
+    entity = torch.complex(model.tables.node_emb.weight, model.tables.node_emb_im.weight)
+    turned = entity[h] * torch.polar(torch.ones(()).double(), model.tables.rel_emb.weight)[p]
+    torch.testing.assert_close(model.score(atoms), 2.0 - (turned - entity[t]).abs().sum(-1))
+
+
+@pytest.mark.parametrize("fields", MODELS, ids=lambda fields: "-".join(fields.values()))
+@pytest.mark.parametrize("reciprocal", [False, True])
+def test_every_way_to_ask_gives_the_same_score(fields, reciprocal):
+    model, atoms = embedding(reciprocal=reciprocal, **fields), all_atoms()
+    p, h, t = atoms.unbind(-1)
+    of_tails = model.score_tails(h, p).gather(1, t.unsqueeze(1) - 1).squeeze(1)
+    of_heads = model.score_heads(p, t).gather(1, h.unsqueeze(1) - 1).squeeze(1)
+    torch.testing.assert_close(model.score(atoms, side="tail"), of_tails)
+    torch.testing.assert_close(model.score(atoms, side="head"), of_heads)
+    torch.testing.assert_close(model.score(atoms), (of_tails + of_heads) / 2)
+    torch.testing.assert_close(model.log_probability(atoms), F.logsigmoid(model.score(atoms)))
+    if not reciprocal:
+        torch.testing.assert_close(of_tails, of_heads)
+
+
+def test_complex_tells_directions_apart_and_distmult_cannot():
+    atoms = all_atoms()
+    turned = atoms[:, [0, 2, 1]]
+    torch.testing.assert_close(
+        embedding(model="distmult").score(atoms), embedding(model="distmult").score(turned)
+    )
+    assert not torch.allclose(
+        embedding(model="complex").score(atoms), embedding(model="complex").score(turned)
+    )
+
+
+@given(st.integers(0, 9), st.integers(1, 9), st.integers(1, 4), st.integers(0, 1000))
+def test_the_sum_of_moduli_and_its_gradient_equal_those_of_autograd(rows, others, dim, seed):
+    generator = torch.Generator().manual_seed(seed)
+    left, right = (
+        torch.randn(n, 2 * dim, generator=generator, dtype=torch.float64, requires_grad=True)
+        for n in (rows, others)
+    )
+    weight = torch.randn(rows, others, generator=generator, dtype=torch.float64)
+    before, geometry.CHUNK = geometry.CHUNK, 5
+    try:
+        mine = geometry.distances(left, right, "moduli")
+        found = torch.autograd.grad((mine * weight).sum(), (left, right))
+    finally:
+        geometry.CHUNK = before
+    plain = geometry.moduli(left.unsqueeze(1) - right).sum(-1)
+    expected = torch.autograd.grad((plain * weight).sum(), (left, right))
+    torch.testing.assert_close(mine, plain)
+    for ours, theirs in zip(found, expected, strict=True):
+        torch.testing.assert_close(ours, theirs)
+
+
+def test_the_gradient_at_distance_zero_is_finite():
+    point = torch.zeros(1, 4, requires_grad=True)
+    geometry.distances(point, torch.zeros(2, 4), "moduli").sum().backward()
+    assert point.grad.isfinite().all()
+
+
+def test_tables_start_with_a_row_of_padding():
+    model = embedding(model="complex", reciprocal=True)
+    entities, predicates = model.entity_table(), model.predicate_table()
+    assert entities.shape == (E + 1, 12)
+    assert predicates.shape == (P + 1, 12)
+    assert not entities[0].any()
+    assert torch.equal(entities[3], model.entity_vectors(torch.tensor(2)))
+
+
+def test_building_a_model_draws_nothing_from_the_global_generator():
+    before = torch.random.get_rng_state()
+    embedding(model="rotate")
+    assert torch.equal(before, torch.random.get_rng_state())
+
+
+WORDS = Vocabulary.of([f"e{i}" for i in range(E)], [f"p{i}" for i in range(P)])
+
+
+@pytest.mark.parametrize("fields", MODELS, ids=lambda fields: "-".join(fields.values()))
+def test_what_is_loaded_scores_as_what_was_saved(tmp_path, fields):
+    model = embedding(reciprocal=True, **fields).float()
+    save_kge(tmp_path / "kge", model, vocabulary=WORDS, about={"mrr": 0.5})
+    again = load_kge(tmp_path / "kge", vocabulary=WORDS)
+    assert torch.equal(model.score(all_atoms()), again.score(all_atoms()))
+    assert again.config == model.config
+    assert not any(parameter.requires_grad for parameter in again.parameters())
+
+
+def test_embeddings_of_other_names_are_refused(tmp_path):
+    save_kge(tmp_path, embedding(model="complex"), vocabulary=WORDS)
+    other = Vocabulary.of([f"f{i}" for i in range(E)], [f"p{i}" for i in range(P)])
+    with pytest.raises(CheckpointError, match="are of other names") as caught:
+        load_kge(tmp_path, vocabulary=other)
+    assert caught.value.exit_code == 3
+
+
+def damage(folder, kind):
+    manifest = json.loads((folder / "manifest.json").read_text())
+    tensors = folder / "model.safetensors"
+    if kind == "no manifest":
+        (folder / "manifest.json").unlink()
+    elif kind == "no tensors":
+        tensors.unlink()
+    elif kind == "cut":
+        tensors.write_bytes(tensors.read_bytes()[:-8])
+    elif kind == "flipped":
+        content = bytearray(tensors.read_bytes())
+        content[-1] ^= 1
+        tensors.write_bytes(content)
+    elif kind == "not JSON":
+        (folder / "manifest.json").write_text("{")
+    else:
+        changes = {
+            "foreign": {"format": "x"},
+            "newer": {"version": 2},
+            "sizes": {"num_entities": 9},
+            "no size": {"num_entities": None},
+            "model": {"embedding": {"model": "conve"}},
+        }
+        (folder / "manifest.json").write_text(json.dumps({**manifest, **changes[kind]}))
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "no manifest",
+        "no tensors",
+        "cut",
+        "flipped",
+        "not JSON",
+        "foreign",
+        "newer",
+        "sizes",
+        "no size",
+        "model",
+    ],
+)
+def test_a_damaged_folder_is_refused(tmp_path, kind):
+    save_kge(tmp_path, embedding(model="complex"), vocabulary=WORDS)
+    load_kge(tmp_path)
+    damage(tmp_path, kind)
+    with pytest.raises(CheckpointError, match=str(tmp_path)):
+        load_kge(tmp_path)

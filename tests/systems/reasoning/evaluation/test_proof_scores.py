@@ -1,0 +1,115 @@
+"""Tables of proofs: what steps cost, what the last step may leave out, and where candidates are absent."""
+
+import pytest
+import torch
+
+from edgewise.systems.reasoning import dynamics
+from edgewise.systems.reasoning.build import make_prover
+from edgewise.systems.reasoning.config import ReasoningConfig
+from edgewise.systems.reasoning.engine.expand import NO_CLAUSE
+from edgewise.systems.reasoning.engine.support import proving_share
+from edgewise.systems.reasoning.env import ReasoningEnv
+from edgewise.systems.reasoning.evaluation.beam_search import search
+from edgewise.systems.reasoning.evaluation.candidates import draw_candidates
+from edgewise.systems.reasoning.evaluation.proof_scores import by_beam, by_oracle, decision, led_by
+from edgewise.systems.reasoning.models.config import ProofConfig
+
+
+@pytest.fixture(scope="module")
+def env():
+    config = ReasoningConfig(data="countries_s2", view="state", max_successors=40)
+    return ReasoningEnv(config, num_envs=1, seed=0)
+
+
+@pytest.fixture(scope="module")
+def actor(env):
+    torch.manual_seed(2)
+    return make_prover(env, ProofConfig(hidden=8, rounds=1, policy_gain=5.0)).actor
+
+
+@pytest.fixture(scope="module")
+def lists(env):
+    return draw_candidates(
+        env.dataset.test[:8],
+        env.dataset.known(),
+        num_entities=env.dataset.vocabulary.num_entities,
+        sides=("tail",),
+        domains=env.dataset.domains.values(),
+    )
+
+
+def _goals(env, queries, steps=1):
+    """Goals within so many steps of queries, and the query of each."""
+    states = dynamics.start(queries, max_atoms=env.config.max_atoms)
+    for _ in range(steps):
+        found = env.successors.of(states, queries)
+        alive = ~dynamics.is_over(found.successors, env.ends)
+        states, queries = found.successors[alive], queries[found.owner[alive]]
+    return states, queries
+
+
+def test_rules_are_counted_from_one_and_facts_and_ends_are_nothing(env):
+    states, queries = _goals(env, env.dataset.test[:8], steps=0)
+    found = env.successors.of(states, queries)
+    asked = decision(states, queries, found)
+    by_rule = found.origin >= 0
+    assert torch.equal(asked.origin[by_rule], found.origin[by_rule] + 1)
+    assert (asked.origin[~by_rule] == 0).all()
+    assert (found.origin[~by_rule] == NO_CLAUSE).any()
+
+
+def test_steps_cost_what_the_policy_gives_them_and_proofs_the_share_that_proves(env, actor):
+    states, queries = _goals(env, env.dataset.test[:8])
+    found = env.successors.of(states, queries)
+    assert 0 < found.proved.sum() < len(states)
+    with torch.no_grad():
+        offered = led_by(env, actor)(states, queries, False)
+        own = actor.decide(decision(states, queries, found)).logits.double()
+    proves = found.proved[found.owner]
+    torch.testing.assert_close(offered.log_probability[~proves], own[~proves])
+    share = proving_share(env.successors.program, states, excluded=queries)[found.proved]
+    torch.testing.assert_close(offered.log_probability[proves].exp(), share)
+    total = torch.zeros(len(states), dtype=torch.float64)
+    total.index_add_(0, offered.owner, offered.log_probability.exp())
+    torch.testing.assert_close(total[~found.proved], torch.ones_like(total[~found.proved]), atol=1e-5, rtol=0)
+
+
+def test_chance_gives_all_steps_of_a_goal_alike(env):
+    states, queries = _goals(env, env.dataset.test[:8], steps=0)
+    found, offered = env.successors.of(states, queries), led_by(env, None)(states, queries, False)
+    expected = 1 / found.counts[found.owner].double()
+    torch.testing.assert_close(offered.log_probability.exp(), expected)
+
+
+def test_leaving_out_all_but_proofs_in_the_last_step_changes_nothing(env, actor, lists):
+    led = led_by(env, actor)
+    atoms = lists.atoms[lists.exists]
+    starts = dynamics.start(atoms, max_atoms=env.config.max_atoms)
+    ends = {"true": env.ends.true, "ends": (env.ends.false, env.ends.end_false)}
+    short, full = (
+        search(steps, starts, atoms, beam=16, depth=2, **ends)
+        for steps in (led, lambda states, queries, last: led(states, queries, False))
+    )
+    assert short.proved.any()
+    torch.testing.assert_close(short.log_probability, full.log_probability)
+    assert torch.equal(short.depth, full.depth)
+
+
+def test_a_greedy_proof_is_one_of_those_of_the_beam(env, actor, lists):
+    led, told = led_by(env, actor), []
+    greedy = by_beam(env, led, lists, beam=None, depth=4, progress=told.append)
+    beam = by_beam(env, led, lists, beam=500, depth=4)
+    assert (beam.proved | ~greedy.proved).all()
+    assert (greedy.log_probability <= beam.log_probability + 1e-9).all()
+    assert greedy.expanded < beam.expanded
+    assert sum(told) == int(lists.exists.sum())
+
+
+def test_absent_candidates_have_no_proof_and_shorter_proofs_are_worth_more(env, lists):
+    exists = lists.exists.clone()
+    exists[:, 1] = False
+    table = by_oracle(env, type(lists)(lists.atoms, exists, lists.query, lists.side), depth=3, cap=2000)
+    assert (table.depth[:, 1] == -1).all()
+    assert table.log_probability[:, 1].isneginf().all()
+    assert table.proved[:, 0].all()
+    torch.testing.assert_close(table.log_probability[table.proved], -table.depth[table.proved].double())

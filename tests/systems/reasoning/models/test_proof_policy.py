@@ -1,0 +1,160 @@
+"""What the policy over proofs sees and what it must not: shared terms, order, names, padding."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from tensordict import TensorDict
+
+from edgewise.systems.reasoning.models.config import ProofConfig
+from edgewise.systems.reasoning.models.proof_encoder import ProofDot, ProofGraph, Symbols
+from edgewise.systems.reasoning.models.proof_policy import Decision, _rank_within, make_proof_actor_critic
+
+SYMBOLS = Symbols(predicates=8, entities=10, variables=6, rules=3)
+X, Y = 11, 12
+QUERY = torch.tensor([[1, 1, 2]])
+
+
+def _goal(*atoms, width=3):
+    state = torch.zeros(1, width, 3, dtype=torch.int64)
+    state[0, : len(atoms)] = torch.tensor(atoms)
+    return state
+
+
+@pytest.fixture
+def encoder():
+    torch.manual_seed(0)
+    return ProofGraph(SYMBOLS, ProofConfig(hidden=16), counts=None)
+
+
+def test_a_shared_variable_is_seen(encoder):
+    shared = encoder(_goal((1, 1, X), (2, X, 2)), QUERY)
+    apart = encoder(_goal((1, 1, X), (2, Y, 2)), QUERY)
+    assert (shared - apart).abs().max() > 1e-3
+
+
+def test_names_of_entities_do_not_matter_but_their_part_in_the_query_does(encoder):
+    one = encoder(_goal((1, 1, X), (2, X, 5)), QUERY)
+    torch.testing.assert_close(one, encoder(_goal((1, 1, X), (2, X, 7)), QUERY))
+    assert (one - encoder(_goal((1, 1, X), (2, X, 2)), QUERY)).abs().max() > 1e-3
+    torch.testing.assert_close(one, encoder(_goal((1, 4, X), (2, X, 5)), torch.tensor([[1, 4, 2]])))
+
+
+def test_padding_and_the_order_of_later_atoms_do_not_matter(encoder):
+    narrow = encoder(_goal((1, 1, X), (2, X, 2), (3, 2, X)), QUERY)
+    torch.testing.assert_close(narrow, encoder(_goal((1, 1, X), (2, X, 2), (3, 2, X), width=6), QUERY))
+    torch.testing.assert_close(narrow, encoder(_goal((1, 1, X), (3, 2, X), (2, X, 2)), QUERY))
+    assert (narrow - encoder(_goal((2, X, 2), (1, 1, X), (3, 2, X)), QUERY)).abs().max() > 1e-3
+
+
+def test_goals_of_a_batch_do_not_see_each_other(encoder):
+    goals = torch.cat((_goal((1, 1, X), (2, X, 2)), _goal((3, 2, 2)), _goal((1, X, Y))))
+    together = encoder(goals, QUERY.expand(3, 3))
+    for row in range(3):
+        torch.testing.assert_close(together[row : row + 1], encoder(goals[row : row + 1], QUERY))
+
+
+def test_counts_of_matching_facts_are_read():
+    torch.manual_seed(0)
+    seen = []
+
+    def counts(atoms, query):
+        assert (query == QUERY).all()
+        seen.append(atoms)
+        return (atoms[:, 0] == 2).long() * 5
+
+    encoder = ProofGraph(SYMBOLS, ProofConfig(hidden=16), counts=counts)
+    goal = _goal((1, 1, X), (2, X, 2))
+    with_counts = encoder(goal, QUERY)
+    encoder._counts = lambda atoms, query: torch.zeros(len(atoms))
+    assert (with_counts - encoder(goal, QUERY)).abs().max() > 1e-3
+    assert seen[0].shape == (2, 3)
+
+
+def test_the_reference_encoder_is_a_mean_of_atoms():
+    torch.manual_seed(0)
+    encoder = ProofDot(SYMBOLS, ProofConfig(encoder="dot", hidden=16))
+    torch.testing.assert_close(
+        encoder(_goal((1, 1, X), (2, X, 2)), QUERY), encoder(_goal((2, X, 2), (1, 1, X), width=5), QUERY)
+    )
+
+
+def _decision():
+    states = torch.cat((_goal((1, 1, 2)), _goal((2, 1, X))))
+    successors = torch.cat(
+        (_goal((2, 1, X), (3, X, 2)), _goal((3, 1, 2)), _goal((1, 4, 5)), _goal((2, 4, 4)), _goal((1, X, 2)))
+    )
+    return Decision(
+        atoms=states,
+        query=torch.tensor([[1, 1, 2], [2, 1, 3]]),
+        successors=successors,
+        owner=torch.tensor([0, 0, 1, 1, 1]),
+        origin=torch.tensor([1, 2, 0, 0, 3]),
+    )
+
+
+def _actor_critic(config, plausibility=None):
+    torch.manual_seed(0)
+    return make_proof_actor_critic(
+        SYMBOLS,
+        config,
+        expand=lambda _: _decision(),
+        observed=lambda _: (_decision().atoms, _decision().query),
+        in_keys=["x"],
+        plausibility=plausibility,
+    )
+
+
+@pytest.mark.parametrize("encoder", ["graph", "dot"])
+def test_actor_and_critic_act_value_and_learn(encoder):
+    model = _actor_critic(ProofConfig(encoder=encoder, hidden=16))
+    world = TensorDict({"x": torch.zeros(2)}, [2])
+    acted = model.actor(world)
+    assert acted["action"].tolist()[0] in (0, 1)
+    distribution, value = model.evaluate(world)
+    assert value.shape == (2, 1)
+    torch.testing.assert_close(distribution.log_prob(acted["action"]), acted["action_log_prob"])
+    (distribution.log_prob(acted["action"]).sum() + value.sum()).backward()
+    used = [name for name, parameter in model.named_parameters() if parameter.grad is not None]
+    assert any("predicate" in name for name in used)
+
+
+def test_fusion_adds_plausibility_of_ground_first_atoms_alone():
+    plain = _actor_critic(ProofConfig(hidden=16))
+    fused = _actor_critic(
+        ProofConfig(hidden=16, fusion=2.0), plausibility=lambda atoms: -atoms[:, 1].double()
+    )
+    fused.load_state_dict(plain.state_dict())
+    gained = fused.actor.score(_decision()) - plain.actor.score(_decision())
+    torch.testing.assert_close(gained, torch.tensor([0.0, -2.0, -8.0, -8.0, 0.0]), check_dtype=False)
+
+
+def test_only_the_most_plausible_are_kept_beside_those_without_one():
+    config = ProofConfig(hidden=16, keep_best=1)
+    actor = _actor_critic(config, plausibility=lambda atoms: -atoms[:, 2].double()).actor
+    logits = actor.score(_decision())
+    assert (logits > -1e8).tolist() == [True, True, False, True, True]
+
+
+def test_rank_within_owners():
+    rank = _rank_within(torch.tensor([1.0, 3.0, 2.0, 7.0]), torch.tensor([0, 0, 0, 4]))
+    assert rank.tolist() == [2, 0, 1, 0]
+
+
+@pytest.mark.parametrize("encoder", ["graph", "dot"])
+def test_empty_rows_behind_the_last_successor_change_nothing(encoder):
+    actor, plain = _actor_critic(ProofConfig(encoder=encoder, hidden=16)).actor, _decision()
+    longer = replace(
+        plain,
+        successors=torch.nn.functional.pad(plain.successors, (0, 0, 0, 0, 0, 3)),
+        owner=torch.nn.functional.pad(plain.owner, (0, 3), value=2),
+        origin=torch.nn.functional.pad(plain.origin, (0, 3)),
+    )
+    expected, found = actor.decide(plain), actor.decide(longer)
+    torch.testing.assert_close(found.logits[:5], expected.logits)
+    torch.testing.assert_close(found.entropy(), expected.entropy())
+    assert torch.equal(found.mode, expected.mode)
+    assert torch.equal(found.counts, expected.counts)
+    assert ((found.sample((50,)) < found.counts) & (found.sample((50,)) >= 0)).all()
+    found.log_prob(torch.tensor([1, 2])).sum().backward()
+    assert all(p.grad.isfinite().all() for p in actor.parameters() if p.grad is not None)
