@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from edgewise.config.layers import dotted
-from edgewise.config.schema import alternatives, leaves
+from edgewise.config.schema import alternatives, leaves, takes_list
 from edgewise.experiments.recipes import recipe
 
 RECIPE = recipe("graphwalk-ppo")
@@ -75,7 +75,9 @@ def plant(seed):
     for leaf in chosen:
         wrong = rng.choice(wrong_values(leaf))
         paths.add(dotted(leaf.path))
-        if rng.random() < 0.25 and isinstance(wrong, str) and wrong:
+        # A flag of a list of text takes any text, as its one entry.
+        may_be_flag = isinstance(wrong, str) and wrong and not takes_list(leaf.annotation)
+        if rng.random() < 0.25 and may_be_flag:
             flags += [leaf.flag, wrong]
         else:
             put(values, leaf.path, wrong)

@@ -44,9 +44,11 @@ def test_a_run_is_never_overwritten(edgewise, trained, small):
 
 def test_dry_run_shows_config_and_sizes_and_trains_nothing(edgewise, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    outcome = edgewise("train", "graphwalk-ppo", "--dry-run", "--json", "--steps", "16", "--num-envs", "10")
+    outcome = edgewise(
+        "train", "graphwalk-ppo", "--dry-run", "--json", "--rollout-length", "16", "--num-envs", "10"
+    )
     data = outcome.data
-    assert data["config"]["training"]["steps"] == 16
+    assert data["config"]["training"]["rollout_length"] == 16
     assert data["sizes"]["frames_per_batch"] == 160
     assert data["sizes"]["bytes_per_rollout"] == 160 * data["sizes"]["bytes_per_frame"]
     assert data["sizes"]["parameters"] > 1000

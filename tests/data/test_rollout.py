@@ -56,7 +56,7 @@ def test_portions_join_into_one(cuts):
     policy, again = (RandomPolicy(env.actions, env.graph, seed=1) for _ in range(2))
     expected = Rollout(whole, again, rollout_length=24).collect()
     rollout, portions = Rollout(env, policy, rollout_length=cuts[0]), []
-    for rollout.steps in cuts:
+    for rollout.rollout_length in cuts:
         rollout._storage = None
         portions.append(rollout.collect())
     assert same(torch.cat(portions, 1), expected)
@@ -152,5 +152,5 @@ def test_a_state_is_tensors_and_plain_values():
 
 
 def test_steps_must_be_positive():
-    with pytest.raises(ValueError, match="at least 1 step, got 0"):
+    with pytest.raises(ValueError, match="at least 1, got 0"):
         Rollout(walk(), walk().rand_action, rollout_length=0)

@@ -44,13 +44,13 @@ def test_configs_come_without_torch():
 
 
 @pytest.mark.parametrize("name", environments())
-def test_a_line_leads_to_all_parts(name):
-    line = environment(name)
+def test_a_declaration_leads_to_all_parts(name):
+    entry = environment(name)
     env = make_env(name, num_envs=2)
-    assert isinstance(env, line.load("env"))
-    assert isinstance(env.config, line.load("config"))
+    assert isinstance(env, entry.load("env"))
+    assert isinstance(env.config, entry.load("config"))
     assert env.name == name
-    assert all(callable(factory) for factory in line.baselines().values())
-    assert line.baselines()
-    assert callable(line.replay())
-    assert line.summary
+    assert all(callable(factory) for factory in entry.load_baselines().values())
+    assert entry.load_baselines()
+    assert callable(entry.load("replay"))
+    assert entry.summary

@@ -8,7 +8,7 @@ from edgewise.config.errors import ConfigError
 from edgewise.evaluation.evaluate import evaluate
 from edgewise.evaluation.result import Evaluation
 from edgewise.evaluation.stages import Kind, by_kind, with_kinds
-from edgewise.experiments.instances import Instances
+from edgewise.experiments.build import Builder
 from edgewise.experiments.load import load_config
 
 KINDS = (Kind("easy", 2, {"size": 3}), Kind("hard", 3, {"size": 9}))
@@ -68,7 +68,7 @@ def instances():
         "training": {"curriculum": []},
         "evaluation": {"stages": STAGES},
     }
-    return Instances.of(load_config("marine-dqn", keywords=settings))
+    return Builder(load_config("marine-dqn", keywords=settings)).instances
 
 
 def steered(root):
@@ -102,7 +102,7 @@ def test_kinds_of_other_room_cannot_be_one_batch():
     stages = [STAGES[0], {**STAGES[1], "settings": {"num_robots": 4, "max_robots": 9}}]
     config = load_config("marine-dqn", keywords={"evaluation": {"stages": stages}, "env": QUIET})
     with pytest.raises(ConfigError, match=r"\(stage many\): MarineEnv cannot change max_robots"):
-        Instances.of(config)
+        Builder(config).instances  # noqa: B018
 
 
 def test_a_stage_with_an_unknown_setting_is_refused():

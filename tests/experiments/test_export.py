@@ -34,7 +34,7 @@ def run(tmp_path_factory):
 @pytest.mark.parametrize("name", OFF_POLICY)
 def test_every_agent_is_a_program_of_plain_tensors(name):
     program = AgentProgram(agent(name).policy).eval()
-    shapes = ({0: Dim("robots", min=1)},) * 3
+    shapes = ({0: Dim("agents", min=1)},) * 3
     with torch.no_grad():
         traced = torch.export.export(
             program, seen(EgoSpec(), 3), dynamic_shapes=shapes, strict=False
@@ -52,7 +52,7 @@ def test_the_command_line_writes_a_program_weights_and_a_card(run, tmp_path, cap
     assert told["files"] == ["policy.pt2", "policy.safetensors", "policy.json"]
     assert told["largest_difference"] < 1e-6
     card = json.loads((tmp_path / "out" / "policy.json").read_text())
-    assert card["inputs"] == {"own": ["robots", 7], "objects": ["robots", 5, 5], "mask": ["robots", 5]}
+    assert card["inputs"] == {"own": ["agents", 7], "objects": ["agents", 5, 5], "mask": ["agents", 5]}
     weights = load_file(tmp_path / "out" / "policy.safetensors")
     assert sum(value.numel() for name, value in weights.items() if name.startswith("actor.")) == 50_354
     program = torch.export.load(tmp_path / "out" / "policy.pt2").module()

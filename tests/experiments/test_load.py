@@ -63,7 +63,9 @@ def test_a_file_without_a_recipe(folder):
 
 
 def test_an_unknown_recipe_does_not_hide_the_other_problems(folder):
-    said = refused(write(folder, "recipe: graphwalk-pp\nseed: x\nenv: {anything: 1}\ntraining: {steps: 0}\n"))
+    said = refused(
+        write(folder, "recipe: graphwalk-pp\nseed: x\nenv: {anything: 1}\ntraining: {rollout_length: 0}\n")
+    )
     assert "did you mean graphwalk-ppo?" in said
     assert "seed" in said
     assert "training.rollout_length" in said

@@ -138,7 +138,7 @@ def test_an_actor_carries_over_to_graphs_with_other_sets():
     large = make_env("queueing", num_envs=16, seed=0, graphs=("ring7", "grid3x3"), initial_queue=5)
     actor = make_actor_critic(small.graph, small.actions, WHOLE).actor
     own = actor.head.lists.words
-    with actor.on(large.graph):
+    with actor.on(large):
         seen = actor(large.reset())
     action, adjacent = seen["action"], large.conflict_graphs.adjacency[seen["graph", "topology"]]
     assert action.any(-1).all()

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
 from typing import Any
 
 from edgewise.config.errors import ConfigError
-from edgewise.config.wording import did_you_mean
 
 SYSTEMS = "edgewise.systems"
 """The package whose `SYSTEMS` lists the declarations that ship with edgewise."""
@@ -139,9 +139,11 @@ def environment(name: str) -> Environment:
     """
     known = environments()
     if name not in known:
-        near = did_you_mean(name, sorted(known))
-        hint = near if near.startswith("did") else f"there are {', '.join(sorted(known))}"
-        raise ConfigError(f"no environment is called {name!r}", hint=hint)
+        near = get_close_matches(name, known, n=1)
+        guess = f"did you mean {near[0]}? " if near else ""
+        raise ConfigError(
+            f"no environment is called {name!r}", hint=f"{guess}There are: {', '.join(sorted(known))}"
+        )
     return known[name]
 
 

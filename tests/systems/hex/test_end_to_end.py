@@ -20,7 +20,7 @@ from edgewise.training.self_play.rollout import SelfPlayRollout
 
 GATV2 = ModelConfig(encoder=EncoderConfig(kind="gnn", conv="GATv2Conv", hidden=16, layers=2))
 MODULES = (
-    "envs.hex.env",
+    "systems.hex.env",
     "models.actor_critic",
     "objectives.graph_gae",
     "algorithms.ppo",

@@ -97,7 +97,7 @@ def test_the_first_player_wins_random_games_as_often_as_known(size, rate):
     games = 4000
     env = make_env("hex", size=size, num_envs=games, seed=size)
     torch.manual_seed(size)
-    result = evaluate(env, environment("hex").baselines()["random"](env), episodes=games, seed=size)
+    result = evaluate(env, environment("hex").load_baselines()["random"](env), episodes=games, seed=size)
     won = sum(result.metrics["first_player_won"]) / games
     error = (rate * (1 - rate) * (1 / games + 1 / 1500)) ** 0.5
     assert abs(won - rate) < 4 * error
@@ -152,7 +152,7 @@ def test_missing_stones_are_those_of_dijkstra(size, seed):
 
 def test_the_shortest_way_beats_random_play():
     env = make_env("hex", size=5, num_envs=128, seed=1)
-    clever, random = (environment("hex").baselines()[name](env) for name in ("shortest_way", "random"))
+    clever, random = (environment("hex").load_baselines()[name](env) for name in ("shortest_way", "random"))
 
     def mixed(root):
         first = root["player"] == 0

@@ -7,7 +7,7 @@ from edgewise.config.errors import ConfigError
 from edgewise.experiments.build import Builder
 from edgewise.experiments.launch import start
 from edgewise.experiments.load import load_config
-from edgewise.systems.reasoning.build import expansion, load_embedding, make_prover
+from edgewise.systems.reasoning.build import load_embedding, make_prover
 from edgewise.systems.reasoning.config import ReasoningConfig
 from edgewise.systems.reasoning.engine.support import proving_share, usable_matches
 from edgewise.systems.reasoning.env import ReasoningEnv
@@ -57,10 +57,10 @@ def test_withheld_facts_are_out_of_reach_in_training_and_back_in_evaluation():
     policy.score.register_forward_hook(lambda module, inputs, output: seen.append(inputs[0]))
     parts.evaluate(policy)
     first = seen[0]
-    own = expansion(parts.evaluate.env)
-    with policy.on(own):
-        assert policy._expand is own
-    assert policy._expand is not own
+    own = policy._expand
+    with policy.on(parts.evaluate.env):
+        assert policy._expand is not own
+    assert policy._expand is own
     expected = parts.evaluate.env.successors.of(first.atoms, first.query)
     assert torch.equal(first.successors, expected.successors)
 

@@ -89,14 +89,14 @@ def test_kinds_of_instances_are_worlds_of_the_environment_that_plays_them():
     config = load_config(
         "queueing-family-ppo", keywords={"env": graphs, "evaluation": {"settings": graphs, "stages": stages}}
     )
-    assert Instances.of(config).start["conflict_graph"].tolist() == [1, 1, 2, 2]
+    assert Builder(config).instances.start["conflict_graph"].tolist() == [1, 1, 2, 2]
 
 
 def test_kinds_of_instances_cannot_change_what_no_world_carries(small):
     stages = [{"name": "short", "episodes": 2, "settings": {"max_steps": 2}}]
     config = load_config("graphwalk-ppo", keywords={**small, "evaluation": {"stages": stages}})
     with pytest.raises(ConfigError, match=r"evaluation\.stages\.0\.settings \(stage short\): .* max_steps"):
-        Instances.of(config)
+        Builder(config).instances  # noqa: B018
 
 
 def test_a_stage_that_cannot_be_is_refused_before_training(small):
@@ -168,7 +168,7 @@ def test_an_actor_sees_the_instances_own_graphs_and_then_its_own_again():
     born_there.load_state_dict(trained.state_dict())
     config = environment("queueing").load("config")(max_steps=50)
     settings = {"graphs": ["line8"]}
-    instances = Instances.make("queueing", config, episodes=8, seed=3, settings=settings)
+    instances = Instances.make(environment("queueing"), config, episodes=8, seed=3, settings=settings)
     home = trained.encoder.graph
     assert instances(trained).returns.tolist() == instances(born_there).returns.tolist()
     assert trained.encoder.graph is home
