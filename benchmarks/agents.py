@@ -1,10 +1,10 @@
-"""What one update of each off-policy agent costs, sampling included, at batches of 64 and 1024.
+"""Time of one update of each off-policy agent, sampling included, at batches of 64 and 1024.
 
     python -m benchmarks.agents [--json FILE] [--quick]
 
-CPU time of one thread, medians of interleaved runs, with networks of the published sizes and a replay of
-100,000 random transitions of 5 objects. Beside them the published implementation's figures at 64, measured on
-the same kind of machine; ratios to them carry over to other machines only roughly.
+CPU time of one thread, medians of interleaved runs, with networks of the published sizes and a replay buffer
+of 100,000 random transitions with 5 objects. The published implementation's figures at 64 were measured on
+the same kind of machine; ratios to them transfer to other machines only roughly.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from edgewise.algorithms.registry import algorithm_class, algorithm_config
 from edgewise.data.transitions import compact
 from edgewise.graphs.actions import AgentsContinuous, AgentsDiscrete
 from edgewise.models.agents.ego import EgoSpec
-from edgewise.models.config import EgoConfig
+from edgewise.systems.marine.models.config import MarineEgoConfig
 
 PUBLISHED = {"ac-iqn": 22.4, "iqn": 11.1, "ddpg": 12.2, "dqn": 9.4, "sac": 21.3, "rainbow": 23.1}
 """CPU milliseconds of one update of 64 transitions in the published implementation."""
@@ -29,7 +29,7 @@ SPEC = EgoSpec()
 
 
 def seen(count: int) -> TensorDict:
-    """What `count` robots see, with half of the slots taken."""
+    """Sample views of `count` agents, with half of the slots filled."""
     entries = {
         "self": torch.randn(count, SPEC.own),
         "objects": torch.randn(count, SPEC.slots, SPEC.features),
@@ -39,7 +39,7 @@ def seen(count: int) -> TensorDict:
 
 
 def transitions(count: int, *, discrete: bool) -> TensorDict:
-    """Random ones, of which one in thirty is the last of its robot."""
+    """Sample random transitions, of which one in thirty is terminal."""
     entries = {
         "ego": seen(count),
         "action": torch.randint(25, (count,)) if discrete else torch.rand(count, 2) * 2 - 1,
@@ -52,17 +52,17 @@ def transitions(count: int, *, discrete: bool) -> TensorDict:
 
 
 def ready(name: str, *, batch: int, stored: int, encoder: str = "flat") -> OffPolicy[Any]:
-    """An agent with something to learn from."""
+    """Build an agent with a filled replay buffer."""
     discrete = name in ("dqn", "iqn", "rainbow")
     layout = AgentsDiscrete(3, 25) if discrete else AgentsContinuous(3, 2)
     config = algorithm_config(name)(minibatch_size=batch, replay_size=stored)
-    agent = algorithm_class(name)(SPEC, layout, config=config, model=EgoConfig(encoder=encoder))
-    agent.replay.extend(compact(transitions(stored, discrete=discrete)))
+    agent = algorithm_class(name)(SPEC, layout, config=config, model=MarineEgoConfig(encoder=encoder))
+    agent.replay_buffer.extend(compact(transitions(stored, discrete=discrete)))
     return agent
 
 
 def measure(encoder: str, batch: int, *, stored: int, repeats: int) -> dict[str, float]:
-    """Milliseconds of an update of each agent, and how they compare."""
+    """Measure milliseconds per update of each agent, and ratios."""
     agents = {name: ready(name, batch=batch, stored=stored, encoder=encoder) for name in PUBLISHED}
     seconds = cpu_seconds({name: agent._update for name, agent in agents.items()}, repeats)
     numbers = {}
@@ -74,7 +74,7 @@ def measure(encoder: str, batch: int, *, stored: int, repeats: int) -> dict[str,
 
 
 def run(quick: bool = False) -> dict[str, dict[str, float]]:
-    """All figures; at 64 alone, with few repeats, where `quick`."""
+    """Measure everything; with `quick` only batches of 64 and few repeats."""
     torch.set_num_threads(1)
     torch.manual_seed(0)
     stored, repeats = (2_000, 3) if quick else (100_000, 40)

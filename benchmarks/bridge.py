@@ -1,8 +1,8 @@
-"""What the bridge costs: its share of a critic's forward, static against compact, and PyG's own batching.
+"""Cost of the bridge to PyG: share of a critic's forward pass, static and compact, and PyG's own batching.
 
     python -m benchmarks.bridge [--json FILE] [--quick]
 
-CPU time of one thread, medians of interleaved runs; ratios carry over to other machines, milliseconds do not.
+CPU time of one thread, medians of interleaved runs; ratios transfer to other machines, milliseconds do not.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Critic(nn.Module):
 
 
 def edge_sources() -> dict[str, EdgeSource]:
-    """One source of each kind, all of about `DEGREE` neighbours."""
+    """Build one edge source of each kind with about `DEGREE` neighbours."""
     pairs = torch.cartesian_prod(torch.arange(MOST), torch.arange(MOST)).T
     lists = [pairs[:, torch.randperm(MOST * MOST)[: MOST * DEGREE]] for _ in range(16)]
     return {
@@ -58,7 +58,7 @@ def edge_sources() -> dict[str, EdgeSource]:
 
 
 def ragged(spec: GraphSpec, *lead: int) -> TensorDict:
-    """Random graphs of `FEWEST` to `MOST` nodes with `DEGREE` edges per node where edges are stored."""
+    """Sample graphs of `FEWEST` to `MOST` nodes, with `DEGREE` edges per node if edges are stored."""
     graph = spec.zeros(*lead)
     size = torch.randint(FEWEST, MOST + 1, (*lead, 1))
     graph["x"] = torch.randn_like(graph["x"])
@@ -75,7 +75,7 @@ def ragged(spec: GraphSpec, *lead: int) -> TensorDict:
 
 
 def measure(edges: EdgeSource, lead: tuple[int, ...], repeats: int) -> dict[str, float]:
-    """Milliseconds of flattening and of the critic, and the shares and ratios that follow."""
+    """Measure milliseconds of flattening and of the critic, and their ratios."""
     spec = GraphSpec(MOST, FEATURES, edges=edges, position_dim=2)
     graph, critic = ragged(spec, *lead), Critic(spec)
     found = spec.edges_of(graph)
@@ -103,7 +103,7 @@ def measure(edges: EdgeSource, lead: tuple[int, ...], repeats: int) -> dict[str,
 
 
 def measure_batching(lead: tuple[int, ...], repeats: int) -> dict[str, float]:
-    """PyG's `Batch.from_data_list` over ready Data objects against the bridge over the padded batch."""
+    """Compare PyG's `Batch.from_data_list` on existing Data objects with the bridge on the padded batch."""
     spec = GraphSpec(MOST, FEATURES, edges=Explicit(MOST * DEGREE, 3), position_dim=2)
     graph = ragged(spec, *lead)
     graphs = to_pyg(graph, spec)
@@ -120,7 +120,7 @@ def measure_batching(lead: tuple[int, ...], repeats: int) -> dict[str, float]:
 
 
 def run(quick: bool = False) -> dict[str, dict[str, float]]:
-    """All figures, by edge source, at 64 worlds and 32 steps (8 and 8 where `quick`)."""
+    """Measure everything by edge source, with 64 worlds and 32 steps (8 and 8 with `quick`)."""
     torch.set_num_threads(1)
     torch.manual_seed(0)
     lead, repeats = ((8, 8), 3) if quick else ((64, 32), 5)

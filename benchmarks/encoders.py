@@ -1,10 +1,10 @@
-"""What encoders cost: compiled against eager, dense against sparse attention, and ours against PyG's.
+"""Speed of encoders: compiled and eager, dense and sparse attention, ours and PyG's.
 
     python -m benchmarks.encoders [--json FILE] [--quick]
 
-CPU time of one thread, the best of interleaved runs, which is what a busy machine disturbs least; ratios
-carry over to other machines, milliseconds do not. Encoders are 64 wide with 3 layers and 4 heads; edges have
-3 features. The table of dense against sparse sets the rule of `GraphTransformer`: dense pays from about
+CPU time of one thread, minimum of interleaved runs, which a busy machine disturbs least; ratios transfer to
+other machines, milliseconds do not. Encoders have width 64, 3 layers and 4 heads; edges have 3 features. The
+comparison of dense and sparse attention determines the rule of `GraphTransformer`: dense is faster from about
 `4 + N / 20` neighbours per node.
 """
 
@@ -29,7 +29,7 @@ PYG = {"kind": "gnn", "conv": "TransformerConv"}
 
 
 def random_graphs(worlds: int, nodes: int, density: float) -> tuple[GraphSpec, TensorDict]:
-    """Simple graphs with the given share of all ordered pairs as edges, nothing padded."""
+    """Sample simple graphs with the given share of all ordered pairs as edges, without padding."""
     pairs = nodes * (nodes - 1)
     edges = max(round(density * pairs), 1)
     spec = GraphSpec(nodes, NODE_FEATURES, Explicit(edges, EDGE_FEATURES))
@@ -61,7 +61,7 @@ def forward_backward(encoder: GraphEncoder, graph: TensorDict) -> Callable[[], N
 
 
 def best(contenders: Mapping[str, Callable[[], None]], repeats: int) -> dict[str, float]:
-    """CPU milliseconds of the best run of each, the contenders taking turns."""
+    """Measure the minimum CPU milliseconds of each contender, interleaved."""
     return {name: 1e3 * found for name, found in cpu_seconds(contenders, repeats, choose=min).items()}
 
 
@@ -72,7 +72,7 @@ def encoders(spec: GraphSpec, kinds: Mapping[str, Mapping[str, object]]) -> dict
 def measure_compilation(
     options: Mapping[str, object], graphs: tuple[GraphSpec, TensorDict], repeats: int
 ) -> dict[str, float]:
-    """Eager over compiled, forward and with backward, and the CPU seconds of the first calls."""
+    """Measure eager over compiled, forward and with backward, and the CPU seconds of the first calls."""
     spec, graph = graphs
     both = encoders(spec, {"eager": options, "compiled": {**options, "compile": True}})
     start = time.process_time()
@@ -87,7 +87,7 @@ def measure_compilation(
 
 
 def measure_layouts(worlds: int, nodes: int, *, density: float, repeats: int) -> dict[str, float]:
-    """Sparse over dense and PyG over sparse, forward and with backward."""
+    """Measure sparse over dense and PyG over sparse, forward and with backward."""
     spec, graph = random_graphs(worlds, nodes, density)
     three = encoders(spec, {"sparse": SPARSE, "dense": DENSE, "pyg": PYG})
     found = {"neighbours": density * (nodes - 1)}
@@ -100,7 +100,7 @@ def measure_layouts(worlds: int, nodes: int, *, density: float, repeats: int) ->
 
 
 def run(quick: bool = False) -> dict[str, dict[str, float]]:
-    """All figures; `quick` has small batches, two sizes and one compilation."""
+    """Measure everything; `quick` uses small batches, two sizes and one compilation."""
     torch.set_num_threads(1)
     torch.manual_seed(0)
     worlds, repeats = (8, 3) if quick else (64, 15)

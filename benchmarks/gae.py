@@ -1,10 +1,10 @@
-"""What advantages cost: GraphGAE against TorchRL's GAE and a loop over graphs, and the recursion by itself.
+"""Speed of advantage estimation: GraphGAE, TorchRL's GAE and a loop over graphs; and the recursion alone.
 
     python -m benchmarks.gae [--json FILE] [--quick]
 
-CPU time of one thread, medians of interleaved runs; ratios carry over to other machines, milliseconds do not.
-64 worlds, 32 steps, 5 to 20 nodes, a critic of GATv2 twice, 64 wide with 4 heads; a quarter of the rows
-have a termination within, an eighth a truncation.
+CPU time of one thread, medians of interleaved runs; ratios transfer to other machines, milliseconds do not.
+64 worlds, 32 steps, 5 to 20 nodes, a critic of two GATv2 layers of width 64 with 4 heads; a quarter of the
+rows contain a termination, an eighth a truncation.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Critic(TensorDictModuleBase):
 
 
 def ragged(*lead: int) -> TensorDict:
-    """Random graphs of `FEWEST` to `MOST` nodes with `DEGREE` edges per node."""
+    """Sample graphs of `FEWEST` to `MOST` nodes with `DEGREE` edges per node."""
     size = torch.randint(FEWEST, MOST + 1, (*lead, 1))
     return TensorDict(
         {
@@ -66,7 +66,7 @@ def ragged(*lead: int) -> TensorDict:
 
 
 def rollout(worlds: int, steps: int) -> TensorDict:
-    """A rollout in which each next graph is the next root unless an episode ends between them."""
+    """Sample a rollout in which each next graph is the next root unless the episode ends."""
     terminated, truncated = torch.zeros(2, worlds, steps, dtype=torch.bool)
     terminated[: worlds // 4, steps // 2] = True
     truncated[worlds // 4 : worlds // 4 + worlds // 8, steps // 3] = True
@@ -83,7 +83,7 @@ def rollout(worlds: int, steps: int) -> TensorDict:
 
 
 def measure_estimators(worlds: int, steps: int, repeats: int) -> dict[str, float]:
-    """Milliseconds of one call of each estimator on the same rollout, and ours as a share of the others'."""
+    """Measure milliseconds of each estimator on the same rollout, and the ratios to ours."""
     torch.manual_seed(0)
     data, critic, padded = rollout(worlds, steps), Critic(compact=True), Critic(compact=False)
     padded.load_state_dict(critic.state_dict())
@@ -123,7 +123,7 @@ def measure_estimators(worlds: int, steps: int, repeats: int) -> dict[str, float
 
 
 def measure_recursion(worlds: int, steps: int, repeats: int) -> dict[str, float]:
-    """Milliseconds of the recursion alone, values given."""
+    """Measure milliseconds of the recursion alone, with given values."""
     reward, value, next_value = torch.randn(3, worlds, steps, 1)
     done = torch.rand(worlds, steps, 1) < 0.05
     ends = {"done": done, "terminated": done & (torch.rand(worlds, steps, 1) < 0.5)}
@@ -149,7 +149,7 @@ def measure_recursion(worlds: int, steps: int, repeats: int) -> dict[str, float]
 
 
 def run(quick: bool = False) -> dict[str, dict[str, float]]:
-    """All figures, at 64 worlds and 32 steps (8 and 8 where `quick`)."""
+    """Measure everything with 64 worlds and 32 steps (8 and 8 with `quick`)."""
     torch.set_num_threads(1)
     torch.manual_seed(0)
     worlds, steps, repeats = (8, 8, 3) if quick else (64, 32, 7)

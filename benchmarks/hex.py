@@ -1,11 +1,11 @@
-"""Plies of Hex per CPU-second beside OpenSpiel's and pgx's, and the environment's share of self-play.
+"""Plies of Hex per CPU-second compared with OpenSpiel and pgx, and the environment's share of self-play.
 
     python -m benchmarks.hex [--json FILE] [--quick]
 
-CPU time of one thread. `rules` chooses a random free cell, places the stone and looks for a winner; `env` is
-the whole environment besides: observation, mask, rewards and new games. OpenSpiel plays one game after
-another in C++, driven from Python: legal moves, a random one, and the move. pgx plays 11 x 11 with swap, in
-this Python or in the one that EDGEWISE_PGX_PYTHON names.
+CPU time of one thread. `rules` chooses a random free cell, places the stone and checks for a winner; `env` is
+the whole environment with observation, mask, rewards and resets. OpenSpiel plays one game after another in
+C++, called from Python: legal moves, a random one, and the move. pgx plays 11 x 11 with swap, in this Python
+or in the one named by EDGEWISE_PGX_PYTHON.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ PGX_GAMES = 1024
 
 
 def rate(plays: Callable[[], int], *, seconds: float) -> float:
-    """Plies per CPU-second of `plays`, which returns how many it played; the first call is not counted."""
+    """Measure plies per CPU-second of `plays`, which returns its number of plies; one call is a warm-up."""
     plays()
     plies, start = 0, time.process_time()
     while (spent := time.process_time() - start) < seconds:
@@ -45,7 +45,7 @@ def rate(plays: Callable[[], int], *, seconds: float) -> float:
 
 
 def rules(size: int, games: int) -> Callable[[], int]:
-    """Random games by the rules alone, for as many plies as are half a board."""
+    """Build random games by the rules alone, for half a board of plies."""
     table = dynamics.neighbour_table(size, size)
     sizes = torch.full((games,), size)
 
@@ -64,7 +64,7 @@ def rules(size: int, games: int) -> Callable[[], int]:
 
 
 def environment(size: int, games: int) -> Callable[[], int]:
-    """Random play in the environment, with new games where old ones end."""
+    """Build random play in the environment, with resets."""
     env = make_env("hex", size=size, num_envs=games, seed=0)
     root = [env.reset()]
 
@@ -77,7 +77,7 @@ def environment(size: int, games: int) -> Callable[[], int]:
 
 
 def open_spiel(size: int) -> Callable[[], int] | None:
-    """Random games in OpenSpiel, or None where it is not installed."""
+    """Build random games in OpenSpiel, or None if it is not installed."""
     try:
         import pyspiel
     except ImportError:
@@ -95,7 +95,7 @@ def open_spiel(size: int) -> Callable[[], int] | None:
 
 
 def pgx(*, seconds: float) -> float | None:
-    """Random games in pgx on 11 x 11, by a process of its own, or None where it is not installed."""
+    """Measure random games in pgx on 11 x 11 in a separate process; None if it is not installed."""
     interpreter = os.environ.get("EDGEWISE_PGX_PYTHON", sys.executable)
     program = Path(__file__).with_name("hex_pgx.py")
     command = [interpreter, str(program), "--games", str(PGX_GAMES), "--seconds", str(seconds)]
@@ -104,7 +104,7 @@ def pgx(*, seconds: float) -> float | None:
 
 
 def iteration_share(*, batches: int) -> float:
-    """The environment's share of the CPU time of self-play iterations as `hex-selfplay` has them."""
+    """Measure the environment's share of the CPU time of self-play iterations of `hex-selfplay`."""
     config = RECIPE.config
     worlds = config.training.num_envs
     assert isinstance(worlds, int)
@@ -137,7 +137,7 @@ def iteration_share(*, batches: int) -> float:
 
 
 def run(quick: bool) -> dict[str, Any]:
-    """Plies per CPU-second by board and number of games, and the environment's share of an iteration."""
+    """Measure plies per CPU-second by board and number of games, and the share of an iteration."""
     torch.set_num_threads(1)
     torch.manual_seed(0)
     seconds = 0.5 if quick else 3.0

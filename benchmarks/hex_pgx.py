@@ -1,9 +1,9 @@
-"""Plies of Hex per CPU-second in pgx, in whatever Python has it: compiled JAX on 11 x 11, one thread.
+"""Plies of Hex per CPU-second in pgx: compiled JAX on 11 x 11, one thread.
 
     python benchmarks/hex_pgx.py [--games N] [--seconds S]
 
-Imports nothing of this project, so that an interpreter with pgx alone can run it; `benchmarks.hex` asks the
-one named in EDGEWISE_PGX_PYTHON, or its own. Prints one number as JSON, `null` where pgx is not installed.
+It imports nothing of this project, so any Python with pgx can run it; `benchmarks.hex` uses the one named by
+EDGEWISE_PGX_PYTHON, or its own. Prints one number as JSON, `null` if pgx is not installed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ PLIES = 16
 
 
 def plies_per_second(games: int, seconds: float) -> float | None:
-    """Random legal moves in so many games at once; those that are over begin anew."""
+    """Play random legal moves in `games` games at once, with resets."""
     try:
         import jax
         import jax.numpy as jnp

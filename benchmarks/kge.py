@@ -1,9 +1,9 @@
-"""What embeddings cost: updates by each loss, rows against whole tables, ranking against that of PyG.
+"""Speed of embeddings: updates with each loss, row-wise and dense optimisers, ranking compared with PyG.
 
     python -m benchmarks.kge [--json FILE] [--quick]
 
-CPU time of one thread, medians of interleaved runs. As many entities and predicates as WN18RR has, ComplEx of
-100 complex numbers, batches of 1,024 questions, 512 shared negatives.
+CPU time of one thread, medians of interleaved runs. As many entities and predicates as WN18RR, ComplEx with
+100 complex numbers, batches of 1,024 queries, 512 shared negatives.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ENTITIES, PREDICATES, QUESTIONS = 40_943, 11, 1024
 
 
 def atoms(count: int, entities: int) -> Tensor:
-    """Random atoms `[count, 3]`."""
+    """Sample atoms `[count, 3]`."""
     return torch.stack(
         [
             torch.randint(1, PREDICATES + 1, (count,)),
@@ -38,7 +38,7 @@ def atoms(count: int, entities: int) -> Tensor:
 def update(
     entities: int, *, sparse: bool = True, model: str = "complex", **settings: object
 ) -> Callable[[], object]:
-    """One update on a batch of questions."""
+    """Build one update on a batch of queries."""
     kge.SPARSE_FROM = 1 if sparse else 10**9
     values = {"embedding": {"model": model, "dim": 100}, "negatives": 512, "n3": 0.1, **settings}
     learner = KGELearner(KGEConfig.from_plain(values), num_entities=entities, num_predicates=PREDICATES)
@@ -48,7 +48,7 @@ def update(
 
 
 def updates(entities: int, repeats: int) -> dict[str, float]:
-    """Milliseconds of an update."""
+    """Measure milliseconds per update."""
     tasks = {
         "shared negatives, rows in use": update(entities, loss="shared_negatives"),
         "shared negatives, whole tables": update(entities, loss="shared_negatives", sparse=False),
@@ -59,7 +59,7 @@ def updates(entities: int, repeats: int) -> dict[str, float]:
 
 
 def ranking(entities: int, questions: int, repeats: int) -> dict[str, float]:
-    """Milliseconds of a test atom: ours on both sides and filtered, PyG's on one side and raw."""
+    """Measure milliseconds per test atom: ours on both sides and filtered, PyG's on one side and raw."""
     model = KnowledgeEmbedding(EmbeddingConfig(), num_entities=entities, num_predicates=PREDICATES)
     test, known = atoms(questions, entities), atoms(90_000, entities)
     few = (test[:4] - 1).unbind(-1)
@@ -80,7 +80,7 @@ def ranking(entities: int, questions: int, repeats: int) -> dict[str, float]:
 
 
 def run(quick: bool) -> Figures:
-    """All of it; `quick` on a small graph."""
+    """Measure everything; `quick` uses a small graph."""
     torch.set_num_threads(1)
     torch.manual_seed(0)
     entities, repeats = (2000, 1) if quick else (ENTITIES, 5)

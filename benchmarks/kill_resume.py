@@ -1,11 +1,10 @@
-"""Kills a run again and again at random moments, and shows that it ends bit for bit like one left alone.
+"""Kill a run repeatedly at random moments and check that it ends bit for bit like an uninterrupted one.
 
     python -m benchmarks.kill_resume --kills 100
 
-A parent that never computes imports everything once and forks a child for every attempt, so that a kill
-costs no import. The child tells by a shared byte what it is doing; the parent waits for a chosen phase, a
-random while longer, and sends SIGKILL.
-Processes that share no memory with another, started by the command line, are part of the tests.
+A parent process imports everything once and forks a child for every attempt, so a kill costs no import. The
+child writes its phase into shared memory; the parent waits for a chosen phase and a random time, then sends
+SIGKILL. The tests also cover separate processes that are started from the command line.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ import torch
 from edgewise.experiments.build import Builder
 from edgewise.experiments.load import load_config
 from edgewise.training.checkpoint import store as checkpoint
-from edgewise.training.measuring import Measuring
+from edgewise.training.run_evaluator import RunEvaluator
 from edgewise.training.run_folder import RunFolder
 from edgewise.training.trainer import Trainer
 
@@ -57,14 +56,14 @@ SMALL = {
 
 @dataclass
 class Outcome:
-    """What became of a run that was killed."""
+    """Result of a run that was killed."""
 
     kills: Counter[str] = field(default_factory=Counter)
-    """By what the run was doing when it died."""
+    """Kills by the phase in which the run died."""
     aims: Counter[str] = field(default_factory=Counter)
-    """By what it was doing a random while, often none, before."""
+    """Kills by the phase that was aimed at."""
     attempts: int = 0
-    """Processes that it took."""
+    """Number of processes."""
 
 
 SELF_PLAY = {
@@ -78,13 +77,13 @@ SELF_PLAY = {
     "evaluation.settings": {"size": 3},
     "evaluation.baselines": ["random"],
 }
-"""On top for a run of self-play: a pool that overflows, and a gate that lets some in and others not."""
+"""Additional settings of a self-play run: a pool that overflows, and a gate that rejects some snapshots."""
 
 
 def small_run(
     folder: Path, settings: dict[str, Any] | None = None, *, source: str = "graphwalk-ppo"
 ) -> RunFolder:
-    """A new run folder for a small run of the recipe `source`."""
+    """Create a run folder for a small run of the recipe `source`."""
     besides = SELF_PLAY if source == "hex-selfplay" else {}
     config = load_config(source, keywords={**SMALL, **besides, **(settings or {})})
     Builder(config).parts()  # imports what children would import otherwise
@@ -92,7 +91,7 @@ def small_run(
 
 
 def train(folder: RunFolder, *, enter: Callable[[str], Any] | None = None) -> None:
-    """Begin or continue the run in `folder`, calling `enter` with the phase whenever it changes."""
+    """Start or resume the run in `folder`, calling `enter` with the phase whenever it changes."""
     config = load_config(str(folder.config_file))
     with folder.locked():
         parts = Builder(config).parts()
@@ -100,14 +99,14 @@ def train(folder: RunFolder, *, enter: Callable[[str], Any] | None = None) -> No
             _announce(parts.rollout, "collect", "collecting", enter)
             _announce(parts.algorithm, "learn", "updating", enter)
             _announce(checkpoint, "save", "saving", enter)
-            _announce(Measuring, "measure", "evaluating", enter)
+            _announce(RunEvaluator, "evaluate", "evaluating", enter)
         run = Trainer(config, parts, folder)
         run.restore()
         run.run()
 
 
 def survive(folder: RunFolder, *, kills: int, seed: int) -> Outcome:
-    """Run to the end in spite of `kills` SIGKILLs, each in a phase and at a moment drawn from `seed`."""
+    """Run to the end despite `kills` SIGKILLs at random phases and moments."""
     dice, outcome = random.Random(seed), Outcome()
     while (count := sum(outcome.kills.values())) < kills:
         aim = count % len(PHASES)
@@ -124,7 +123,7 @@ def survive(folder: RunFolder, *, kills: int, seed: int) -> Outcome:
 
 
 def differences(one: Path, other: Path) -> list[str]:
-    """What two finished run folders disagree about, clocks apart."""
+    """Return the differences of two finished run folders, except times."""
     found = []
     names = {path.name for run in (one, other) for path in (run / "evaluations").iterdir()}
     files = ["metrics.csv", "checkpoints/best.json", *(f"evaluations/{name}" for name in sorted(names))]
@@ -149,13 +148,13 @@ def _content(path: Path) -> bytes | None:
 
 
 def _rewind(folder: RunFolder) -> None:
-    """Delete all but the first checkpoint, so that a run which came to its end can be killed some more."""
+    """Delete all but the first checkpoint, so that a finished run can be killed again."""
     for path in checkpoint.saved(folder.checkpoints)[1:]:
         shutil.rmtree(path)
 
 
 def _killed(folder: RunFolder, aim: int, dice: random.Random) -> str | None:
-    """Start an attempt and kill it; the phase in which it died, or None if it was done before."""
+    """Start an attempt and kill it; return the phase in which it died, or None if it had finished."""
     shared = mmap.mmap(-1, 2)
     child = _fork(folder, shared)
     entries = 0 if PHASES[aim] == "starting" else dice.randint(1, 3)
@@ -173,7 +172,7 @@ def _killed(folder: RunFolder, aim: int, dice: random.Random) -> str | None:
 
 
 def _finish(folder: RunFolder) -> None:
-    """Run to the end in a child that is left alone."""
+    """Run to the end in a child without kills."""
     if os.waitstatus_to_exitcode(os.waitpid(_fork(folder, None), 0)[1]) != 0:
         raise RuntimeError(f"the run in {folder.path} failed")
 
@@ -184,7 +183,7 @@ def _ended(status: int) -> None:
 
 
 def _fork(folder: RunFolder, shared: mmap.mmap | None) -> int:
-    """A child that runs to the end; it tells its phase, and how often it has been in it, in `shared`."""
+    """Fork a child that runs to the end and writes its phase and the phase's count into `shared`."""
     child = os.fork()
     if child:
         return child
@@ -206,7 +205,7 @@ def _fork(folder: RunFolder, shared: mmap.mmap | None) -> int:
 
 
 def _announce(owner: Any, name: str, phase: str, enter: Callable[[str], Any]) -> None:
-    """Let a method say that its phase begins before it does its work."""
+    """Wrap a method so that it announces its phase first."""
     original = getattr(owner, name)
 
     def announced(*args: Any, **kwargs: Any) -> Any:
@@ -218,15 +217,13 @@ def _announce(owner: Any, name: str, phase: str, enter: Callable[[str], Any]) ->
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--kills", type=int, default=100, help="SIGKILLs in all (100)")
+    parser.add_argument("--kills", type=int, default=100, help="total number of SIGKILLs (100)")
+    parser.add_argument("--runs", type=int, default=4, help="number of runs, each with its own seed (4)")
     parser.add_argument(
-        "--runs", type=int, default=4, help="runs they are spread over, each with its own seed (4)"
+        "--recipe", default="graphwalk-ppo", choices=["graphwalk-ppo", "hex-selfplay"], help="recipe to run"
     )
-    parser.add_argument(
-        "--recipe", default="graphwalk-ppo", choices=["graphwalk-ppo", "hex-selfplay"], help="what is run"
-    )
-    parser.add_argument("--seed", type=int, default=0, help="of the moments (0)")
-    parser.add_argument("--json", action="store_true", help="the result as JSON")
+    parser.add_argument("--seed", type=int, default=0, help="random seed of the kills (0)")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
     options = parser.parse_args()
     torch.set_num_threads(1)
     kills: Counter[str] = Counter()

@@ -1,11 +1,11 @@
-"""How fast boats step: robot-steps per CPU-second by worlds, eager and compiled, beside worlds in processes.
+"""Speed of the marine environment: robot-steps per CPU-second, eager, compiled and in worker processes.
 
     python -m benchmarks.marine [--json FILE] [--quick]
 
 One thread; CPU time of this process and its workers. Noise is on, and resets, observation and metrics are
-included; random actions are drawn beforehand. Only robots that act are counted: a robot that has ended costs
-as much and counts for nothing. `graph` adds the edges of the graph to what is observed. The reference's
-figures were measured on one core with the published code, resets excluded.
+included; random actions are sampled beforehand. Only active robots are counted; robots that have ended cost
+as much. `graph` adds the edges of the graph to the observation. The reference's figures were measured on one
+core with the published code, without resets.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ REFERENCE = {"6 robots, 4 obstacles": 429.0, "6 robots, 8 obstacles, 8 cores": 1
 WORLDS = (1, 64, 1024, 4096)
 WORKERS = 2
 ACTIONS = 16
-"""Random actions drawn beforehand, which take turns."""
+"""Number of random actions sampled beforehand and used in turn."""
 
 
 def cpu_seconds() -> float:
-    """CPU time of this process and of its workers so far."""
+    """Return the CPU time of this process and its workers so far."""
     ticks = 0
     for worker in multiprocessing.active_children():
         fields = Path(f"/proc/{worker.pid}/stat").read_text().rpartition(")")[2].split()
@@ -41,9 +41,9 @@ def cpu_seconds() -> float:
 
 
 def robot_steps(env: EnvBase, *, seconds: float, warm_up: int = 5) -> float:
-    """Steps of acting robots per CPU-second, until `seconds` are spent.
+    """Measure steps of active robots per CPU-second for `seconds` seconds.
 
-    Births of a few worlds come first, since compiled code is made anew for one, and then once for all others.
+    A few worlds are reset first, since a reset of one world and of several trigger one compilation each.
     """
     if isinstance(env, MarineEnv):
         for count in (1, 2, 3):
@@ -63,7 +63,7 @@ def robot_steps(env: EnvBase, *, seconds: float, warm_up: int = 5) -> float:
 def sea(
     worlds: int, robots: int, obstacles: int, *, cores: int, graph: bool = False, compiled: bool = False
 ) -> MarineEnv:
-    """Worlds with noise on, as agents train in them."""
+    """Build worlds with noise, as in training."""
     config = MarineConfig(
         num_robots=robots, num_obstacles=obstacles, num_cores=cores, graph_edges=graph, compile=compiled
     )
@@ -71,7 +71,7 @@ def sea(
 
 
 def measure(name: str, *, quick: bool) -> dict[str, float]:
-    """All columns of one sea."""
+    """Measure all columns of one setting."""
     robots, obstacles, cores = SEAS[name]
     seconds = 0.3 if quick else 3.0
     make = partial(sea, robots=robots, obstacles=obstacles, cores=cores)
@@ -90,7 +90,7 @@ def measure(name: str, *, quick: bool) -> dict[str, float]:
 
 
 def run(quick: bool) -> Figures:
-    """Robot-steps per CPU-second: sea → column → figure."""
+    """Measure robot-steps per CPU-second: setting → column → figure."""
     torch.set_num_threads(1)
     return {name: measure(name, quick=quick) for name in SEAS}
 

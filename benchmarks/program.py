@@ -1,4 +1,4 @@
-"""What benchmark programs share: CPU time of tasks that take turns, and a command line for their figures."""
+"""Shared parts of the benchmarks: CPU time of interleaved tasks, and a command line."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def cpu_seconds(
     *,
     choose: Callable[[Sequence[float]], float] = statistics.median,
 ) -> dict[str, float]:
-    """CPU seconds of each task, run in turn so that a busy machine slows all of them alike.
+    """Measure CPU seconds of each task, interleaved so that a busy machine affects all of them equally.
 
     Args:
-        tasks: by name; each runs once before it is timed.
-        repeats: how often each is timed.
-        choose: one number of a task's times.
+        tasks: tasks by name; each runs once as a warm-up.
+        repeats: number of measurements of each task.
+        choose: reduces the times of a task to one number.
     """
     taken: dict[str, list[float]] = {name: [] for name in tasks}
     for task in tasks.values():
@@ -37,7 +37,7 @@ def cpu_seconds(
 
 
 def main(run: Callable[[bool], Figures], description: str | None) -> None:
-    """Run a benchmark from the command line: figures to read, and a file of them where asked for."""
+    """Run a benchmark from the command line, print its figures and optionally write them to a file."""
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )

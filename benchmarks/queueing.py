@@ -1,8 +1,8 @@
-"""Slots of `queueing` per CPU-second: worlds in one process against TorchRL's ParallelEnv with 2 workers.
+"""Slots of `queueing` per CPU-second: one process compared with TorchRL's ParallelEnv with 2 workers.
 
     python benchmarks/queueing.py [--json FILE] [--quick]
 
-CPU time of all processes, one thread each; ratios carry over to other machines, slots per second do not.
+CPU time of all processes, one thread each; ratios transfer to other machines, slots per second do not.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ EVALUATION_SLOTS = 320_000
 
 
 def make(worlds: int) -> QueueingEnv:
-    """The environment that every way of stepping has."""
+    """Build the environment of all measurements."""
     torch.set_num_threads(1)
     return QueueingEnv(QueueingConfig(graphs=(GRAPH,)), num_envs=worlds, seed=0)
 
 
 def stepper(env: EnvBase) -> Callable[[], None]:
-    """One slot of all worlds under a random maximal schedule, with resets."""
+    """Build one slot of all worlds under a random maximal schedule, with resets."""
     sets = maximal_sets(conflict_graph(GRAPH).adjacency)
     assert sets is not None
     root = [env.reset()]
@@ -52,7 +52,7 @@ def stepper(env: EnvBase) -> Callable[[], None]:
 
 
 def cpu_seconds(pids: list[int]) -> float:
-    """CPU time of this process and of others, in seconds."""
+    """Return the CPU time of this process and of others, in seconds."""
     total = time.process_time()
     for pid in pids:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
@@ -61,7 +61,7 @@ def cpu_seconds(pids: list[int]) -> float:
 
 
 def slots_per_second(env: EnvBase, *, seconds: float, pids: list[int]) -> float:
-    """World-slots per CPU-second over at least so many seconds of it, after a warm-up."""
+    """Measure world-slots per CPU-second over at least `seconds` CPU-seconds, after a warm-up."""
     step = stepper(env)
     for _ in range(5):
         step()
@@ -74,7 +74,7 @@ def slots_per_second(env: EnvBase, *, seconds: float, pids: list[int]) -> float:
 
 
 def parallel(worlds_each: int, *, seconds: float) -> float:
-    """World-slots per CPU-second, workers included, of ParallelEnv with so many worlds in each worker."""
+    """Measure world-slots per CPU-second of ParallelEnv with `worlds_each` worlds in each worker."""
     env = ParallelEnv(WORKERS, partial(make, worlds_each))
     try:
         env.reset()
@@ -84,7 +84,7 @@ def parallel(worlds_each: int, *, seconds: float) -> float:
 
 
 def evaluation() -> float:
-    """CPU-seconds of a long evaluation of MaxWeight on 1,024 worlds."""
+    """Measure CPU-seconds of a long evaluation of MaxWeight on 1,024 worlds."""
     env = make(1024)
     policy, root = MaxWeight(env), env.reset()
     began = time.process_time()
@@ -94,7 +94,7 @@ def evaluation() -> float:
 
 
 def run(quick: bool) -> dict[str, Any]:
-    """Everything that the table shows."""
+    """Measure everything."""
     torch.set_num_threads(1)
     torch.manual_seed(0)
     seconds = 1.0 if quick else 4.0

@@ -2,10 +2,10 @@
 
     python -m benchmarks.reasoning [--data DIR] [--json FILE] [--quick]
 
-CPU time of one thread, on 1, 64 and 1024 worlds: training queries, filtered corruptions, loop detection.
-`state` is the environment as rollouts use it; `padded` shows all successors in every step. `parallel` is
+CPU time of one thread, with 1, 64 and 1024 worlds: training queries, filtered corruptions, loop detection.
+`state` is the environment as rollouts use it; `padded` observes all successors in every step. `parallel` is
 TorchRL's ParallelEnv, a process for each of four worlds, CPU time of all processes. DIR holds the folders
-`family`, `umls` and `wn18rr`; countries come with the package.
+`family`, `umls` and `wn18rr`; countries are included in the package.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ DATA: dict[str, dict[str, Any]] = {
 def rate(
     plays: Callable[[], int], *, seconds: float, clock: Callable[[], float] = time.process_time
 ) -> float:
-    """Steps per second of `plays`, which returns how many it made; the first two calls are not counted."""
+    """Measure steps per second of `plays`, which returns its number of steps; two calls are a warm-up."""
     plays(), plays()
     steps, start = 0, clock()
     while (spent := clock() - start) < seconds:
@@ -47,7 +47,7 @@ def rate(
 
 
 def stepping(fields: dict[str, Any], worlds: int, view: str) -> Callable[[], int]:
-    """Random steps of one environment, with new queries where old ones end."""
+    """Build random steps of one environment, with resets."""
     env = make_env("reasoning", num_envs=worlds, seed=0, view=view, **fields)
     root = [env.reset()]
 
@@ -60,7 +60,7 @@ def stepping(fields: dict[str, Any], worlds: int, view: str) -> Callable[[], int
 
 
 def parallel(fields: dict[str, Any], *, workers: int, steps: int) -> float:
-    """Steps per CPU-second, over all processes, of TorchRL's ParallelEnv with a process for each world."""
+    """Measure steps per CPU-second of TorchRL's ParallelEnv with a process for each world."""
     env = ParallelEnv(workers, partial(make_env, "reasoning", view="state", **fields), serial_for_single=True)
     start = _all_processes()
     env.rollout(steps, break_when_any_done=False)
@@ -74,7 +74,7 @@ def _all_processes() -> float:
 
 
 def run(quick: bool, folder: Path | None) -> dict[str, dict[str, float]]:
-    """Steps per CPU-second by dataset and number of worlds."""
+    """Measure steps per CPU-second by dataset and number of worlds."""
     torch.set_num_threads(1)
     torch.manual_seed(0)
     seconds, found = (0.3 if quick else 3.0), {}

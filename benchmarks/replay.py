@@ -1,4 +1,4 @@
-"""What a replay costs: priorities drawn and updated by the structures at hand, storing, n-step windows.
+"""Speed of the replay buffer: sampling and updating priorities, storing, n-step windows.
 
     python -m benchmarks.replay [--json FILE] [--quick]
 
@@ -14,8 +14,8 @@ import torch
 from benchmarks.program import Figures, cpu_seconds, main
 from tensordict import TensorDict
 
-from edgewise.data.prioritised import PrioritisedSampler, Table
-from edgewise.data.replay_buffer import Replay
+from edgewise.data.prioritised import PrioritisedSampler, TablePriorities
+from edgewise.data.replay_buffer import ReplayBuffer
 from edgewise.data.transitions import TransitionMaker
 
 BATCH, CALLS, SLOTS = 256, 20, 5
@@ -23,7 +23,7 @@ Tasks = dict[str, Callable[[], object]]
 
 
 def run(quick: bool) -> Figures:
-    """Milliseconds by structure and task."""
+    """Measure milliseconds by structure and task."""
     capacity, repeats = (20_000, 5) if quick else (1_000_000, 30)
     torch.set_num_threads(1)
     tasks = {
@@ -41,10 +41,10 @@ def run(quick: bool) -> Figures:
 
 
 def sampler_tasks(name: str, capacity: int, *, running_sum: bool = False) -> Tasks:
-    """Drawing and updating 256 of `capacity` priorities."""
+    """Build the tasks of sampling and updating 256 of `capacity` priorities."""
     sampler = PrioritisedSampler(capacity)
     if running_sum:
-        sampler._table = Table(capacity, torch.device("cpu"))
+        sampler._table = TablePriorities(capacity, torch.device("cpu"))
     sampler._rng = torch.Generator().manual_seed(0)
     every = torch.arange(capacity)
     sampler.extend(every)
@@ -57,8 +57,8 @@ def sampler_tasks(name: str, capacity: int, *, running_sum: bool = False) -> Tas
 
 
 def replay_tasks(name: str, capacity: int, *, prioritised: bool) -> Tasks:
-    """The same with transitions, and storing 64 of them."""
-    replay = Replay(capacity, batch_size=BATCH, prioritised=prioritised)
+    """Build the same tasks with transitions, and storing 64 of them."""
+    replay = ReplayBuffer(capacity, batch_size=BATCH, prioritised=prioritised)
     some = stored(10_000)
     while len(replay) < capacity:
         replay.extend(some)
@@ -67,7 +67,7 @@ def replay_tasks(name: str, capacity: int, *, prioritised: bool) -> Tasks:
 
 
 def window_tasks(worlds: int) -> Tasks:
-    """Windows of 1 and 3 steps over 8 steps of `worlds` worlds of 5 robots."""
+    """Build windows of 1 and 3 steps over 8 steps of `worlds` worlds with 5 agents."""
     batch = played(worlds, 8, 5)
     return {
         f"windows of {steps}, {worlds} worlds": lambda steps=steps: TransitionMaker(
@@ -78,7 +78,7 @@ def window_tasks(worlds: int) -> Tasks:
 
 
 def stored(count: int) -> TensorDict:
-    """Transitions as a replay keeps them."""
+    """Sample transitions as the replay buffer stores them."""
     return TensorDict(
         {
             "ego": ego(count),
@@ -92,7 +92,7 @@ def stored(count: int) -> TensorDict:
 
 
 def played(*shape: int) -> TensorDict:
-    """A rollout `[worlds, steps]` in which now and then a world ends."""
+    """Sample a rollout `[worlds, steps]` with occasional ends of worlds."""
     active, done = torch.ones(shape, dtype=torch.bool), torch.rand(*shape[:2], 1) < 0.05
     return TensorDict(
         {
@@ -110,7 +110,7 @@ def played(*shape: int) -> TensorDict:
 
 
 def ego(*shape: int) -> TensorDict:
-    """What a robot sees."""
+    """Sample egocentric views."""
     return TensorDict(
         {
             "self": torch.rand(*shape, 7),

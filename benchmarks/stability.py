@@ -1,13 +1,13 @@
-"""What grows with the team: embeddings, logits and gradients of InforMARL's network, each remedy, and ours.
+"""Growth with the team size: embeddings, logits and gradients of InforMARL's network, its remedies, and ours.
 
     python -m benchmarks.stability [--set aggregation=mean,beta=true] [--run FOLDER]
                                    [--train [--agents N ...] [--iterations N]] [--json FILE] [--quick]
 
-Random worlds as the swarm begins them; 3 initialisations, means. *Logit* is the largest of the first
-attention, *saturated* the share of its (node, head) with one weight above 0.99, *gradient* the norm over the
-trunk's parameters of a random linear read-out of the agents' rows, averaged over agents. `--train` trains
-the recipe's network, or the published one with the switches of `--set`, at each size with gradients left as
-they are; it shows their norms, PPO's ratio at identical weights, and the table after training.
+Random initial worlds of the swarm; means over 3 initialisations. *Logit* is the largest of the first
+attention layer, *saturated* the share of its (node, head) pairs with one weight above 0.99, *gradient* the
+norm over the trunk's parameters of a random linear read-out of the agents' rows, averaged over agents.
+`--train` trains the recipe's network, or the published one with the switches of `--set`, at each size without
+gradient clipping; it shows gradient norms, PPO's ratio at identical weights, and the table after training.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ from edgewise.systems.swarm.recipes.mappo import RECIPE
 
 TEAMS = (3, 7, 10, 20, 50)
 SAMPLES = 48
-"""Agents looked at for each size of the team."""
+"""Number of agents measured for each team size."""
 SENSING = SwarmConfig().sensing_radius
 TRAINED_WORLDS = 4
-"""Worlds in which each size is trained, few, so that fifty agents can be afforded."""
+"""Number of worlds for training; few, because of fifty agents."""
 MEASURES = ("embedding", "logit", "saturated", "gradient")
 REMEDIES = {
     "as published": Remedies(),
@@ -64,12 +64,12 @@ Row = dict[str, float]
 
 
 def worlds(team: int, seed: int) -> SwarmEnv:
-    """Enough worlds for `SAMPLES` agents."""
+    """Build enough worlds for `SAMPLES` agents."""
     return SwarmEnv(SwarmConfig(num_agents=team), num_envs=-(-SAMPLES // team), seed=seed)
 
 
 def views(team: int, seed: int) -> tuple[Tensor, Tensor, Tensor]:
-    """What `SAMPLES` agents see: features `[G, E, 7]`, distances `[G, E, E]`, and their own rows `[G]`."""
+    """Return ego graphs of `SAMPLES` agents: features `[G, E, 7]`, distances `[G, E, E]`, own rows `[G]`."""
     seen, distance = observe.ego_view(worlds(team, seed).reset()["state"], "target")
     own = torch.arange(team).expand(len(seen), team).reshape(-1)[:SAMPLES]
     distance = distance.unsqueeze(1).expand(-1, team, -1, -1).flatten(0, 1)[:SAMPLES]
@@ -77,13 +77,13 @@ def views(team: int, seed: int) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def measure_start(remedies: Remedies, team: int, seed: int) -> Row:
-    """One initialisation of InforMARL's trunk in worlds of `team` agents."""
+    """Measure one initialisation of InforMARL's trunk in worlds of `team` agents."""
     torch.manual_seed(seed)
     return measure_published(InforMARLTrunk(remedies), team, seed)
 
 
 def measure_published(trunk: InforMARLTrunk, team: int, seed: int) -> Row:
-    """InforMARL's trunk as it is, in worlds of `team` agents."""
+    """Measure a given InforMARL trunk in worlds of `team` agents."""
     features, distance, own = views(team, seed)
     torch.manual_seed(seed)
     distance = distance * (distance < SENSING)
@@ -97,7 +97,7 @@ def measure_published(trunk: InforMARLTrunk, team: int, seed: int) -> Row:
 
 
 def measure_ours(team: int, seed: int, encoder: MessagePassingEncoder | None = None) -> Row:
-    """One initialisation of `GraphTransformer`, or a trained encoder, in worlds of `team` agents."""
+    """Measure one initialisation of `GraphTransformer`, or a trained encoder, in worlds of `team` agents."""
     env = worlds(team, seed)
     torch.manual_seed(seed)
     encoder = encoder or GraphTransformer(env.graph, EncoderConfig(hidden=32, layers=3))
@@ -119,13 +119,13 @@ def measure_ours(team: int, seed: int, encoder: MessagePassingEncoder | None = N
 
 
 def saturated(alpha: Tensor, linked: Tensor) -> float:
-    """Share of nodes of two or more neighbours, times heads, with one weight above 0.99."""
+    """Compute the share of (node, head) pairs with one weight above 0.99, given two or more neighbours."""
     shared = (linked.sum(-1) > 1).unsqueeze(1).expand(alpha.shape[:3])
     return float((alpha.amax(-1) > 0.99)[shared].float().mean())
 
 
 def gradient(trunk: nn.Module, rows: Tensor) -> float:
-    """Norm of the gradient of a random linear read-out of `rows [G, C]`, averaged over them."""
+    """Compute the gradient norm of a random linear read-out of `rows [G, C]`, averaged over rows."""
     weights = torch.randn(rows.shape[-1], generator=torch.Generator().manual_seed(0))
     found = torch.autograd.grad((rows @ weights).mean(), list(trunk.parameters()), allow_unused=True)
     return float(torch.stack([part.square().sum() for part in found if part is not None]).sum().sqrt())
@@ -134,7 +134,7 @@ def gradient(trunk: nn.Module, rows: Tensor) -> float:
 def table(
     quick: bool, *, chosen: Remedies | None = None, run: Path | None = None
 ) -> dict[str, dict[str, Row]]:
-    """Every row of the table: name → size of the team → measures."""
+    """Measure every row of the table: name → team size → measures."""
     teams, seeds = (TEAMS[:2], 1) if quick else (TEAMS, 3)
     rows = {"chosen": chosen} if chosen else REMEDIES
     found = {
@@ -153,7 +153,7 @@ def table(
 
 
 def trained_encoder(run: Path) -> MessagePassingEncoder:
-    """The actor's encoder of a run."""
+    """Load the actor's encoder of a run."""
     from edgewise.experiments.measure import load_trained
 
     encoder: MessagePassingEncoder = load_trained(run).policy.encoder  # type: ignore[attr-defined]
@@ -161,12 +161,12 @@ def trained_encoder(run: Path) -> MessagePassingEncoder:
 
 
 def training(team: int, *, iterations: int, chosen: Remedies | None = None) -> tuple[Row, Row]:
-    """The recipe's network, or the published one with `chosen` switches, trained on `team` agents.
+    """Train the recipe's network, or the published one with `chosen` switches, on `team` agents.
 
-    Gradients are never shortened.
+    Gradients are not clipped.
 
     Returns:
-        What the run showed, and the measures of the table with the weights that it ended with.
+        Measures of the training, and the measures of the table with the final weights.
     """
     torch.manual_seed(0)
     fields = SwarmConfig(num_agents=team, reward="individual", goal_nodes=chosen is not None)
@@ -189,7 +189,7 @@ def training(team: int, *, iterations: int, chosen: Remedies | None = None) -> t
 
 
 def network(chosen: Remedies | None) -> ModelConfig:
-    """The recipe's, or the published one with some switches."""
+    """Return the recipe's model, or the published one with some switches."""
     if chosen is None:
         return RECIPE.config.model
     return FAITHFUL.model_copy(update={"encoder": FAITHFUL.encoder.model_copy(update={"remedies": chosen})})
@@ -198,7 +198,7 @@ def network(chosen: Remedies | None) -> ModelConfig:
 def trained_rows(
     teams: Iterable[int], *, iterations: int, chosen: Remedies | None = None
 ) -> dict[str, dict[str, Row]]:
-    """Two rows of a table, one column for each size that was trained on."""
+    """Build two rows of the table, one column for each size of training."""
     shown, after = {}, {}
     for team in teams:
         shown[str(team)], after[str(team)] = training(team, iterations=iterations, chosen=chosen)
@@ -207,13 +207,13 @@ def trained_rows(
 
 
 def mean(rows: Iterator[Row]) -> Row:
-    """The mean of each measure."""
+    """Compute the mean of each measure."""
     every = list(rows)
     return {name: sum(row[name] for row in every) / len(every) for name in MEASURES}
 
 
 def parse(text: str) -> Remedies:
-    """Switches from `name=value` with commas between."""
+    """Parse comma-separated switches, `name=value`."""
     given = dict(part.split("=", 1) for part in text.split(","))
     known = list(Remedies.model_fields)
     unknown = sorted(set(given) - set(known))
@@ -228,12 +228,12 @@ def parse(text: str) -> Remedies:
 
 
 def run(quick: bool) -> dict[str, dict[str, Row]]:
-    """The table with all remedies."""
+    """Measure the table with all remedies."""
     return table(quick)
 
 
 def show(found: dict[str, dict[str, Row]]) -> str:
-    """The table as text: one line per row and measure, one column per size of the team."""
+    """Format the table: one line per row and measure, one column per team size."""
     teams = list(next(iter(found.values())))
     lines = [" " * 46 + "".join(f"{team:>10}" for team in teams)]
     for name, row in found.items():
@@ -245,13 +245,13 @@ def show(found: dict[str, dict[str, Row]]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--set", type=parse, metavar="SWITCHES", help="one row for these switches alone")
-    parser.add_argument("--run", type=Path, help="a run of swarm-mappo, for a row after training")
-    parser.add_argument("--json", type=Path, help="write the table here too")
+    parser.add_argument("--set", type=parse, metavar="SWITCHES", help="show one row with these switches only")
+    parser.add_argument("--run", type=Path, help="a run of swarm-mappo, as a row after training")
+    parser.add_argument("--json", type=Path, help="also write the table to this file")
     parser.add_argument("--quick", action="store_true", help="two sizes, one initialisation")
-    parser.add_argument("--train", action="store_true", help="train at each size too")
+    parser.add_argument("--train", action="store_true", help="also train at each size")
     parser.add_argument("--agents", type=int, nargs="+", help="sizes to train at (all of the table)")
-    parser.add_argument("--iterations", type=int, default=200, help="of training at each size (200)")
+    parser.add_argument("--iterations", type=int, default=200, help="training iterations at each size (200)")
     options = parser.parse_args()
     torch.set_num_threads(1)
     found = table(options.quick, chosen=options.set, run=options.run)

@@ -1,8 +1,8 @@
-"""What a batched step costs beside the problem itself: our base and rollout against TorchRL's own.
+"""Overhead of a batched step: our base environment and rollout compared with TorchRL's.
 
     python benchmarks/stepping.py [--json FILE] [--quick]
 
-CPU time of one thread, medians of interleaved runs; ratios carry over to other machines, microseconds do not.
+CPU time of one thread, medians of interleaved runs; ratios transfer to other machines, microseconds do not.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class IdleConfig(Config):
 
 
 class IdleEnv(GraphEnv[IdleConfig]):
-    """A problem that costs next to nothing, so that what is left is the base."""
+    """An environment that does almost nothing, so that the overhead remains."""
 
     def setup(self) -> None:
         self.graph = GraphSpec(8, 4)
@@ -64,7 +64,7 @@ class IdleEnv(GraphEnv[IdleConfig]):
 
 
 class PlainIdleEnv(IdleEnv):
-    """The same problem stepped, carried on and reset as TorchRL does by itself."""
+    """The same environment with TorchRL's own stepping and resets."""
 
     step = EnvBase.step
     step_mdp = EnvBase.step_mdp
@@ -74,7 +74,7 @@ class PlainIdleEnv(IdleEnv):
 
 
 def stepper(env: GraphEnv) -> Callable[[], None]:
-    """One step of all worlds, with resets, each from where the one before led."""
+    """Build one step of all worlds, with resets."""
     action = torch.zeros(env.num_envs, dtype=torch.int64)
     root = [env.reset()]
 
@@ -85,7 +85,7 @@ def stepper(env: GraphEnv) -> Callable[[], None]:
 
 
 def problem(env: GraphEnv) -> Callable[[], None]:
-    """What the problem itself does in a step, without resets."""
+    """Build the environment's own work of a step, without resets."""
     root = env.rand_action(env.reset())
     state, action = root["state"], root["action"]
 
@@ -97,7 +97,7 @@ def problem(env: GraphEnv) -> Callable[[], None]:
 
 
 def collecting(worlds: int, steps: int) -> dict[str, Callable[[], None]]:
-    """One batch by our rollout and one by TorchRL's collector, same policy and problem."""
+    """Build one batch with our rollout and one with TorchRL's collector, same policy and environment."""
     env = IdleEnv(IdleConfig(), num_envs=worlds, seed=0)
     policy = RandomPolicy(env.actions, env.graph, seed=0)
     rollout = Rollout(env, policy, rollout_length=steps)
@@ -110,7 +110,7 @@ def collecting(worlds: int, steps: int) -> dict[str, Callable[[], None]]:
 
 
 def measure(ways: dict[str, Callable[[], None]], *, calls: int, rounds: int) -> dict[str, float]:
-    """Median microseconds of CPU time per call of each way, in turns."""
+    """Measure the median CPU microseconds per call of each task, interleaved."""
     times: dict[str, list[float]] = {name: [] for name in ways}
     for _ in range(rounds + 1):
         for name, way in ways.items():

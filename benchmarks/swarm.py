@@ -1,11 +1,11 @@
-"""How fast the swarm steps and trains: env steps per CPU-second by worlds and team, beside the reference's.
+"""Speed of the swarm in stepping and training: env steps per CPU-second by worlds and team size.
 
     python -m benchmarks.swarm [--train] [--json FILE] [--quick]
 
 One thread; CPU time of this process and its workers. Stepping includes resets, observation and metrics;
-random actions are drawn beforehand. `--train` times whole iterations, collecting and learning, at the
-reference's hyper-parameters and at those of the recipe. The reference's figures were measured on one core
-with the published code.
+random actions are sampled beforehand. `--train` times whole iterations, collection and learning, with the
+reference's hyper-parameters and with the recipe's. The reference's figures were measured on one core with the
+published code.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ PUBLISHED = PPOConfig(
     max_grad_norm=10.0,
     normalise_value=True,
 )
-"""The reference's, but for the minibatch, which depends on the team."""
+"""The reference's settings, except the minibatch size, which depends on the team."""
 
 
 def cpu_seconds() -> float:
-    """CPU time of this process and of its workers so far."""
+    """Return the CPU time of this process and its workers so far."""
     ticks = 0
     for worker in multiprocessing.active_children():
         fields = Path(f"/proc/{worker.pid}/stat").read_text().rpartition(")")[2].split()
@@ -59,7 +59,7 @@ def cpu_seconds() -> float:
 
 
 def stepping(env: EnvBase, *, seconds: float) -> float:
-    """Env steps per CPU-second, whole episodes, until `seconds` are spent; the first episode is not timed."""
+    """Measure env steps per CPU-second over whole episodes for `seconds`; the first episode is a warm-up."""
     root, steps, start = env.reset(), 0, 0.0
     actions = [env.rand_action(root)["action"].clone() for _ in range(EPISODE)]
     while not start or cpu_seconds() - start < seconds:
@@ -70,12 +70,12 @@ def stepping(env: EnvBase, *, seconds: float) -> float:
 
 
 def worlds_of(team: int, worlds: int) -> SwarmEnv:
-    """Worlds with `team` agents and the reference's three obstacles."""
+    """Build worlds with `team` agents and the reference's three obstacles."""
     return SwarmEnv(SwarmConfig(num_agents=team), num_envs=worlds, seed=0)
 
 
 def measure_stepping(team: int, *, quick: bool) -> dict[str, float]:
-    """One line of the first table."""
+    """Measure one row of the first table."""
     seconds = 0.3 if quick else 2.0
     row = {f"{worlds} worlds": stepping(worlds_of(team, worlds), seconds=seconds) for worlds in WORLDS}
     parallel = ParallelEnv(WORKERS, partial(worlds_of, team, 128 // WORKERS))
@@ -87,7 +87,7 @@ def measure_stepping(team: int, *, quick: bool) -> dict[str, float]:
 
 
 def training(team: int, model: ModelConfig, config: PPOConfig, *, worlds: int, iterations: int) -> float:
-    """Env steps per CPU-second of collecting and learning; the first iteration is not timed."""
+    """Measure env steps per CPU-second of collection and learning; the first iteration is a warm-up."""
     torch.manual_seed(0)
     env = worlds_of(team, worlds)
     algorithm = PPO(make_actor_critic(env.graph, env.actions, model), config)
@@ -100,7 +100,7 @@ def training(team: int, model: ModelConfig, config: PPOConfig, *, worlds: int, i
 
 
 def measure_training(team: int, *, quick: bool) -> dict[str, float]:
-    """One line of the second table; minibatches of the reference hold 128 agents' steps each."""
+    """Measure one row of the second table; minibatches of the reference hold 128 agent-steps each."""
     published = PUBLISHED.model_copy(update={"minibatch_size": max(1, 128 // team)})
     narrow = ModelConfig(encoder=EncoderConfig(hidden=16, layers=3, heads=4), head_hidden=(64, 64))
     ours, worlds = RECIPE.config, 8 if quick else 16
@@ -114,7 +114,7 @@ def measure_training(team: int, *, quick: bool) -> dict[str, float]:
 
 
 def run(quick: bool, *, train: bool = False) -> dict[str, Any]:
-    """Both tables: team → column → env steps per CPU-second."""
+    """Measure both tables: team → column → env steps per CPU-second."""
     teams = TEAMS[:2] if quick else TEAMS
     found: dict[str, Any] = {"stepping": {team: measure_stepping(team, quick=quick) for team in teams}}
     show("env steps per CPU-second", found["stepping"])
@@ -126,7 +126,7 @@ def run(quick: bool, *, train: bool = False) -> dict[str, Any]:
 
 
 def show(title: str, rows: dict[int, dict[str, float]]) -> None:
-    """One table as text."""
+    """Print one table."""
     columns = list(next(iter(rows.values())))
     print(f"\n{title}\n{'agents':>6}" + "".join(f"{name:>22}" for name in columns))
     for team, row in rows.items():
@@ -135,8 +135,8 @@ def show(title: str, rows: dict[int, dict[str, float]]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--train", action="store_true", help="time training too")
-    parser.add_argument("--json", type=Path, help="write the tables here too")
+    parser.add_argument("--train", action="store_true", help="also time training")
+    parser.add_argument("--json", type=Path, help="also write the tables to this file")
     parser.add_argument("--quick", action="store_true", help="fewer sizes, less time each")
     options = parser.parse_args()
     torch.set_num_threads(1)

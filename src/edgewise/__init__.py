@@ -1,4 +1,4 @@
-"""Reinforcement learning on graphs: the public names, each imported when it is first asked for.
+"""Reinforcement learning on graphs: the public names, each imported when it is first used.
 
 Example:
     >>> import edgewise as ew
@@ -13,7 +13,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from edgewise.api import evaluate, load_policy, train
+    from edgewise.algorithms.clone import Clone
+    from edgewise.algorithms.config import CloneConfig, PPOConfig, SelfPlayConfig
+    from edgewise.algorithms.ppo import PPO
+    from edgewise.algorithms.setup import Setup
+    from edgewise.api import evaluate, load_policy, open_run, train
     from edgewise.config.errors import (
         CheckpointError,
         ConfigError,
@@ -22,42 +26,112 @@ if TYPE_CHECKING:
         Interrupted,
         NumericalStop,
     )
+    from edgewise.config.model import Config
+    from edgewise.config.plugins import System, Verb, register
+    from edgewise.config.run import RunConfig
+    from edgewise.data.random_policy import RandomPolicy
+    from edgewise.data.replay_buffer import ReplayBuffer
+    from edgewise.data.rollout import Rollout
+    from edgewise.envs.base import GraphEnv
     from edgewise.envs.contract import check_graph_env
+    from edgewise.envs.ranges import RealRange, WholeRange, lower_bound, upper_bound
     from edgewise.envs.registry import make_env
+    from edgewise.envs.transition import Transition
+    from edgewise.experiments.policy import TrainedPolicy
+    from edgewise.experiments.recipe import Recipe
+    from edgewise.experiments.run import Run
+    from edgewise.graphs.actions import (
+        ActionLayout,
+        AgentsContinuous,
+        AgentsDiscrete,
+        ChooseEdgePerGroup,
+        ChooseFromSet,
+        ChooseIndependentSet,
+        ChooseNode,
+        EdgesDiscrete,
+    )
+    from edgewise.graphs.convert import from_networkx, from_pyg, to_networkx, to_pyg
+    from edgewise.graphs.edges import Explicit
+    from edgewise.graphs.rules import Nearest, Radius
+    from edgewise.graphs.spec import GraphSpec
+    from edgewise.graphs.topology import Topology
+    from edgewise.models.actor_critic import make_actor_critic
+    from edgewise.models.build import make_encoder, make_head
+    from edgewise.models.config import EncoderConfig, ModelConfig
+    from edgewise.models.encoders.encoder import GraphEncoder
     from edgewise.objectives.graph_gae import GraphGAE
+    from edgewise.objectives.without_vmap import without_vmap
+    from edgewise.training.callbacks import Callback, RunInfo, StopTraining
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 _HOMES = {
+    "ActionLayout": "edgewise.graphs.actions",
+    "AgentsContinuous": "edgewise.graphs.actions",
+    "AgentsDiscrete": "edgewise.graphs.actions",
+    "Callback": "edgewise.training.callbacks",
     "CheckpointError": "edgewise.config.errors",
+    "ChooseEdgePerGroup": "edgewise.graphs.actions",
+    "ChooseFromSet": "edgewise.graphs.actions",
+    "ChooseIndependentSet": "edgewise.graphs.actions",
+    "ChooseNode": "edgewise.graphs.actions",
+    "Clone": "edgewise.algorithms.clone",
+    "CloneConfig": "edgewise.algorithms.config",
+    "Config": "edgewise.config.model",
     "ConfigError": "edgewise.config.errors",
     "DataError": "edgewise.config.errors",
+    "EdgesDiscrete": "edgewise.graphs.actions",
     "EdgewiseError": "edgewise.config.errors",
+    "EncoderConfig": "edgewise.models.config",
+    "Explicit": "edgewise.graphs.edges",
+    "GraphEncoder": "edgewise.models.encoders.encoder",
+    "GraphEnv": "edgewise.envs.base",
     "GraphGAE": "edgewise.objectives.graph_gae",
+    "GraphSpec": "edgewise.graphs.spec",
     "Interrupted": "edgewise.config.errors",
+    "ModelConfig": "edgewise.models.config",
+    "Nearest": "edgewise.graphs.rules",
     "NumericalStop": "edgewise.config.errors",
+    "PPO": "edgewise.algorithms.ppo",
+    "PPOConfig": "edgewise.algorithms.config",
+    "Radius": "edgewise.graphs.rules",
+    "RandomPolicy": "edgewise.data.random_policy",
+    "RealRange": "edgewise.envs.ranges",
+    "Recipe": "edgewise.experiments.recipe",
+    "ReplayBuffer": "edgewise.data.replay_buffer",
+    "Rollout": "edgewise.data.rollout",
+    "Run": "edgewise.experiments.run",
+    "RunConfig": "edgewise.config.run",
+    "RunInfo": "edgewise.training.callbacks",
+    "SelfPlayConfig": "edgewise.algorithms.config",
+    "Setup": "edgewise.algorithms.setup",
+    "StopTraining": "edgewise.training.callbacks",
+    "System": "edgewise.config.plugins",
+    "Topology": "edgewise.graphs.topology",
+    "TrainedPolicy": "edgewise.experiments.policy",
+    "Transition": "edgewise.envs.transition",
+    "Verb": "edgewise.config.plugins",
+    "WholeRange": "edgewise.envs.ranges",
     "check_graph_env": "edgewise.envs.contract",
     "evaluate": "edgewise.api",
+    "from_networkx": "edgewise.graphs.convert",
+    "from_pyg": "edgewise.graphs.convert",
     "load_policy": "edgewise.api",
+    "lower_bound": "edgewise.envs.ranges",
+    "make_actor_critic": "edgewise.models.actor_critic",
+    "make_encoder": "edgewise.models.build",
     "make_env": "edgewise.envs.registry",
+    "make_head": "edgewise.models.build",
+    "open_run": "edgewise.api",
+    "register": "edgewise.config.plugins",
+    "to_networkx": "edgewise.graphs.convert",
+    "to_pyg": "edgewise.graphs.convert",
     "train": "edgewise.api",
+    "upper_bound": "edgewise.envs.ranges",
+    "without_vmap": "edgewise.objectives.without_vmap",
 }
 
-__all__ = [
-    "CheckpointError",
-    "ConfigError",
-    "DataError",
-    "EdgewiseError",
-    "GraphGAE",
-    "Interrupted",
-    "NumericalStop",
-    "__version__",
-    "check_graph_env",
-    "evaluate",
-    "load_policy",
-    "make_env",
-    "train",
-]
+__all__ = [*sorted(_HOMES), "__version__"]
 
 
 def __getattr__(name: str) -> Any:

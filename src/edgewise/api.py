@@ -1,31 +1,41 @@
-"""What people call from Python: train, evaluate, load a policy. The same code as behind the command line."""
+"""The functions that people call from Python. The command line calls the same code."""
 
 from __future__ import annotations
 
-from os import PathLike
+from collections.abc import Iterable, Sequence
+from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from edgewise.config import plugins
+
 if TYPE_CHECKING:
     from edgewise.evaluation.result import Evaluation
+    from edgewise.experiments.policy import TrainedPolicy
     from edgewise.experiments.recipe import AnyRun
-    from edgewise.graphs.policy import Policy
-    from edgewise.training.logging.progress import Watcher
+    from edgewise.experiments.run import Run
+    from edgewise.training.callbacks import Callback
 
 
 def train(
-    source: str | PathLike[str] | AnyRun,
+    source: str | PathLike[str] | AnyRun | type,
     *,
+    algorithm: str | type | None = None,
     folder: str | PathLike[str] | None = None,
-    watcher: Watcher | None = None,
+    callbacks: Iterable[Callback] = (),
+    progress: bool = True,
     **settings: Any,
-) -> Path:
-    """Train a recipe to the end, and return its run folder.
+) -> Run:
+    """Train to the end, and return the run.
 
     Args:
-        source: name of a recipe, path of a YAML or JSON file that names one, or a config.
-        folder: the run folder to make; the next free one under `runs/` if not given.
-        watcher: is told how the run does; nothing is shown if not given.
+        source: name of a recipe; name, address or class of an environment; path of a YAML or JSON file; or a
+            config.
+        algorithm: name, address or class of an algorithm, where `source` is an environment; PPO if not given.
+        folder: run folder to create; the next free one under `runs/` if not given.
+        callbacks: objects that are called at the start, after each batch, evaluation and checkpoint, and at
+            the end; see `ew.Callback`.
+        progress: whether to show a progress bar, or log lines where there is no terminal.
         settings: by last name where only one field has it, else by dotted path or as a mapping per section.
 
     Example:
@@ -33,10 +43,33 @@ def train(
     """
     from edgewise.experiments.load import load_config
 
-    config = load_config(source if not isinstance(source, PathLike) else str(source), keywords=settings)
+    plugins.allow_typed(_words((source, algorithm, settings)))
+    chosen = fspath(source) if isinstance(source, PathLike) else source
+    config = load_config(chosen, algorithm=algorithm, keywords=settings)
     from edgewise.experiments.launch import start
+    from edgewise.experiments.run import Run
+    from edgewise.training.logging.progress import make_progress
 
-    return start(config, folder=None if folder is None else Path(folder), watcher=watcher)
+    shown = make_progress() if progress else None
+    place = None if folder is None else Path(folder)
+    return Run(start(config, folder=place, progress=shown, callbacks=tuple(callbacks)))
+
+
+def open_run(path: str | PathLike[str], *, plugins: Sequence[str] = ()) -> Run:
+    """Open a run folder.
+
+    Args:
+        path: of the run folder.
+        plugins: files or modules with the run's own code, such as `["tsp.py"]`. A run folder by itself
+            imports nothing.
+
+    Example:
+        >>> run = open_run("runs/tsp-1", plugins=["tsp.py"])
+    """
+    from edgewise.experiments.run import Run
+
+    _use(plugins)
+    return Run(fspath(path))
 
 
 def evaluate(
@@ -47,17 +80,19 @@ def evaluate(
     checkpoint: str = "best",
     deterministic: bool = True,
     device: str | None = None,
+    plugins: Sequence[str] = (),
     **settings: Any,
 ) -> Evaluation:
-    """Play the policy of a run on fixed instances, and return every episode's measures.
+    """Evaluate the policy of a run on fixed instances, and return every episode's measures.
 
     Args:
-        run: a run folder, or a checkpoint's folder within one.
-        episodes: how many instances; as in the run's own evaluation if not given.
+        run: a run, its folder, or a checkpoint's folder within it.
+        episodes: number of instances; as in the run's own evaluation if not given.
         seed: of the instances; as in the run's own evaluation if not given.
         checkpoint: `best` or `latest`.
         deterministic: whether the policy acts by its mode.
-        device: where to play; the run's own device if not given.
+        device: on which to evaluate; the run's own device if not given.
+        plugins: as in `open_run`.
         settings: fields of the environment's config that differ, such as its size.
 
     Example:
@@ -65,6 +100,7 @@ def evaluate(
     """
     from edgewise.experiments.measure import measure_run
 
+    _use(plugins)
     return measure_run(
         Path(run),
         settings=settings,
@@ -78,18 +114,41 @@ def evaluate(
 
 
 def load_policy(
-    path: str | PathLike[str], *, checkpoint: str = "best", device: str | None = None, **settings: Any
-) -> Policy:
-    """The trained policy of a run: a module that sets `action` in a TensorDict of its environment.
+    path: str | PathLike[str],
+    *,
+    checkpoint: str = "best",
+    device: str | None = None,
+    plugins: Sequence[str] = (),
+    **settings: Any,
+) -> TrainedPolicy:
+    """Load the trained policy of a run: a module that sets `action` in a TensorDict of its environment.
 
-    It draws its actions under TorchRL's `ExplorationType.RANDOM`, and acts by its mode under `DETERMINISTIC`.
+    It samples under TorchRL's `ExplorationType.RANDOM`, and acts by its mode under `DETERMINISTIC` and in `act`.
 
     Args:
-        path: a run folder, or a checkpoint's folder within one.
+        path: a run, its folder, or a checkpoint's folder within it.
         checkpoint: `best` or `latest`.
-        device: where to act; the run's own device if not given.
+        device: of the policy; the run's own device if not given.
+        plugins: as in `open_run`.
         settings: fields of the environment's config that differ from the run's, such as its size.
     """
     from edgewise.experiments.measure import load_trained
 
-    return load_trained(Path(path), settings=settings, which=checkpoint, device=device).policy
+    _use(plugins)
+    return load_trained(Path(path), settings=settings, which=checkpoint, device=device).for_users()
+
+
+def _use(references: Sequence[str]) -> None:
+    for reference in (references,) if isinstance(references, str) else references:
+        plugins.use_plugin(fspath(reference))
+
+
+def _words(value: Any) -> list[str]:
+    """Return every text among arguments: what is typed in Python is the user's own word."""
+    if isinstance(value, str | PathLike):
+        return [fspath(value)]
+    if isinstance(value, dict):
+        return [word for item in value.values() for word in _words(item)]
+    if isinstance(value, list | tuple):
+        return [word for item in value for word in _words(item)]
+    return []

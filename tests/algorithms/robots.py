@@ -11,7 +11,7 @@ from edgewise.algorithms.off_policy_config import OffPolicyConfig
 from edgewise.algorithms.registry import ALGORITHMS, algorithm_class, algorithm_config
 from edgewise.graphs.actions import AgentsContinuous, AgentsDiscrete
 from edgewise.models.agents.ego import EgoSpec
-from edgewise.models.agents.networks import EgoValues
+from edgewise.models.agents.networks import EgoQNetwork
 from edgewise.models.config import EgoConfig
 
 DISCRETE = ("dqn", "rainbow", "iqn")
@@ -26,7 +26,7 @@ class Simple(OffPolicy[OffPolicyConfig]):
     def build(self, spec, actions, *, model):
         self.seen = []
         return nn.ModuleDict(
-            {"network": EgoValues(spec, model, num_actions=actions.num_actions), "spare": nn.Linear(1, 1)}
+            {"network": EgoQNetwork(spec, model, num_actions=actions.num_actions), "spare": nn.Linear(1, 1)}
         )
 
     def act(self, ego):
@@ -39,10 +39,10 @@ class Simple(OffPolicy[OffPolicyConfig]):
             following = self.targets["network"](samples["next_ego"]).amax(-1)
         error = samples["reward"] + samples["discount"] * following - value
         loss = (samples["weight"] * error.square()).mean() + 0.0 * torch.rand(())
-        norm = self.descend("network", loss)
+        norm = self.optimizer_step("network", loss)
         return {"loss": loss.detach(), "gradient_norm": norm, "drawn": torch.rand(())}, error.detach()
 
-    def imitation(self, samples):
+    def imitation_loss(self, samples):
         values = self.networks["network"](samples["ego"])
         return {"network": nn.functional.cross_entropy(values, samples["action"])}
 

@@ -107,7 +107,7 @@ SMALL = EgoConfig(
 )
 AGENTS = {
     "dqn": DQNConfig(**QUICK, epsilon=0.15),
-    "rainbow": RainbowConfig(**QUICK, lowest=-0.5, highest=2.5, sigma=0.1),
+    "rainbow": RainbowConfig(**QUICK, v_min=-0.5, v_max=2.5, sigma=0.1),
     "iqn": IQNConfig(**QUICK, epsilon=0.15),
     "ddpg": DDPGConfig(**QUICK, epsilon=0.15, action_noise=0.1),
     "ac-iqn": ACIQNConfig(**QUICK, epsilon=0.15, action_noise=0.1),

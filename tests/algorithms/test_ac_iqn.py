@@ -21,7 +21,7 @@ def test_what_the_actor_climbs_depends_on_the_risk_it_takes(risk, stakes):
     learner, samples = agent("ac-iqn", risk=risk, risk_alpha=0.1), transitions("ac-iqn")
     learner.networks["critic"] = Bet()
     for _ in range(200):
-        learner.descend("actor", -learner.worth(samples["ego"]).mean())
+        learner.optimizer_step("actor", -learner.policy_quantiles(samples["ego"]).mean())
     with set_exploration_type(ExplorationType.DETERMINISTIC):
         stake = learner.act(samples["ego"])[:, 0] / 2
     assert (stake.mean() > 0.3) == stakes

@@ -88,9 +88,9 @@ def test_nobody_active_is_no_trouble(name, encoder):
 def test_it_is_deterministic_where_it_does_not_explore_and_only_there(name):
     learner, ego = agent(name, epsilon=0.5), views(50)
     with set_exploration_type(ExplorationType.DETERMINISTIC):
-        assert torch.equal(learner._choose(ego), learner._choose(ego))
+        assert torch.equal(learner._epsilon_greedy(ego), learner._epsilon_greedy(ego))
     with set_exploration_type(ExplorationType.RANDOM):
-        assert not torch.equal(learner._choose(ego), learner._choose(ego))
+        assert not torch.equal(learner._epsilon_greedy(ego), learner._epsilon_greedy(ego))
 
 
 @pytest.mark.parametrize("name", ["rainbow", "sac"])
@@ -183,8 +183,8 @@ def test_cloning_leads_to_what_was_done(name):
     wanted = samples["action"] if SEA_OF[name] == "buoys" else samples["action"].clamp(-1, 1)
     samples["action"] = wanted
     for _ in range(150):
-        for part, loss in learner.imitation(samples).items():
-            learner.descend(part, loss)
+        for part, loss in learner.imitation_loss(samples).items():
+            learner.optimizer_step(part, loss)
     with set_exploration_type(ExplorationType.DETERMINISTIC):
         action = learner.act(samples["ego"])
     if SEA_OF[name] == "buoys":
@@ -198,7 +198,7 @@ def test_cloning_leads_to_what_was_done(name):
 def test_an_update_on_another_device(fake_device, monkeypatch, name, encoder):
     """Nothing mixes devices and nothing waits for a value; seeds alone are drawn on the host."""
     monkeypatch.setattr(OffPolicy, "_draw_seed", lambda _: 0)
-    monkeypatch.setattr("edgewise.algorithms.off_policy.Replay", lambda *_, **__: None)
+    monkeypatch.setattr("edgewise.algorithms.off_policy.ReplayBuffer", lambda *_, **__: None)
     learner = agent(name, model=SMALL.model_copy(update={"encoder": encoder}), device=fake_device)
     metrics, error = learner.update(transitions(name).to(fake_device))
     learner._move_targets()
@@ -234,7 +234,7 @@ def test_a_rollout_leads_to_updates_and_finite_numbers(name):
 @pytest.mark.parametrize("name", ["iqn", "ac-iqn", "rainbow"])
 def test_distributional_agents_say_what_they_expect_of_what_they_do(name):
     learner, seen = agent(name), views(50)
-    quantiles = learner.policy.returns(seen)
+    quantiles = learner.policy.return_quantiles(seen)
     assert quantiles.shape == (50, 32)
     with set_exploration_type(ExplorationType.DETERMINISTIC):
         action = learner.act(seen)
@@ -245,7 +245,7 @@ def mean_return(name, learner, seen, action):
     """The mean return of each action, otherwise."""
     if name == "ac-iqn":
         levels = (torch.arange(500) + 0.5) / 500
-        return learner.networks["critic"](seen, learner.box.inward(action), levels).mean(-1)
+        return learner.networks["critic"](seen, learner.box.to_unit(action), levels).mean(-1)
     rows = torch.arange(len(action))
     if name == "rainbow":
         return (learner.networks["network"](seen, "none").softmax(-1) @ learner.support)[rows, action]
@@ -254,7 +254,7 @@ def mean_return(name, learner, seen, action):
 
 @pytest.mark.parametrize("name", ["dqn", "ddpg", "sac"])
 def test_others_know_means_alone(name):
-    assert agent(name).policy.returns(views(2)) is None
+    assert agent(name).policy.return_quantiles(views(2)) is None
 
 
 @every_agent
@@ -279,10 +279,10 @@ def test_every_number_that_a_schedule_may_move_is_read_after_it_has_moved(name):
 
 @pytest.mark.parametrize(
     ("name", "number"),
-    [("rainbow", "sigma"), ("rainbow", "lowest"), ("sac", "initial_temperature"), ("dqn", "gamma")],
+    [("rainbow", "sigma"), ("rainbow", "v_min"), ("sac", "initial_temperature"), ("dqn", "gamma")],
 )
 def test_numbers_that_are_built_in_cannot_be_scheduled(name, number):
     learner = agent(name)
     learner.set_scalar(number, getattr(learner.config, number))
-    with pytest.raises(ValueError, match=f"{number} is the same over a whole run"):
+    with pytest.raises(ValueError, match=f"{number} is fixed and cannot change"):
         learner.set_scalar(number, getattr(learner.config, number) / 2)

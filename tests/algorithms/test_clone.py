@@ -8,9 +8,9 @@ from benchmarks.kill_resume import differences
 from tests.algorithms.experts import EXPERTS, SETTINGS, imitator
 from tests.algorithms.worlds import batches, toy
 
-from edgewise.algorithms.clone import WANTED
+from edgewise.algorithms.clone import EXPERT_ACTION
 from edgewise.config.errors import ConfigError
-from edgewise.data.demonstrations import Mixture, demonstrate
+from edgewise.data.demonstrations import ExpertMixture, demonstrate
 from edgewise.data.rollout import Rollout
 from edgewise.envs.registry import make_env
 from edgewise.experiments.build import Builder
@@ -37,7 +37,7 @@ def constant(value):
 def test_the_expert_leads_in_its_share_of_the_steps(share):
     root = toy("marked", num_envs=4000).reset()
     torch.manual_seed(0)
-    led = Mixture(constant(1), constant(0), expert_share=lambda: share)(root)["action"].float().mean()
+    led = ExpertMixture(constant(1), constant(0), expert_share=lambda: share)(root)["action"].float().mean()
     assert abs(led - share) <= 4 * (share * (1 - share) / 4000) ** 0.5
 
 
@@ -46,7 +46,7 @@ def test_a_mixture_writes_the_action_alone():
     env = toy("marked")
     learner = imitator(env).policy
     for share in (0.0, 0.5, 1.0):
-        mixture = Mixture(EXPERTS["MarkedNode"], learner, expert_share=lambda share=share: share)
+        mixture = ExpertMixture(EXPERTS["MarkedNode"], learner, expert_share=lambda share=share: share)
         root = env.reset()
         before = set(root.keys(True, True))
         assert set(mixture(root).keys(True, True)) == before | {"action"}
@@ -71,7 +71,7 @@ def test_labels_are_the_experts_whoever_led():
     queues = batch["state", "queues"].reshape(-1, 3)
     ends, middle = queues[:, 0] + queues[:, 2], queues[:, 1]
     clear = ends != middle
-    assert torch.equal(labelled[WANTED][clear][:, 1], (middle > ends)[clear])
+    assert torch.equal(labelled[EXPERT_ACTION][clear][:, 1], (middle > ends)[clear])
     assert not batch["action"].any()
     assert "state" not in set(labelled.keys())
 
@@ -106,7 +106,7 @@ def test_a_scheduled_share_reaches_who_leads():
     algorithm.set_scalar("updates", 3.7)
     assert algorithm.expert_share() == 0.25
     assert algorithm.config.updates == 4
-    with pytest.raises(ValueError, match="no number of Clone"):
+    with pytest.raises(ValueError, match="Clone has no numeric setting"):
         algorithm.set_scalar("expert", 1.0)
 
 

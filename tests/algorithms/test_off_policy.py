@@ -75,7 +75,7 @@ def test_descending_clips_and_leaves_other_networks_alone():
     algorithm = simple(max_grad_norm=1e-3)
     spare = algorithm.networks["spare"]
     weight = algorithm.networks["network"].choices.weight
-    norm = algorithm.descend("network", 1e3 * (weight.sum() + spare.weight.sum()))
+    norm = algorithm.optimizer_step("network", 1e3 * (weight.sum() + spare.weight.sum()))
     assert norm > 1
     assert weight.grad.norm() <= 1e-3 + 1e-6
     assert spare.weight.grad is None
@@ -112,16 +112,16 @@ def test_scheduled_numbers_take_effect():
         algorithm.set_scalar(name, value)
     assert algorithm.config.epsilon == 0.5
     assert algorithm.config.target_interval == 8
-    assert algorithm.replay.beta == 0.9
+    assert algorithm.replay_buffer.beta == 0.9
     assert all(group["lr"] == 1e-2 for one in algorithm.optimizers.values() for group in one.param_groups)
 
 
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
-        ("epsilom", 0.5, "'epsilom' is no number of Simple"),
-        ("gamma", 0.5, "the same over a whole run"),
-        ("prioritised", 1, "'prioritised' is no number"),
+        ("epsilom", 0.5, "Simple has no numeric setting 'epsilom'"),
+        ("gamma", 0.5, "gamma is fixed and cannot change"),
+        ("prioritised", 1, "no numeric setting 'prioritised'"),
         ("epsilon", 2, "less than or equal to 1"),
     ],
 )
@@ -183,8 +183,8 @@ PLANTS = {
     "no targets": lambda state: state.__setitem__("targets", state["networks"]),
     "nothing waiting": lambda state: state["transitions"].clear(),
     "another seed": lambda state: state["generator"].copy_(torch.Generator().manual_seed(9).get_state()),
-    "nothing owed": lambda state: state["counts"].__setitem__("owed", 0.0),
-    "no priorities": lambda state: state["replay"]["sampler"]["priorities"].fill_(1.0),
+    "nothing pending_updates": lambda state: state["counts"].__setitem__("pending_updates", 0.0),
+    "no priorities": lambda state: state["replay_buffer"]["sampler"]["priorities"].fill_(1.0),
     "another count": lambda state: state["counts"].__setitem__("updates", 0),
     "another learning rate": lambda state: state["scalars"].__setitem__("learning_rate", 1e-3),
 }

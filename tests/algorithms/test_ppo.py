@@ -56,7 +56,7 @@ def test_dropout_shows_in_the_first_ratio_and_is_said_once(caplog):
     with caplog.at_level(logging.WARNING):
         for batch in batches(env, algorithm, 2):
             assert algorithm.learn(batch)["ratio_start"] > 1.01
-    assert len([record for record in caplog.records if "not the one that collected" in record.message]) == 1
+    assert len([record for record in caplog.records if "before the first update" in record.message]) == 1
 
 
 @pytest.mark.parametrize("name", ["marked", "signals"])
@@ -133,8 +133,8 @@ def test_a_world_keeps_its_agents_together():
     env = toy("signals")
     algorithm = learner(env)
     seen = []
-    inner = algorithm._terms
-    algorithm._terms = lambda samples, *rest, **options: (
+    inner = algorithm._compiled_loss
+    algorithm._compiled_loss = lambda samples, *rest, **options: (
         seen.append(samples.shape) or inner(samples, *rest, **options)
     )
     algorithm.learn(one_batch(algorithm, env))
@@ -247,8 +247,8 @@ def test_numbers_are_scheduled_by_their_names():
     [
         ("clup", 0.1, "clip"),
         ("clip", -0.1, "greater than 0"),
-        ("normalise_advantage", 0.0, "no number"),
-        ("intervention_above", 5.0, "same over a whole run"),
+        ("normalise_advantage", 0.0, "no numeric setting"),
+        ("intervention_above", 5.0, "is fixed and cannot change"),
     ],
 )
 def test_numbers_that_are_not_there_or_not_allowed_are_refused(name, value, message):

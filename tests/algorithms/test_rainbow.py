@@ -7,14 +7,14 @@ from tests.algorithms.test_dqn import Fixed
 from torchrl.envs import ExplorationType, set_exploration_type
 
 from edgewise.algorithms.off_policy_config import RainbowConfig
-from edgewise.data.replay_buffer import Replay
+from edgewise.data.replay_buffer import ReplayBuffer
 
 
 def test_the_defaults_are_those_of_rainbow_for_returns_of_the_sea():
     config = RainbowConfig()
     assert (config.n_step, config.prioritised, config.epsilon) == (3, True, 0.0)
-    assert config.lowest <= -15
-    assert config.highest >= 60
+    assert config.v_min <= -15
+    assert config.v_max >= 60
 
 
 def test_noise_is_fresh_in_every_update_of_both_networks():
@@ -28,7 +28,7 @@ def test_noise_is_fresh_in_every_update_of_both_networks():
 
 def test_the_online_network_chooses_and_the_target_network_values():
     """Sure of 2 for the choice that the online network likes, of 1 for the one it likes itself less."""
-    learner, samples = agent("rainbow", lowest=0.0, highest=4.0, atoms=5), transitions("rainbow")
+    learner, samples = agent("rainbow", v_min=0.0, v_max=4.0, atoms=5), transitions("rainbow")
     sure = torch.full((4, 5), -99.0)
     sure[torch.arange(4), torch.tensor([0, 3, 0, 0])] = 99.0
     liked = torch.full((4, 5), -99.0)
@@ -46,7 +46,7 @@ def test_a_tail_decides_where_risk_is_minded():
     logits[2:, 0] = 99.0
     ego = transitions("rainbow")["ego"]
     for risk, wanted in (("mean", 1), ("cvar", 0)):
-        learner = agent("rainbow", risk=risk, risk_alpha=0.4, lowest=0.0, highest=5.0, atoms=5)
+        learner = agent("rainbow", risk=risk, risk_alpha=0.4, v_min=0.0, v_max=5.0, atoms=5)
         learner.networks["network"] = Fixed(logits.tolist())
         with set_exploration_type(ExplorationType.DETERMINISTIC):
             assert learner.act(ego).eq(wanted).all(), risk
@@ -54,7 +54,7 @@ def test_a_tail_decides_where_risk_is_minded():
 
 def test_beta_can_be_annealed_and_errors_become_priorities():
     learner = agent("rainbow")
-    assert isinstance(learner.replay, Replay)
-    assert learner.replay.prioritised
+    assert isinstance(learner.replay_buffer, ReplayBuffer)
+    assert learner.replay_buffer.prioritised
     learner.set_scalar("beta", 0.9)
-    assert learner.replay.beta == 0.9
+    assert learner.replay_buffer.beta == 0.9

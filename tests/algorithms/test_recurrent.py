@@ -4,7 +4,7 @@ import pytest
 import torch
 from tests.algorithms.worlds import SETTINGS, Signals, ToyConfig, batches, learner, mean_reward, toy
 
-from edgewise.data.chunks import in_chunks
+from edgewise.data.chunks import split_into_chunks
 from edgewise.data.rollout import Rollout
 from edgewise.evaluation.evaluate import evaluate
 from edgewise.graphs.keys import RECURRENT
@@ -56,7 +56,7 @@ def test_chunks_repeat_what_single_steps_did(shared, critic, length):
         REMEMBERS.model_copy(update={"shared_trunk": shared, "critic": critic}), envs=3
     )
     assert batch["next", "done"][:, :-1].any()
-    now, then, value = log_probs(algorithm, in_chunks(batch, length))
+    now, then, value = log_probs(algorithm, split_into_chunks(batch, length))
     assert torch.allclose(now, then, atol=1e-6)
     with torch.no_grad():
         stepwise = algorithm.actor_critic.critic(batch.copy())["state_value"]
@@ -65,7 +65,7 @@ def test_chunks_repeat_what_single_steps_did(shared, critic, length):
 
 def test_chunks_across_two_worlds_would_show():
     algorithm, batch = collected()
-    astray = in_chunks(batch.transpose(0, 1).contiguous()[: STEPS // 2].reshape(3, STEPS), CHUNK)
+    astray = split_into_chunks(batch.transpose(0, 1).contiguous()[: STEPS // 2].reshape(3, STEPS), CHUNK)
     now, then, _ = log_probs(algorithm, astray)
     assert not torch.allclose(now, then, atol=1e-3)
 
@@ -73,7 +73,7 @@ def test_chunks_across_two_worlds_would_show():
 def test_memory_that_outlived_its_episode_would_show():
     algorithm, batch = collected()
     batch["next", "done"] = torch.zeros_like(batch["next", "done"])
-    now, then, _ = log_probs(algorithm, in_chunks(batch, STEPS))
+    now, then, _ = log_probs(algorithm, split_into_chunks(batch, STEPS))
     assert not torch.allclose(now, then, atol=1e-3)
 
 
@@ -81,7 +81,7 @@ def test_a_chunk_is_one_world_s_steps_in_a_row():
     _, batch = collected()
     world = torch.arange(6).view(6, 1).expand(6, STEPS)
     batch["world"], batch["time"] = world, torch.arange(STEPS).expand(6, STEPS)
-    chunks = in_chunks(batch, CHUNK)
+    chunks = split_into_chunks(batch, CHUNK)
     assert chunks.batch_size == (6 * STEPS // CHUNK, CHUNK)
     assert (chunks["world"] == chunks["world"][:, :1]).all()
     assert (chunks["time"].diff(dim=-1) == 1).all()
@@ -90,7 +90,7 @@ def test_a_chunk_is_one_world_s_steps_in_a_row():
 @pytest.mark.parametrize(("longest", "length"), [(1, 1), (5, 4), (6, 6), (7, 6), (12, 12), (99, 12)])
 def test_chunks_fill_a_rollout_evenly(longest, length):
     _, batch = collected(envs=2)
-    assert in_chunks(batch, longest).batch_size == (2 * STEPS // length, length)
+    assert split_into_chunks(batch, longest).batch_size == (2 * STEPS // length, length)
 
 
 def test_memory_is_carried_and_forgotten_at_the_end_of_an_episode():
@@ -116,7 +116,7 @@ def test_the_ratio_before_any_update_is_exactly_one():
 
 def test_learning_reaches_back_through_a_chunk_and_no_further():
     algorithm, batch = collected()
-    chunks = in_chunks(batch, CHUNK)
+    chunks = split_into_chunks(batch, CHUNK)
     chunks["next", "done"] = torch.zeros_like(chunks["next", "done"])
     h = torch.randn(*chunks.batch_size, 4, 16, requires_grad=True)
     algorithm.policy.memory.unroll(h, chunks)[:, -1, :, 0].sum().backward()
@@ -157,5 +157,5 @@ def test_what_was_shown_once_is_done_later_by_those_who_remember():
 
 def test_memory_is_of_agents():
     env = toy("marked")
-    with pytest.raises(ValueError, match="recurrent models remember for each agent"):
+    with pytest.raises(ValueError, match="recurrent models have one hidden state per agent"):
         make_actor_critic(env.graph, env.actions, REMEMBERS)

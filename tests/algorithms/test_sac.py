@@ -39,7 +39,7 @@ def test_the_two_critics_begin_apart_and_both_learn():
 
 
 def test_the_temperature_brings_entropy_to_where_it_is_wanted():
-    learner = agent("sac", wanted_entropy=-1.0, learning_rate=1e-2, initial_temperature=0.5)
+    learner = agent("sac", target_entropy=-1.0, learning_rate=1e-2, initial_temperature=0.5)
     samples = transitions("sac", 32)
     samples["reward"], samples["discount"] = -samples["action"].square().sum(-1), torch.zeros(32)
     entropies = [learner.update(samples)[0]["entropy"].item() for _ in range(250)]

@@ -68,12 +68,14 @@ def test_what_does_not_fit_is_named():
     state = module_state(model)
     with pytest.raises(CheckpointError, match=r"policy lacks 0\.bias, 1\.bias, 1\.weight"):
         load_module_state(model, {"0.weight": state["0.weight"]}, name="policy")
-    with pytest.raises(CheckpointError, match=r"has extra, which the model here has not"):
+    with pytest.raises(CheckpointError, match=r"has extra, which the model does not have"):
         load_module_state(model, state | {"extra": torch.zeros(1)}, name="policy")
-    with pytest.raises(CheckpointError, match=r"policy\.0\.weight has shape \(3, 9\) .* \(3, 2\) here"):
+    with pytest.raises(
+        CheckpointError, match=r"policy\.0\.weight has shape \(3, 9\) .* \(3, 2\) in the model"
+    ):
         load_module_state(model, state | {"0.weight": torch.zeros(3, 9)}, name="policy")
     optimizer = torch.optim.Adam(model.parameters())
-    with pytest.raises(CheckpointError, match=r"exp_avg names 7\.weight"):
+    with pytest.raises(CheckpointError, match=r"exp_avg in the checkpoint has 7\.weight"):
         load_optimizer_state(optimizer, model, {"exp_avg": {"7.weight": torch.zeros(1)}})
 
 

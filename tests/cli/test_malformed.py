@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from edgewise.config.layers import dotted
-from edgewise.config.schema import alternatives, leaves, takes_list
+from edgewise.config.schema import allows_list, alternatives, leaves
 from edgewise.experiments.recipes import recipe
 
 RECIPE = recipe("graphwalk-ppo")
@@ -76,7 +76,7 @@ def plant(seed):
         wrong = rng.choice(wrong_values(leaf))
         paths.add(dotted(leaf.path))
         # A flag of a list of text takes any text, as its one entry.
-        may_be_flag = isinstance(wrong, str) and wrong and not takes_list(leaf.annotation)
+        may_be_flag = isinstance(wrong, str) and wrong and not allows_list(leaf.annotation)
         if rng.random() < 0.25 and may_be_flag:
             flags += [leaf.flag, wrong]
         else:

@@ -98,7 +98,7 @@ def test_a_name_given_twice_is_refused(tmp_path, name):
         ("a.yaml", "a: 1\n---\nb: 2\n", "line"),
         ("a.yaml", "- 1\n- 2\n", "names with values"),
         ("a.yaml", "just text", "names with values"),
-        ("a.yaml", "[a, b]: 3\n", "a name was expected"),
+        ("a.yaml", "[a, b]: 3\n", "expected a name"),
         ("a.yaml", "a: &x [*x]\n", "alias"),
         ("a.yaml", "a: *nowhere\n", "line 1"),
         ("a.yaml", b"a: \xff\xfe\n", "UTF-8"),

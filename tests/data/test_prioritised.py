@@ -13,7 +13,7 @@ from tensordict import TensorDict
 from torchrl.data import LazyTensorStorage, TensorDictReplayBuffer
 
 from edgewise.data import sum_tree
-from edgewise.data.prioritised import PrioritisedSampler, Table, Tree
+from edgewise.data.prioritised import PrioritisedSampler, TablePriorities, TreePriorities
 from edgewise.data.sum_tree import SumTree
 
 PRIORITY = st.one_of(st.just(0.0), st.floats(1e-6, 1e6))
@@ -30,7 +30,9 @@ class Stored:
 
 
 def made(kind, capacity):
-    return Tree(capacity) if kind is Tree else Table(capacity, torch.device("cpu"))
+    return (
+        TreePriorities(capacity) if kind is TreePriorities else TablePriorities(capacity, torch.device("cpu"))
+    )
 
 
 def brute_force(values, share):
@@ -47,7 +49,7 @@ def _small_levels(monkeypatch):
 
 
 @pytest.mark.usefixtures("_small_levels")
-@pytest.mark.parametrize("kind", [Tree, Table])
+@pytest.mark.parametrize("kind", [TreePriorities, TablePriorities])
 @given(data=st.data())
 def test_any_share_is_found_where_the_running_sum_has_it(kind, data):
     """Whole numbers, whose sums are exact in any order."""
@@ -67,7 +69,7 @@ def test_any_share_is_found_where_the_running_sum_has_it(kind, data):
 
 
 @pytest.mark.usefixtures("_small_levels")
-@pytest.mark.parametrize("kind", [Tree, Table])
+@pytest.mark.parametrize("kind", [TreePriorities, TablePriorities])
 @given(
     values=st.lists(PRIORITY, min_size=1, max_size=150).filter(any),
     shares=st.lists(st.floats(0, 1, exclude_max=True), min_size=1, max_size=20),
@@ -114,7 +116,7 @@ def test_a_tree_of_a_million_has_few_levels_and_the_right_total():
     assert (np.abs(tree.find(share) - running.searchsorted(share * running[-1], side="right")) <= 1).all()
 
 
-@pytest.mark.parametrize("kind", [Tree, Table])
+@pytest.mark.parametrize("kind", [TreePriorities, TablePriorities])
 def test_of_an_item_named_twice_the_larger_priority_holds(kind):
     for order in ([0, 1, 2], [2, 1, 0], [1, 2, 0]):
         table = made(kind, 5)
@@ -146,7 +148,9 @@ def p_value(sampler, *, alpha=0.6, draws=400, batch=64):
     return chisquare(counts, expected / expected.sum() * counts.sum()).pvalue
 
 
-@pytest.mark.parametrize("table", [Tree, lambda capacity: Table(capacity, torch.device("cpu"))])
+@pytest.mark.parametrize(
+    "table", [TreePriorities, lambda capacity: TablePriorities(capacity, torch.device("cpu"))]
+)
 def test_frequencies_are_those_of_the_priorities(table):
     assert p_value(sampler_of(PRIORITIES, table=table)) > 1e-3
 

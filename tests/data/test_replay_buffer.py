@@ -8,7 +8,7 @@ import torch
 from tests.data.robots import played
 
 from edgewise.data import replay_buffer as module
-from edgewise.data.replay_buffer import Replay
+from edgewise.data.replay_buffer import ReplayBuffer
 from edgewise.data.transitions import agent_transitions, compact
 from edgewise.training.checkpoint import segments
 from edgewise.training.checkpoint import store as checkpoint
@@ -22,7 +22,7 @@ def transitions(seed=0, **changes):
 
 
 def made(storage="memory", prioritised=False, *, capacity=100, seed=0, batch_size=16):
-    return Replay(capacity, batch_size=batch_size, storage=storage, prioritised=prioritised, seed=seed)
+    return ReplayBuffer(capacity, batch_size=batch_size, storage=storage, prioritised=prioritised, seed=seed)
 
 
 def run(replay, *, rounds=4, begin=0):
@@ -122,7 +122,7 @@ def test_a_state_is_a_snapshot_of_small_entries():
 def test_a_state_that_does_not_fit_is_refused():
     replay = made(capacity=40)
     run(replay)
-    with pytest.raises(ValueError, match="holds 40 transitions, here is room for 10"):
+    with pytest.raises(ValueError, match="holds 40 transitions, more than the capacity 10"):
         made(capacity=10).load_state_dict(replay.state_dict())
 
 
@@ -146,7 +146,7 @@ def test_a_checkpoint_rewrites_only_the_segments_that_were_written_to(storage, t
 
 
 def test_the_files_of_a_mapped_store_go_with_it(tmp_path):
-    replay = Replay(50, batch_size=4, storage="memmap", folder=tmp_path / "new")
+    replay = ReplayBuffer(50, batch_size=4, storage="memmap", folder=tmp_path / "new")
     replay.extend(transitions())
     assert list((tmp_path / "new").rglob("*.memmap"))
     del replay

@@ -6,7 +6,7 @@ from scipy import stats
 
 from edgewise.envs.arrivals import (
     Law,
-    end_to_end,
+    flatten_table,
     invert_row,
     poisson_count,
     poisson_table,
@@ -71,5 +71,5 @@ def test_a_table_gives_the_counts_that_terms_give():
     table = poisson_table(rates, terms=poisson_terms(8.0))
     row = torch.randint(4, (5000,))
     uniform = torch.rand(5000, dtype=torch.float64)
-    together = invert_row(uniform, row, line=end_to_end(table), terms=table.shape[-1])
+    together = invert_row(uniform, row, flat_table=flatten_table(table), terms=table.shape[-1])
     assert torch.equal(together, poisson_count(uniform, rates[row], terms=table.shape[-1]))

@@ -152,8 +152,8 @@ class TestResets:
 
     @pytest.mark.parametrize("make", [walk, patrol])
     def test_a_device_that_is_not_asked_resets_the_same_rows(self, make, monkeypatch):
-        monkeypatch.setattr(GraphwalkEnv, "_asks_host", False)
-        monkeypatch.setattr(PatrolEnv, "_asks_host", False)
+        monkeypatch.setattr(GraphwalkEnv, "_can_sync", False)
+        monkeypatch.setattr(PatrolEnv, "_can_sync", False)
         self.test_only_ended_worlds_are_born_anew(make)
 
     def test_only_as_many_worlds_are_spawned_as_needed(self, monkeypatch):

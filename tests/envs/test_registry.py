@@ -28,7 +28,7 @@ def test_all_wrong_settings_are_named_at_once():
 
 
 def test_settings_that_contradict_each_other_are_refused():
-    with pytest.raises(ConfigError, match="more room than max_nodes 7"):
+    with pytest.raises(ConfigError, match="exceeds max_nodes 7"):
         make_config("graphwalk", num_nodes=(3, 99), max_nodes=7)
     with pytest.raises(ConfigError, match="at least 2 nodes"):
         make_config("graphwalk", num_nodes=(1, 9))

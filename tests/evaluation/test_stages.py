@@ -7,11 +7,11 @@ import torch
 from edgewise.config.errors import ConfigError
 from edgewise.evaluation.evaluate import evaluate
 from edgewise.evaluation.result import Evaluation
-from edgewise.evaluation.stages import Kind, by_kind, with_kinds
+from edgewise.evaluation.stages import StageEpisodes, split_by_stage, with_stage_metrics
 from edgewise.experiments.build import Builder
 from edgewise.experiments.load import load_config
 
-KINDS = (Kind("easy", 2, {"size": 3}), Kind("hard", 3, {"size": 9}))
+SPLIT = (StageEpisodes("easy", 2, {"size": 3}), StageEpisodes("hard", 3, {"size": 9}))
 
 
 def evaluation():
@@ -29,7 +29,7 @@ def evaluation():
 
 
 def test_each_kind_gets_its_own_episodes_and_settings():
-    easy, hard = by_kind(evaluation(), KINDS)
+    easy, hard = split_by_stage(evaluation(), SPLIT)
     assert easy.returns.tolist() == [0, 1]
     assert hard.returns.tolist() == [2, 3, 4]
     assert hard.agent_returns.shape == (3, 2)
@@ -39,7 +39,7 @@ def test_each_kind_gets_its_own_episodes_and_settings():
 
 
 def test_success_of_each_kind_stands_beside_that_of_all():
-    metrics = with_kinds(evaluation(), KINDS).metrics
+    metrics = with_stage_metrics(evaluation(), SPLIT).metrics
     assert metrics["success"].mean() == pytest.approx(0.4)
     assert np.nanmean(metrics["success.easy"]) == 0.5
     assert np.nanmean(metrics["success.hard"]) == pytest.approx(1 / 3)
@@ -47,7 +47,7 @@ def test_success_of_each_kind_stands_beside_that_of_all():
 
 
 def test_time_is_told_of_successes_besides():
-    easy, hard = by_kind(with_kinds(evaluation(), KINDS), KINDS)
+    easy, hard = split_by_stage(with_stage_metrics(evaluation(), SPLIT), SPLIT)
     assert np.nanmean(easy.metrics["time.successful"]) == 0
     assert np.nanmean(hard.metrics["time.successful"]) == 4
     assert not any(name.startswith("success.") for name in hard.metrics)
@@ -82,7 +82,7 @@ def test_a_batch_of_all_kinds_plays_each_as_it_would_be_alone(instances):
     assert together.episodes == 5
     robots = (~np.isnan(together.agent_returns)).sum(-1)
     assert robots.tolist() == [2, 2, 4, 4, 4]
-    few, many = by_kind(together, instances.kinds)
+    few, many = split_by_stage(together, instances.stages)
     for part, start in ((few, instances.start[:2]), (many, instances.start[2:])):
         config = instances.env.config
         env = type(instances.env)(config, num_envs=len(start), seed=1)

@@ -98,7 +98,7 @@ def test_a_policy_is_loaded_without_unpickling(trained, monkeypatch):
 
 
 def test_what_is_no_run_is_refused(tmp_path, trained):
-    with pytest.raises(ew.DataError, match="no run folder"):
+    with pytest.raises(ew.DataError, match="not a run folder"):
         ew.load_policy(tmp_path)
     with pytest.raises(ew.CheckpointError):
         ew.load_policy(trained / "checkpoints" / "step-000000000001")

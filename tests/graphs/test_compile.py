@@ -8,14 +8,14 @@ import pytest
 import torch
 from torch._dynamo.utils import counters
 
-from edgewise.graphs.compile import _say_eager, compile_module, cpp_compiler
+from edgewise.graphs.compile import _warn_uncompiled, compile_module, cpp_compiler
 
 
 @pytest.fixture
 def _no_compiler(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("CXX", raising=False)
-    _say_eager.cache_clear()
+    _warn_uncompiled.cache_clear()
 
 
 def test_off_means_untouched():

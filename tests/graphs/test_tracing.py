@@ -104,4 +104,4 @@ def test_nothing_waits_or_strays_on_an_absent_device(fake_device):
 def test_a_bank_follows_the_graph_to_an_absent_device_and_keeps_nothing_of_it(fake_device):
     spec = GraphSpec(4, 3, edges=sources()[-1])
     assert spec.edges_of(spec.zeros(2, device=fake_device)).index.device == fake_device
-    assert not spec.edges.bank._elsewhere
+    assert not spec.edges.bank._copies

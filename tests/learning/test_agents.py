@@ -9,7 +9,7 @@ from edgewise.data.rollout import Rollout
 from edgewise.envs.registry import make_env
 from edgewise.evaluation.evaluate import evaluate
 from edgewise.models.agents.ego import EgoSpec
-from edgewise.models.config import EgoConfig
+from edgewise.systems.marine.models.config import MarineEgoConfig
 
 pytestmark = pytest.mark.learning
 
@@ -52,7 +52,7 @@ def made(name, env):
     torch.manual_seed(0)
     steady = STEADY if name in ("ddpg", "ac-iqn") else {}
     config = algorithm_config(name)(**SETTINGS, **steady)
-    return algorithm_class(name)(EgoSpec(), env.actions, config=config, model=EgoConfig())
+    return algorithm_class(name)(EgoSpec(), env.actions, config=config, model=MarineEgoConfig())
 
 
 @pytest.mark.parametrize("name", FRAMES)

@@ -6,7 +6,7 @@ from edgewise.experiments.launch import start
 from edgewise.experiments.load import load_config
 from edgewise.experiments.measure import load_trained
 from edgewise.systems.hex.env import HexEnv
-from edgewise.systems.hex.exact import perfection
+from edgewise.systems.hex.exact import best_response
 
 pytestmark = pytest.mark.learning
 
@@ -15,6 +15,6 @@ pytestmark = pytest.mark.learning
 def test_the_quick_recipe_plays_three_by_three_perfectly(tmp_path, seed):
     run = start(load_config("hex-quick", keywords={"seed": seed}), folder=tmp_path / "run")
     trained = load_trained(run, which="latest")
-    found = perfection(HexEnv(trained.config.env), trained.policy, size=3)
+    found = best_response(HexEnv(trained.config.env), trained.policy, size=3)
     assert found.perfect, found
-    assert int(found.proved_first.sum()) == 5
+    assert int(found.wins_first.sum()) == 5

@@ -73,8 +73,8 @@ def solved():
 
 def mistakes(algorithm, env):
     """Heaps on which the policy's choice throws a win away."""
-    state = env._packed({"heap": torch.arange(1, MOST + 1), "player": torch.zeros(MOST).long()}, MOST)
-    seen = env._packed({**env.observe(state), "action_mask": env.mask(state)}, MOST)
+    state = env._tensordict({"heap": torch.arange(1, MOST + 1), "player": torch.zeros(MOST).long()}, MOST)
+    seen = env._tensordict({**env.observe(state), "action_mask": env.mask(state)}, MOST)
     with torch.no_grad():
         chosen = algorithm.policy.get_dist(seen).mode.tolist()
     return [heap for heap, good in solved().items() if good and chosen[heap - 1] not in good]

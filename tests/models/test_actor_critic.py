@@ -120,7 +120,7 @@ def test_retarget_changes_the_rule_for_encoder_critic_and_head():
     states["action_mask"] = torch.ones(20, NODES, dtype=torch.bool)
     crowded = parts.actor.get_dist(states).blocks.sum()
     value = parts.critic(states.copy())["state_value"]
-    parts.retarget(radius_spec(radius=0.01))
+    parts.set_graph(radius_spec(radius=0.01))
     assert crowded > 0
     assert parts.actor.get_dist(states).blocks.sum() == 0
     assert not torch.equal(parts.critic(states.copy())["state_value"], value)

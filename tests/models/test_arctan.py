@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgewise.models.agents.arctan import ArctanNormal, log_slope, smoothed, squash
+from edgewise.models.agents.arctan import ArctanNormal, log_slope, smooth_action, squash
 
 
 def density_on_a_grid(loc, scale, action):
@@ -59,8 +59,8 @@ def test_slopes_are_derivatives_and_actions_stay_inside():
 
 def test_smoothing_stays_near_and_within_bounds():
     action = torch.tensor([-1.0, 0.0, 0.3, 1.0]).expand(5000, 4)
-    near = smoothed(action, 0.1)
+    near = smooth_action(action, 0.1)
     assert near.abs().max() <= 1
     assert (near - action).abs().max() <= 0.2 + 1e-6
     assert (near - action)[:, 1].std() == pytest.approx(0.096, abs=0.004)  # 0.1 of a normal cut off at two
-    assert torch.equal(smoothed(action, 0.0), action)
+    assert torch.equal(smooth_action(action, 0.0), action)

@@ -4,32 +4,33 @@ import pytest
 import torch
 from tests.models.views import random_view
 
-from edgewise.models.agents.categorical import CategoricalValues
+from edgewise.models.agents.categorical import CategoricalQNetwork
 from edgewise.models.agents.ego import EgoSpec, FlatEgo, GraphEgo, make_ego_encoder, nearest_gap
-from edgewise.models.agents.networks import EgoActor, EgoCritic, EgoValues
-from edgewise.models.agents.quantile import QuantileCritic, QuantileValues, even_levels
+from edgewise.models.agents.networks import EgoActor, EgoCritic, EgoQNetwork
+from edgewise.models.agents.quantile import QuantileCritic, QuantileQNetwork, even_levels
 from edgewise.models.config import EgoConfig
+from edgewise.systems.marine.models.config import OBJECT_SCALE, SELF_SCALE
 
 SPEC = EgoSpec()
 KINDS = ("flat", "graph")
 SIZES = {
-    "DQN": (lambda config: EgoValues(SPEC, config, num_actions=25), 53_321),
-    "IQN": (lambda config: QuantileValues(SPEC, config, num_actions=25), 69_961),
+    "DQN": (lambda config: EgoQNetwork(SPEC, config, num_actions=25), 53_321),
+    "IQN": (lambda config: QuantileQNetwork(SPEC, config, num_actions=25), 69_961),
     "actor": (lambda config: EgoActor(SPEC, config, outputs=2), 50_354),
     "actor of SAC": (lambda config: EgoActor(SPEC, config, outputs=4), 50_612),
     "critic of DDPG and SAC": (lambda config: EgoCritic(SPEC, config, dim=2), 50_609),
     "critic of AC-IQN": (lambda config: QuantileCritic(SPEC, config, dim=2), 67_249),
-    "Rainbow": (lambda config: CategoricalValues(SPEC, config, num_actions=25), 540_428),
+    "Rainbow": (lambda config: CategoricalQNetwork(SPEC, config, num_actions=25), 540_428),
 }
 
 
 def output(network, view):
     """What any of the networks says of a view, chance left out."""
     lead = view.batch_size
-    if isinstance(network, CategoricalValues):
+    if isinstance(network, CategoricalQNetwork):
         return network(view, "none")
     arguments = [torch.full((*lead, 2), 0.3)] if isinstance(network, EgoCritic | QuantileCritic) else []
-    if isinstance(network, QuantileValues | QuantileCritic):
+    if isinstance(network, QuantileQNetwork | QuantileCritic):
         arguments.append(even_levels(view["self"], 4))
     return network(view, *arguments)
 
@@ -91,7 +92,10 @@ def test_flat_features_are_the_layers_by_hand():
 
 
 def test_scales_bring_all_inputs_near_one():
-    encoder, view = FlatEgo(SPEC, EgoConfig(inputs="metres")), random_view(500)
+    encoder, view = (
+        FlatEgo(SPEC, EgoConfig(inputs="physical", self_scale=SELF_SCALE, object_scale=OBJECT_SCALE)),
+        random_view(500),
+    )
     own, objects, mask = encoder.scaled(view)
     assert ((own.std(0) > 0.2) & (own.std(0) < 2)).all()
     assert (objects[mask].std(0) < 2).all()
@@ -99,8 +103,10 @@ def test_scales_bring_all_inputs_near_one():
 
 
 def test_scales_that_do_not_fit_are_refused_by_name():
-    with pytest.raises(ValueError, match=r"model\.self_scale has 7 numbers, but 6 are seen"):
-        FlatEgo(EgoSpec(own=6), EgoConfig())
+    with pytest.raises(ValueError, match=r"model\.self_scale has 7 numbers, but 6 are observed"):
+        FlatEgo(EgoSpec(own=6), EgoConfig(self_scale=(1.0,) * 7))
+    with pytest.raises(ValueError, match=r"model\.self_scale has 0 numbers, but 7 are observed"):
+        FlatEgo(SPEC, EgoConfig(inputs="physical"))
 
 
 def test_a_graph_knows_no_order_and_flat_slots_do():
@@ -140,6 +146,6 @@ def test_the_gap_to_the_nearest_object():
     )
     view["mask"][0] = torch.tensor([True, False, False, True, True])
     assert nearest_gap(view, radius=2.5).item() == 1.5
-    assert nearest_gap(view, radius=2.5, metres=(2.0, 3.0)).item() == 4.5
+    assert nearest_gap(view, radius=2.5, units=(2.0, 3.0)).item() == 4.5
     view["mask"][0] = False
     assert nearest_gap(view, radius=2.5).item() == float("inf")

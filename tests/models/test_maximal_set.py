@@ -162,7 +162,7 @@ def test_an_actor_of_such_sets_never_conflicts_and_learns_from_its_own_probabili
 
 
 def test_graphs_that_cannot_be_listed_are_refused():
-    with pytest.raises(ConfigError, match="bank of topologies"):
+    with pytest.raises(ConfigError, match="needs graphs with Topology edges"):
         make_actor_critic(explicit_spec(), ChooseIndependentSet(), WHOLE)
     env = make_env("queueing", num_envs=1, graphs=("line40",))
     with pytest.raises(ConfigError, match="more than 20000 maximal sets"):

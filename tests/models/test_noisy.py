@@ -3,7 +3,7 @@
 import torch
 from tests.models.views import random_view
 
-from edgewise.models.agents.categorical import CategoricalValues, even_support
+from edgewise.models.agents.categorical import CategoricalQNetwork, even_support
 from edgewise.models.agents.ego import EgoSpec
 from edgewise.models.agents.noisy import NoisyLinear
 from edgewise.models.config import EgoConfig
@@ -12,7 +12,7 @@ from edgewise.models.config import EgoConfig
 def test_a_row_is_its_own_noisy_matrix():
     layer, x = NoisyLinear(4, 3), torch.randn(5, 4)
     torch.nn.init.normal_(layer.weight_sigma)
-    p, q = layer.draw(x, shared=False)
+    p, q = layer.sample_noise(x, shared=False)
     found = layer(x, (p, q))
     for row in range(5):
         weight = layer.weight + layer.weight_sigma * torch.outer(q[row], p[row])
@@ -22,7 +22,7 @@ def test_a_row_is_its_own_noisy_matrix():
 
 
 def test_noise_has_the_moments_of_the_signed_root_of_a_normal():
-    p, q = NoisyLinear(8, 6).draw(torch.zeros(20_000, 8), shared=False)
+    p, q = NoisyLinear(8, 6).sample_noise(torch.zeros(20_000, 8), shared=False)
     assert p.shape == (20_000, 8)
     assert q.shape == (20_000, 6)
     for factor in (p, q):
@@ -37,7 +37,7 @@ def test_without_noise_the_mean_decides():
 
 def test_the_network_draws_anew_at_every_call_and_for_every_row_where_asked():
     """The planted fault: noise that is drawn once and kept would give equal calls."""
-    network = CategoricalValues(EgoSpec(), EgoConfig(), num_actions=3)
+    network = CategoricalQNetwork(EgoSpec(), EgoConfig(), num_actions=3)
     view = random_view(1).expand(4)
     for noise, alike in (("rows", False), ("shared", True)):
         first, second = network(view, noise), network(view, noise)
@@ -48,7 +48,7 @@ def test_the_network_draws_anew_at_every_call_and_for_every_row_where_asked():
 
 def test_its_logits_are_one_distribution_for_every_choice():
     """The mean advantage is taken out, so that the state's stream is the mean of all choices."""
-    network = CategoricalValues(EgoSpec(), EgoConfig(), num_actions=3, atoms=7)
+    network = CategoricalQNetwork(EgoSpec(), EgoConfig(), num_actions=3, atoms=7)
     view = random_view(4, 2)
     found = network(view, "none")
     assert found.shape == (4, 2, 3, 7)

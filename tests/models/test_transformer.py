@@ -9,9 +9,9 @@ from torch import nn
 from torch_geometric.nn import GraphNorm as ReferenceGraphNorm
 
 from edgewise.models.config import EncoderConfig
+from edgewise.models.encoders.graph_batch import to_dense_batch, to_sparse_batch
 from edgewise.models.encoders.norm import GraphNorm
 from edgewise.models.encoders.transformer import GraphTransformer
-from edgewise.models.encoders.views import dense_view, sparse_view
 
 SIZES = [3, 7, 10, 20, 50, 200]
 
@@ -59,17 +59,17 @@ class SumBeforeAttention(GraphTransformer):
         for block in self.trunk.blocks:
             block.norm = _Plain()
 
-    def _view(self, graph):
-        self.neighbours = dense_view(graph, self.graph.edges_of(graph)).linked.float()
-        return super()._view(graph)
+    def _batch(self, graph):
+        self.neighbours = to_dense_batch(graph, self.graph.edges_of(graph)).linked.float()
+        return super()._batch(graph)
 
     def forward(self, graph):
-        self._view(graph)
+        self._batch(graph)
         return super().forward(graph)
 
 
 class _Plain(nn.Module):
-    def forward(self, h, view):
+    def forward(self, h, batch):
         return h
 
 
@@ -140,7 +140,7 @@ def test_graph_norm_equals_pyg_on_existing_nodes():
     spec = explicit_spec()
     graph = random_graph(spec, 5)
     edges = spec.edges_of(graph)
-    flat, compact = sparse_view(graph, spec, edges, compact=True)
+    flat, compact = to_sparse_batch(graph, spec, edges, compact=True)
     norm, reference = GraphNorm(4), ReferenceGraphNorm(4)
     for ours, theirs in ((norm.weight, "weight"), (norm.bias, "bias"), (norm.mean_scale, "mean_scale")):
         ours.data.uniform_(0.5, 1.5)
@@ -150,7 +150,7 @@ def test_graph_norm_equals_pyg_on_existing_nodes():
     torch.testing.assert_close(norm(h, compact), expected)
     slots = flat.nodes(h)
     torch.testing.assert_close(
-        norm(slots, dense_view(graph, edges))[graph["node_mask"]], expected, rtol=1e-5, atol=1e-5
+        norm(slots, to_dense_batch(graph, edges))[graph["node_mask"]], expected, rtol=1e-5, atol=1e-5
     )
 
 

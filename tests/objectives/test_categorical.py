@@ -4,7 +4,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgewise.objectives.categorical import cross_entropy, project
+from edgewise.objectives.categorical import cross_entropy, project_distribution
 
 
 def by_loops(probability, support, reward, discount):
@@ -36,7 +36,7 @@ def drawn(rows, atoms, seed, *, spread):
 )
 def test_it_is_the_loop_and_loses_no_mass(rows, atoms, seed, spread):
     probability, support, reward, discount = drawn(rows, atoms, seed, spread=spread)
-    found = project(probability, support, reward=reward, discount=discount)
+    found = project_distribution(probability, support, reward=reward, discount=discount)
     torch.testing.assert_close(found, by_loops(probability, support, reward, discount), atol=1e-9, rtol=1e-9)
     torch.testing.assert_close(found.sum(-1), torch.ones(rows, dtype=torch.float64))
     assert (found >= 0).all()
@@ -46,7 +46,7 @@ def test_it_is_the_loop_and_loses_no_mass(rows, atoms, seed, spread):
 def test_the_mean_is_that_of_the_image_where_nothing_is_cut_off(atoms, seed):
     probability, support, reward, discount = drawn(3, atoms, seed, spread=0.1)
     reward = reward.clamp(-0.3, 1.5)
-    found = project(probability, support, reward=reward, discount=discount)
+    found = project_distribution(probability, support, reward=reward, discount=discount)
     wanted = reward + discount * (probability * support).sum(-1)
     torch.testing.assert_close((found * support).sum(-1), wanted, atol=1e-9, rtol=1e-9)
 
@@ -55,9 +55,13 @@ def test_an_image_on_an_atom_keeps_its_mass():
     """The planted fault of many a projection: floor and ceiling coincide and the mass is lost."""
     support = torch.linspace(0, 4, 5)
     probability = torch.tensor([[0.0, 1.0, 0.0, 0.0, 0.0]])
-    found = project(probability, support, reward=torch.tensor([2.0]), discount=torch.tensor([1.0]))
+    found = project_distribution(
+        probability, support, reward=torch.tensor([2.0]), discount=torch.tensor([1.0])
+    )
     assert found.tolist() == [[0.0, 0.0, 0.0, 1.0, 0.0]]
-    beyond = project(probability, support, reward=torch.tensor([99.0]), discount=torch.tensor([1.0]))
+    beyond = project_distribution(
+        probability, support, reward=torch.tensor([99.0]), discount=torch.tensor([1.0])
+    )
     assert beyond.tolist() == [[0.0, 0.0, 0.0, 0.0, 1.0]]
 
 

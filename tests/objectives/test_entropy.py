@@ -14,18 +14,18 @@ def test_a_soft_value_takes_the_lesser_critic_and_pays_for_entropy():
 def test_the_temperature_rises_where_entropy_is_wanted_and_falls_where_there_is_enough():
     for entropy, wanted in ((1.0, -2.0), (-3.0, -2.0)):
         log_temperature = torch.zeros((), requires_grad=True)
-        temperature_loss(log_temperature.exp(), torch.full((8,), -entropy), wanted=wanted).backward()
+        temperature_loss(log_temperature.exp(), torch.full((8,), -entropy), target_entropy=wanted).backward()
         rises = bool(log_temperature.grad < 0)
         assert rises == (entropy < wanted)
 
 
 def test_it_is_at_rest_exactly_at_the_wanted_entropy():
     log_temperature = torch.tensor(0.3, requires_grad=True)
-    temperature_loss(log_temperature.exp(), torch.tensor([1.5, 2.5]), wanted=-2.0).backward()
+    temperature_loss(log_temperature.exp(), torch.tensor([1.5, 2.5]), target_entropy=-2.0).backward()
     assert log_temperature.grad == 0
 
 
 def test_the_policy_gets_no_gradient_from_it():
     log_prob = torch.ones(3, requires_grad=True)
-    loss = temperature_loss(torch.zeros((), requires_grad=True), log_prob, wanted=-2.0)
+    loss = temperature_loss(torch.zeros((), requires_grad=True), log_prob, target_entropy=-2.0)
     assert torch.autograd.grad(loss, log_prob, allow_unused=True) == (None,)

@@ -10,7 +10,7 @@ from tests.objectives.oracles import by_rows, double_sum
 from tests.objectives.rollouts import SmallCritic, random_rollout, value_of
 from torchrl.objectives.value import GAE
 
-from edgewise.objectives.boundaries import needed_next, next_positions
+from edgewise.objectives.boundaries import bootstrap_mask, bootstrap_positions
 from edgewise.objectives.graph_gae import GraphGAE
 
 SETTINGS = {"gamma": 0.95, "lmbda": 0.9}
@@ -146,7 +146,7 @@ def test_a_next_state_that_is_never_needed_may_be_anything():
     rollout, critic = random_rollout(4, 6), SmallCritic()
     expected = GraphGAE(value_network=critic, **SETTINGS)(rollout.clone())["advantage"]
     flags = (rollout["next", "done"], rollout["next", "terminated"])
-    needed = needed_next(*flags, batch_dims=2, time_dim=1)
+    needed = bootstrap_mask(*flags, batch_dims=2, time_dim=1)
     rollout["next", "graph", "x"][~needed] = torch.nan
     found = GraphGAE(value_network=critic, **SETTINGS)(rollout)["advantage"]
     assert torch.equal(found, expected)
@@ -307,8 +307,8 @@ def test_gradients_reach_the_inputs_only_when_asked_for_and_never_the_parameters
 @pytest.mark.parametrize(
     "break_it, message",
     [
-        (lambda rollout: rollout["next"].pop("reward"), "advantages need the entry 'reward'"),
-        (lambda rollout: rollout["next"].pop("done"), "advantages need the entry 'done'"),
+        (lambda rollout: rollout["next"].pop("reward"), "GraphGAE needs the entry 'reward'"),
+        (lambda rollout: rollout["next"].pop("done"), "GraphGAE needs the entry 'done'"),
         (lambda rollout: rollout.set("steps_to_next_obs", torch.ones(2, 3)), "n-step batch"),
     ],
 )
@@ -328,5 +328,5 @@ def test_a_rollout_without_time_is_refused():
 
 def test_positions_by_index_are_those_needed():
     needed = torch.tensor([[False, True, True], [True, False, False]])
-    assert next_positions(needed, time_dim=1, budget=None).tolist() == [1, 2, 3]
-    assert sorted(next_positions(needed, time_dim=1, budget=1).tolist()) == [1, 2, 3, 5]
+    assert bootstrap_positions(needed, time_dim=1, budget=None).tolist() == [1, 2, 3]
+    assert sorted(bootstrap_positions(needed, time_dim=1, budget=1).tolist()) == [1, 2, 3, 5]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from edgewise.models.distributions.independent_set import IndependentSet
 from edgewise.models.distributions.masked import JointCategorical, MaskedCategorical
-from edgewise.objectives.imitation import exact_match, surprise
+from edgewise.objectives.imitation import exact_match, negative_log_likelihood
 
 
 def line(logits):
@@ -25,8 +25,8 @@ def test_the_surprise_of_a_set_is_that_of_the_nodes_that_were_asked(logits):
     joined = [1 / (1 + math.exp(-logit)) for logit in logits]
     wanted = torch.tensor([[True, False, True]])
     by_hand = -math.log(joined[0]) - math.log(joined[2])
-    assert math.isclose(surprise(distribution, wanted).item(), by_hand, rel_tol=1e-9)
-    assert surprise(distribution, torch.tensor([[True, True, False]])).item() > 1e30
+    assert math.isclose(negative_log_likelihood(distribution, wanted).item(), by_hand, rel_tol=1e-9)
+    assert negative_log_likelihood(distribution, torch.tensor([[True, True, False]])).item() > 1e30
 
 
 def test_a_set_matches_only_as_a_whole():
@@ -45,4 +45,6 @@ def test_agents_match_one_by_one_and_joint_choices_together():
 def test_a_forbidden_choice_takes_no_share_of_the_surprise():
     mask = torch.tensor([[True, True, False]])
     distribution = MaskedCategorical(torch.tensor([[0.0, 0.0, 9.0]]), mask)
-    assert math.isclose(surprise(distribution, torch.tensor([1])).item(), math.log(2), rel_tol=1e-6)
+    assert math.isclose(
+        negative_log_likelihood(distribution, torch.tensor([1])).item(), math.log(2), rel_tol=1e-6
+    )

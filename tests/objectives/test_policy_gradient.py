@@ -8,7 +8,7 @@ from torch.distributions import Categorical, kl_divergence
 
 from edgewise.objectives.policy_gradient import (
     approximate_kl,
-    clipped_share,
+    clip_fraction,
     clipped_surrogate,
     clipped_value_error,
     huber,
@@ -40,7 +40,7 @@ def test_the_surrogate_and_its_slope(ratio, advantage, loss, slope):
 
 def test_the_share_of_clipped_ratios():
     log_ratio = torch.tensor([0.5, 0.79, 0.81, 1.0, 1.19, 1.21, 3.0]).log()
-    assert clipped_share(log_ratio, clip=0.2).tolist() == [1, 1, 0, 0, 0, 1, 1]
+    assert clip_fraction(log_ratio, clip=0.2).tolist() == [1, 1, 0, 0, 0, 1, 1]
 
 
 def test_the_approximate_divergence_is_right_on_average_and_never_negative():

@@ -3,11 +3,9 @@
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.models.views import random_view
 
-from edgewise.algorithms.off_policy_config import DistributionalConfig
 from edgewise.models.agents.quantile import even_levels, random_levels
-from edgewise.objectives.risk import scale_levels, tail_mean, tail_share
+from edgewise.objectives.risk import adaptive_tail_share, scale_levels, tail_mean
 
 
 @given(alpha=st.floats(0.02, 1.0), seed=st.integers(0, 999))
@@ -41,19 +39,10 @@ def test_squeezed_levels_average_the_tail_of_a_known_distribution():
     assert scale_levels(levels, None) is levels
 
 
-def test_the_share_follows_the_nearest_object():
-    view = random_view(3)
-    view["mask"][:] = False
-    view["mask"][:2, 2] = True
-    view["objects"][0, 2] = torch.tensor([8.8, 0.0, 0.0, 0.0, 1.0])
-    view["objects"][1, 2] = torch.tensor([0.5, 0.0, 0.0, 0.0, 1.0])
-    shares = {
-        risk: tail_share(view, DistributionalConfig(risk=risk, risk_alpha=0.1), metres=(1.0, 1.0))
-        for risk in ("mean", "cvar", "adaptive")
-    }
-    torch.testing.assert_close(shares["adaptive"], torch.tensor([0.5, 0.1, 1.0]))
-    torch.testing.assert_close(shares["cvar"], torch.full((3,), 0.1))
-    assert shares["mean"] is None
+def test_the_share_grows_with_the_distance_between_its_bounds():
+    distance = torch.tensor([-1.0, 0.5, 5.0, 20.0, torch.inf])
+    share = adaptive_tail_share(distance, smallest=0.1, reach=10.0)
+    torch.testing.assert_close(share, torch.tensor([0.1, 0.1, 0.5, 1.0, 1.0]))
 
 
 def test_levels_are_even_or_random_in_the_unit_interval():

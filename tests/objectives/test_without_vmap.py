@@ -15,7 +15,7 @@ from edgewise.graphs.actions import AgentsContinuous, AgentsDiscrete, ChooseNode
 from edgewise.models.action_values import ActionCritic, DeterministicActor, QNetwork
 from edgewise.models.actor_critic import make_actor_critic
 from edgewise.models.config import EncoderConfig, ModelConfig
-from edgewise.objectives.alignment import with_agents_ends
+from edgewise.objectives.alignment import with_agent_done
 from edgewise.objectives.graph_gae import GraphGAE
 from edgewise.objectives.without_vmap import without_vmap
 
@@ -73,20 +73,20 @@ def dqn(compact):
 def dqn_of_agents(compact):
     network = QNetwork(SPEC, DISCRETE, model(compact=compact))
     loss = DQNLoss(network, action_space="categorical", delay_value=True)
-    return loss, with_agents_ends(acted(network, observed(AGENTS))).reshape(-1)
+    return loss, with_agent_done(acted(network, observed(AGENTS))).reshape(-1)
 
 
 def sac(compact):
     actor = make_actor_critic(SPEC, CONTINUOUS, model(compact=compact)).actor
     critic = ActionCritic(SPEC, CONTINUOUS, model(compact=compact))
     loss = SACLoss(actor, critic, num_qvalue_nets=2, target_entropy=-2.0)
-    return loss, with_agents_ends(acted(actor, observed(AGENTS))).reshape(-1)
+    return loss, with_agent_done(acted(actor, observed(AGENTS))).reshape(-1)
 
 
 def ddpg(compact):
     actor = make_actor_critic(SPEC, CONTINUOUS, model(compact=compact)).actor
     loss = DDPGLoss(DeterministicActor(actor), ActionCritic(SPEC, CONTINUOUS, model(compact=compact)))
-    return loss, with_agents_ends(acted(actor, observed(AGENTS))).reshape(-1)
+    return loss, with_agent_done(acted(actor, observed(AGENTS))).reshape(-1)
 
 
 LOSSES = [clip_ppo, mappo, dqn, dqn_of_agents, sac, ddpg]
@@ -143,7 +143,7 @@ def test_plain_gae_with_a_compacting_critic_says_what_to_do_and_harms_nothing():
 @pytest.mark.parametrize("build", LOSSES, ids=lambda build: build.__name__)
 def test_a_loss_that_vmaps_parameters_leaves_a_compacting_network_unharmed(build, caplog):
     """TensorDict does not put parameters back after an error, so there must be none."""
-    vmap_guard._say_padded.cache_clear()
+    vmap_guard._warn_padded.cache_clear()
     loss, data = build(True)
     with caplog.at_level(logging.WARNING):
         torch.manual_seed(1)
@@ -154,7 +154,7 @@ def test_a_loss_that_vmaps_parameters_leaves_a_compacting_network_unharmed(build
 
 
 def test_the_warning_of_a_vmapped_estimator_in_a_loss(caplog):
-    vmap_guard._say_padded.cache_clear()
+    vmap_guard._warn_padded.cache_clear()
     loss, data = clip_ppo(True)
     with caplog.at_level(logging.WARNING):
         total(loss, data)
@@ -172,7 +172,7 @@ def test_advantages_from_graph_gae_go_straight_into_the_loss():
 
 def test_ends_take_the_shape_of_agents_rewards():
     rollout = observed(AGENTS)
-    changed = with_agents_ends(rollout)
+    changed = with_agent_done(rollout)
     world, own = rollout["next", "terminated"], rollout["next", "agents", "terminated"]
     assert changed["next", "terminated"].shape == (3, 5, AGENTS, 1)
     assert torch.equal(changed["next", "terminated"].squeeze(-1), own | world)

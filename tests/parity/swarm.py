@@ -24,7 +24,7 @@ def replay(case: dict) -> dict[str, float]:
         "crowded": torch.zeros(1, dtype=torch.int64),
         "step": torch.zeros(1, dtype=torch.int64),
     }
-    state = TensorDict(env.begin(born), [1])
+    state = TensorDict(env.initial_state(born), [1])
     worst: dict[str, float] = {}
 
     def compare(name: str, ours: torch.Tensor, theirs: list) -> None:

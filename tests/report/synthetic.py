@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from edgewise.config.run_format import FORMAT
 from edgewise.evaluation.replays.files import save
 from edgewise.evaluation.result import Evaluation
 
@@ -28,7 +29,9 @@ def make_run(folder: Path, *, seed: int = 0, rows: int = 200, evaluations: int =
     folder.mkdir(parents=True)
     source = np.random.default_rng(seed)
     (folder / "config.json").write_text(json.dumps({**CONFIG, "seed": seed}))
-    (folder / "versions.json").write_text(json.dumps({"edgewise": "0.1.0", "torch": "2.13.0"}))
+    (folder / "versions.json").write_text(
+        json.dumps({"format": FORMAT, "edgewise": "0.2.0", "torch": "2.13.0"})
+    )
     write_csv(folder / "metrics.csv", [metrics_row(number, rows, source) for number in range(1, rows + 1)])
     write_csv(
         folder / "timing.csv", [{"frames": 200_000, "collecting": 30.5, "learning": 61.25, "evaluating": 4.0}]
@@ -170,7 +173,7 @@ def swimming(source: np.random.Generator, *, frames: int = 90) -> dict[str, obje
                 "x": [boat["x"][0] for boat in boats],
                 "y": [boat["y"][0] for boat in boats],
                 "heading": [0, 0, 0],
-                "shape": "boat",
+                "shape": "bullet",
                 "unit": "world",
                 "size": 0.045,
                 "color": ["accent", "orange", "purple"],
@@ -226,7 +229,7 @@ def swimming(source: np.random.Generator, *, frames: int = 90) -> dict[str, obje
         "captions": [f"a is at {boats[0]['x'][t]:.2f}, {boats[0]['y'][t]:.2f}" for t in range(frames)],
         "marks": [{"frame": frames // 2, "text": "half way", "color": "good"}],
         "legend": [
-            {"label": "boat", "color": "accent", "shape": "boat"},
+            {"label": "boat", "color": "accent", "shape": "bullet"},
             {"label": "sight", "color": "teal", "shape": "line"},
         ],
         "facts": {"return": 12.5, "steps": frames - 1, "outcome": "all safe"},

@@ -15,6 +15,7 @@ from tests.report.synthetic import make_run, write_csv
 
 import edgewise.report
 from edgewise.config.errors import DataError
+from edgewise.config.run_format import FORMAT
 from edgewise.evaluation.replays.files import load, save
 from edgewise.evaluation.result import Evaluation
 from edgewise.report.page import SCRIPTS, write_report
@@ -46,7 +47,7 @@ class Outline(html.parser.HTMLParser):
         self._open = None
 
     @property
-    def story(self):
+    def data(self):
         return json.loads(self.raw["script", "application/json"])
 
 
@@ -67,7 +68,9 @@ def hostile(tmp_path_factory):
     config = {"recipe": HOSTILE, "name": HOSTILE, HOSTILE: {HOSTILE: [HOSTILE, {HOSTILE: HOSTILE}]}}
     config["evaluation"] = {"metric": HOSTILE}
     (folder / "config.json").write_text(json.dumps(config))
-    (folder / "versions.json").write_text(json.dumps({HOSTILE: HOSTILE, "edgewise": HOSTILE}))
+    (folder / "versions.json").write_text(
+        json.dumps({HOSTILE: HOSTILE, "edgewise": HOSTILE, "format": FORMAT})
+    )
     rows = [{"frames": 100 * n, "stage": HOSTILE, HOSTILE: n, f"health/{HOSTILE}": n} for n in range(9)]
     write_csv(folder / "metrics.csv", rows)
     events = [{"event": HOSTILE, "time": HOSTILE, "frames": 3, HOSTILE: HOSTILE}]
@@ -133,7 +136,7 @@ def test_hostile_strings_stay_strings(hostile):
     outline = Outline(page)
     assert "img" not in [tag for tag, _ in outline.elements]
     assert [tag for tag, _ in outline.elements].count("script") == 2
-    assert outline.story["config"]["recipe"] == HOSTILE
+    assert outline.data["config"]["recipe"] == HOSTILE
     assert "<" not in outline.raw["script", "application/json"]
     assert "\u2028" not in page
 
@@ -158,11 +161,11 @@ def test_parts_may_be_missing(tmp_path, missing):
             (folder / name).rmdir()
         else:
             (folder / name).unlink()
-    story = Outline(write_report(folder).read_text()).story
-    assert story["notes"] == []
-    assert bool(story["training"]) == ("metrics.csv" not in missing)
-    assert bool(story["evaluation"]) == ("evaluations" not in missing)
-    assert bool(story["replays"]) == ("replays" not in missing)
+    data = Outline(write_report(folder).read_text()).data
+    assert data["notes"] == []
+    assert bool(data["training"]) == ("metrics.csv" not in missing)
+    assert bool(data["evaluation"]) == ("evaluations" not in missing)
+    assert bool(data["replays"]) == ("replays" not in missing)
 
 
 def test_broken_parts_are_noted_and_left_out(tmp_path):
@@ -175,23 +178,23 @@ def test_broken_parts_are_noted_and_left_out(tmp_path):
         file.write('{"event": "st')
     with (folder / "metrics.csv").open("a") as file:
         file.write("200000,10,lar")
-    story = Outline(write_report(folder).read_text()).story
-    assert len(story["notes"]) == 4
-    assert {note.split()[0].strip(":") for note in story["notes"]} == {
+    data = Outline(write_report(folder).read_text()).data
+    assert len(data["notes"]) == 4
+    assert {note.split()[0].strip(":") for note in data["notes"]} == {
         "config.json",
         "versions.json",
         "000000000000.json",
         "000000200000-0.json",
     }
-    assert len(story["replays"]) == 1
-    assert len(story["health"]["events"]) == 4
-    assert story["training"][0]["lines"][0]["x"][-1] == 200_000
+    assert len(data["replays"]) == 1
+    assert len(data["health"]["events"]) == 4
+    assert data["training"][0]["lines"][0]["x"][-1] == 200_000
 
 
 def test_what_is_no_run_is_refused(tmp_path):
     with pytest.raises(DataError, match="no such run folder"):
         write_report(tmp_path / "absent")
-    with pytest.raises(DataError, match="holds no run"):
+    with pytest.raises(DataError, match="not a run folder"):
         write_report(tmp_path)
 
 
@@ -247,9 +250,9 @@ def test_several_runs_open_side_by_side(run, tmp_path):
     config = json.loads((rival / "config.json").read_text()) | {"recipe": "rival"}
     (rival / "config.json").write_text(json.dumps(config))
     path = write_report(run, *others, rival, target=tmp_path / "all.html")
-    story = Outline(path.read_text()).story
-    assert [line["label"] for line in story["evaluation"][0]["lines"]] == ["walk-ppo", "rival"]
-    assert story["comparison"]["rows"][0]["seeds"] == 3
+    data = Outline(path.read_text()).data
+    assert [line["label"] for line in data["evaluation"][0]["lines"]] == ["walk-ppo", "rival"]
+    assert data["comparison"]["rows"][0]["seeds"] == 3
     seen = visit(path)
     assert seen.console == []
     assert "4 runs" in seen.dom
@@ -259,9 +262,9 @@ def test_evaluations_of_other_sizes_become_a_table(tmp_path):
     folder = make_run(tmp_path / "run", rows=9, evaluations=3)
     entry = json.loads((folder / "evaluations" / "000000200000.json").read_text())
     Evaluation.from_json(entry | {"settings": {"num_nodes": 50}}).save(folder / "evaluations" / "large.json")
-    story = Outline(write_report(folder).read_text()).story
-    assert [row["settings"] for row in story["sweep"]] == ["num_nodes = 50"]
-    assert len(story["evaluation"][0]["lines"][0]["x"]) == 3
+    data = Outline(write_report(folder).read_text()).data
+    assert [row["settings"] for row in data["sweep"]] == ["num_nodes = 50"]
+    assert len(data["evaluation"][0]["lines"][0]["x"]) == 3
 
 
 # Virtual time draws no frames of its own: a timer stands in for the screen.

@@ -10,7 +10,7 @@ from edgewise.envs.registry import make_env
 from edgewise.evaluation.arena.match import play_match
 from edgewise.search.mcts import EXPLORATION, MCTS
 from edgewise.systems.hex.baselines import mcts, random_player
-from edgewise.systems.hex.exact import perfection
+from edgewise.systems.hex.exact import best_response
 
 
 def judge(root):
@@ -90,15 +90,15 @@ def test_trees_are_those_of_a_plain_search_of_each_game(swap):
 
 def test_enough_looking_ahead_is_perfect_play_without_any_opinion():
     env = make_env("hex", size=2)
-    assert perfection(env, MCTS(env, no_opinion, simulations=60), size=2).perfect
-    assert not perfection(env, MCTS(env, no_opinion, simulations=1), size=2).perfect
+    assert best_response(env, MCTS(env, no_opinion, simulations=60), size=2).perfect
+    assert not best_response(env, MCTS(env, no_opinion, simulations=1), size=2).perfect
 
 
 def test_a_result_told_with_the_wrong_sign_is_found_out(monkeypatch):
     """The planted fault: every mover takes a result for its own."""
     monkeypatch.setattr("edgewise.search.mcts._sign", lambda player: torch.ones_like(player).float())
     env = make_env("hex", size=2)
-    assert not perfection(env, MCTS(env, no_opinion, simulations=60), size=2).perfect
+    assert not best_response(env, MCTS(env, no_opinion, simulations=60), size=2).perfect
 
 
 def test_the_input_stays_as_it_was():
@@ -115,5 +115,5 @@ def test_tree_search_beats_random_play():
 
 
 def test_a_search_looks_at_something():
-    with pytest.raises(ValueError, match="1 position or more"):
+    with pytest.raises(ValueError, match="simulations must be at least 1"):
         MCTS(make_env("hex", size=3), judge, simulations=0)

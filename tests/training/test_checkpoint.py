@@ -147,7 +147,7 @@ def test_a_full_disk_is_said_in_one_line_and_costs_nothing(tmp_path):
             checkpoint.save(tmp_path, {"algorithm": torch.zeros(10_000)}, step=2)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    assert "step-000000000001 is untouched" in str(error.value)
+    assert "step-000000000001 is unchanged" in str(error.value)
     assert str(error.value).count("\n") == 0
     assert list(tmp_path.iterdir()) == [whole]
     assert same(checkpoint.load(whole)["counters"], example(1)["counters"])
@@ -155,7 +155,7 @@ def test_a_full_disk_is_said_in_one_line_and_costs_nothing(tmp_path):
 
 @pytest.mark.parametrize(
     ("number", "words"),
-    [(errno.ENOSPC, "free some space"), (errno.EROFS, "read-only"), (errno.EACCES, "may not")],
+    [(errno.ENOSPC, "free some space"), (errno.EROFS, "read-only"), (errno.EACCES, "no permission")],
 )
 def test_each_failure_of_the_system_has_its_remedy(tmp_path, monkeypatch, number, words):
     def fail(*_: object) -> None:
@@ -171,7 +171,7 @@ def test_each_failure_of_the_system_has_its_remedy(tmp_path, monkeypatch, number
 @pytest.mark.skipif(os.geteuid() == 0, reason="the superuser may write into a read-only folder")
 def test_a_folder_without_permission_is_said(tmp_path):
     tmp_path.chmod(0o500)
-    with pytest.raises(CheckpointError, match="may not write"):
+    with pytest.raises(CheckpointError, match="no permission to write"):
         checkpoint.save(tmp_path / "run", example(), step=1)
 
 

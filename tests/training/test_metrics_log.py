@@ -64,14 +64,14 @@ def test_a_log_shorter_than_its_checkpoint_is_told(tmp_path, caplog):
     log = MetricsLog(tmp_path / "metrics.csv")
     log.append({"frames": 1})
     log.load_state_dict({"rows": 5, "columns": ["frames"]})
-    assert "has 1 rows, the checkpoint counts 5" in caplog.text
+    assert "has 1 rows, but the checkpoint has 5" in caplog.text
 
 
 def test_a_log_that_is_no_text_is_told_and_does_not_stop_a_run(tmp_path, caplog):
     path = tmp_path / "metrics.csv"
     path.write_bytes(b"\x86\x00\xff\n\xfe")
     MetricsLog(path).load_state_dict({"rows": 5, "columns": ["frames"]})
-    assert "the checkpoint counts 5" in caplog.text
+    assert "the checkpoint has 5" in caplog.text
 
 
 def test_events_are_lines_and_a_torn_one_is_dropped(tmp_path):

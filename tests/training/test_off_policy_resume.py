@@ -72,15 +72,15 @@ def test_it_ends_like_one_left_alone_from_any_checkpoint(alone, tmp_path, index)
     folder = stopped_at(alone, tmp_path / "run", index)
     assert differences(alone.path, folder.path) == []
     state = checkpoint.load(checkpoint.latest(folder.checkpoints))["algorithm"]
-    assert len(state["replay"]["stored"]["reward"]) == 150
+    assert len(state["replay_buffer"]["stored"]["reward"]) == 150
     assert state["counts"]["updates"] > 10
 
 
 PLANTS = {
-    "another reward": lambda state: state["replay"]["stored"]["reward"].zero_(),
+    "another reward": lambda state: state["replay_buffer"]["stored"]["reward"].zero_(),
     "nothing waiting": lambda state: state["transitions"].clear(),
-    "other priorities": lambda state: state["replay"]["sampler"]["priorities"].fill_(1.0),
-    "other draws": lambda state: state["replay"]["generator"].copy_(
+    "other priorities": lambda state: state["replay_buffer"]["sampler"]["priorities"].fill_(1.0),
+    "other draws": lambda state: state["replay_buffer"]["generator"].copy_(
         torch.Generator().manual_seed(5).get_state()
     ),
     "no moments": lambda state: state["optimizer"].clear(),

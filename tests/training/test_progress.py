@@ -9,7 +9,7 @@ from rich.console import Console
 
 from edgewise.training.interrupt import StopRequest
 from edgewise.training.logging import progress
-from edgewise.training.logging.progress import Bar, Lines, Silence, watcher
+from edgewise.training.logging.progress import NoProgress, ProgressBar, ProgressLines, make_progress
 
 
 def show(watch):
@@ -21,7 +21,7 @@ def show(watch):
 
 def test_a_bar_says_where_the_run_is():
     text = io.StringIO()
-    show(Bar(Console(file=text, force_terminal=True, width=160, color_system=None)))
+    show(ProgressBar(Console(file=text, force_terminal=True, width=160, color_system=None)))
     assert "walk" in text.getvalue()
     assert "1000/1000" in text.getvalue()
     assert "frames/s 5,000, return 0.25, stage easy" in text.getvalue()
@@ -31,7 +31,7 @@ def test_lines_come_now_and_then_and_at_the_end(caplog, monkeypatch):
     now = [0.0]
     monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
     with caplog.at_level(logging.INFO, logger=progress.__name__):
-        watch = Lines(seconds=10)
+        watch = ProgressLines(seconds=10)
         watch.start(0, 1000, "walk")
         for frames in range(100, 1001, 100):
             now[0] += 4
@@ -48,8 +48,8 @@ def test_lines_come_now_and_then_and_at_the_end(caplog, monkeypatch):
 
 def test_the_watcher_fits_where_errors_go(monkeypatch):
     monkeypatch.setattr(progress.sys, "stderr", io.StringIO())
-    assert isinstance(watcher(), Lines)
-    show(Silence())
+    assert isinstance(make_progress(), ProgressLines)
+    show(NoProgress())
 
 
 def test_a_signal_is_answered_with_what_is_finished_first(caplog):
@@ -61,7 +61,7 @@ def test_a_signal_is_answered_with_what_is_finished_first(caplog):
 
 def test_lines_name_what_is_counted(caplog):
     caplog.set_level(logging.INFO)
-    lines = Lines(unit="questions")
+    lines = ProgressLines(unit="questions")
     lines.start(0, 8, "data")
     lines.update(8, {})
     lines.close()

@@ -104,7 +104,7 @@ def test_the_arena_shows_tables_and_data(whole, capsys, monkeypatch):
     [
         (["--games", "7"], "even"),
         (["--opponents", "wizard"], "monte_carlo"),
-        (["--size", "3,4"], "one board"),
+        (["--size", "3,4"], "one combination of settings"),
     ],
 )
 def test_what_cannot_be_played_is_said(whole, capsys, options, complaint):

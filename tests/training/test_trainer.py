@@ -83,7 +83,7 @@ def test_who_goes_back_behind_the_best_gets_another_best(tmp_path, caplog):
     assert checkpoint.step_of(checkpoint.best(folder.checkpoints)) == 96
     trainer = Trainer(config, scoring(config, [3]), folder)
     trainer.restore(folder.checkpoints / "step-000000000080")
-    assert "of 16 frames, is gone" in caplog.text
+    assert "of 16 frames, no longer exists" in caplog.text
     assert checkpoint.step_of(checkpoint.best(folder.checkpoints)) == 80
     trainer.run()
     note = json.loads((folder.checkpoints / "best.json").read_text())

@@ -1,4 +1,4 @@
-"""A deterministic actor that climbs a critic of implicit quantiles (https://arxiv.org/abs/2412.09466)."""
+"""AC-IQN (https://arxiv.org/abs/2412.09466): a deterministic actor with an implicit quantile critic."""
 
 from __future__ import annotations
 
@@ -8,58 +8,60 @@ import torch
 from tensordict import TensorDictBase
 from torch import Tensor, nn
 
-from edgewise.algorithms.climbing import Climbing
+from edgewise.algorithms.deterministic_actor import DeterministicActorCritic
 from edgewise.algorithms.off_policy import Metrics
 from edgewise.algorithms.off_policy_config import ACIQNConfig
+from edgewise.algorithms.risk import tail_share
 from edgewise.graphs.actions import ActionLayout
 from edgewise.models.agents.actions import ActionBox
-from edgewise.models.agents.arctan import smoothed, squash
+from edgewise.models.agents.arctan import smooth_action, squash
 from edgewise.models.agents.ego import EgoSpec
 from edgewise.models.agents.networks import EgoActor
 from edgewise.models.agents.quantile import QuantileCritic, even_levels, random_levels
 from edgewise.models.config import EgoConfig
 from edgewise.objectives.quantile import quantile_huber
-from edgewise.objectives.risk import scale_levels, tail_share
-from edgewise.objectives.temporal_difference import bootstrapped
+from edgewise.objectives.risk import scale_levels
+from edgewise.objectives.temporal_difference import td_target
 
 SHOWN = 32
-"""Quantiles of a return in a picture."""
+"""Number of quantiles of a return in recorded episodes."""
 
 
-class ACIQN(Climbing[ACIQNConfig]):
-    """An actor that climbs the mean of its returns' quantiles, or of the worst of them.
+class ACIQN(DeterministicActorCritic[ACIQNConfig]):
+    """A deterministic actor that maximises the mean or the CVaR of its critic's quantiles.
 
-    The critic learns whole distributions whatever the risk; which part of them counts is decided where the
-    actor learns, since acting is the actor alone.
+    The critic always learns whole distributions. The risk setting applies to the actor's loss, since the
+    critic is not used for acting.
 
     Example:
         >>> agent = ACIQN(EgoSpec(), env.actions, config=ACIQNConfig(), model=EgoConfig())
-        >>> metrics = agent.learn(Rollout(env, agent.policy, steps=16).collect())
+        >>> metrics = agent.learn(Rollout(env, agent.policy, rollout_length=16).collect())
     """
 
     def build(self, spec: EgoSpec, actions: ActionLayout, *, model: EgoConfig) -> nn.Module:
-        """Actor and critic."""
-        self.box, self.metres = ActionBox.of(actions), model.metres
+        """Build the actor and the quantile critic."""
+        self.box, self.units = ActionBox.of(actions), model.units
         actor = EgoActor(spec, model, outputs=self.box.dim)
         return nn.ModuleDict({"actor": actor, "critic": QuantileCritic(spec, model, dim=self.box.dim)})
 
     def update(self, samples: TensorDictBase) -> tuple[Metrics, Tensor]:
-        """One step of the actor and one of the critic, both by the critic as it was.
+        """Update the actor and the critic, both with the critic as it was before.
 
-        Where all returns count, the actor climbs at the levels of the critic's loss, and one pass over what
-        was seen serves both.
+        With `risk="mean"`, the actor's loss uses the levels of the critic's loss, so both share one pass
+        through the critic's encoder.
         """
-        action, ego = self.box.inward(samples["action"]), samples["ego"]
+        action, ego = self.box.to_unit(samples["action"]), samples["ego"]
         critic = cast(QuantileCritic, self.networks["critic"])
         levels = random_levels(ego["self"], self.config.quantiles)
         features = critic.features(ego, levels)
-        quantiles = critic.of(features, action)
+        quantiles = critic.from_features(features, action)
         target = self.target(samples)
-        errors = quantile_huber(quantiles, target, levels=levels, kappa=self.config.kappa)
-        loss = (samples["weight"] * errors).mean()
-        actor_loss = -self.worth(ego, features.detach() if self.config.risk == "mean" else None).mean()
-        actor_norm = self.descend("actor", actor_loss)
-        norm = self.descend("critic", loss)
+        td_loss = quantile_huber(quantiles, target, levels=levels, kappa=self.config.kappa)
+        loss = (samples["weight"] * td_loss).mean()
+        shared = features.detach() if self.config.risk == "mean" else None
+        actor_loss = -self.policy_quantiles(ego, shared).mean()
+        actor_norm = self.optimizer_step("actor", actor_loss)
+        norm = self.optimizer_step("critic", loss)
         value = quantiles.detach().mean(-1)
         metrics = {
             "loss": loss.detach(),
@@ -72,28 +74,28 @@ class ACIQN(Climbing[ACIQNConfig]):
 
     @torch.no_grad()
     def target(self, samples: TensorDictBase) -> Tensor:
-        """Samples of what the return should have been, `[M, target_quantiles]`."""
+        """Compute samples of the target return, `[M, target_quantiles]`."""
         ego = samples["next_ego"]
         levels = random_levels(ego["self"], self.config.target_quantiles)
-        action = smoothed(squash(self.targets["actor"](ego)), self.config.target_noise)
-        following = self.targets["critic"](ego, action, levels)
-        return bootstrapped(samples["reward"], samples["discount"], following=following)
+        action = smooth_action(squash(self.targets["actor"](ego)), self.config.target_noise)
+        next_value = self.targets["critic"](ego, action, levels)
+        return td_target(samples["reward"], samples["discount"], next_value=next_value)
 
-    def worth(self, ego: TensorDictBase, features: Tensor | None = None) -> Tensor:
-        """Quantiles, of all returns or of the tail that counts, of what the actor does, `[*B, quantiles]`.
+    def policy_quantiles(self, ego: TensorDictBase, features: Tensor | None = None) -> Tensor:
+        """Return quantiles of the return of the actor's action, `[*B, quantiles]`, in the tail that counts.
 
         Args:
-            ego: what is seen.
-            features: the critic's, where they are at hand at the levels that are wanted.
+            ego: observations of agents.
+            features: the critic's features, if they are known already at the levels to use.
         """
         if features is not None:
             critic = cast(QuantileCritic, self.networks["critic"])
-            return critic.of(features, squash(self.networks["actor"](ego)))
-        share = tail_share(ego, self.config, metres=self.metres)
+            return critic.from_features(features, squash(self.networks["actor"](ego)))
+        share = tail_share(ego, self.config, units=self.units)
         levels = scale_levels(random_levels(ego["self"], self.config.quantiles), share)
         return self.networks["critic"](ego, squash(self.networks["actor"](ego)), levels)
 
-    def returns(self, ego: TensorDictBase) -> Tensor:
-        """Quantiles of the return of what the actor does, `[M, SHOWN]`."""
+    def return_quantiles(self, ego: TensorDictBase) -> Tensor:
+        """Return quantiles of the return of the actor's action, `[M, SHOWN]`."""
         levels = even_levels(ego["self"], SHOWN)
         return self.networks["critic"](ego, squash(self.networks["actor"](ego)), levels)

@@ -1,8 +1,7 @@
-"""Imitation: an actor learns to do what an expert would do in the states that were collected.
+"""Imitation of an expert: behaviour cloning and DAgger (https://arxiv.org/abs/1011.0686).
 
-Who collects decides what this is called. Behaviour cloning learns from the expert's own states. DAgger
-(https://arxiv.org/abs/1011.0686) lets the learner lead more and more, so that the expert is asked about the
-states to which the learner's own mistakes lead.
+Both learn the expert's action in the collected states. Behaviour cloning collects with the expert. DAgger
+collects more and more with the learner, so that the expert labels the states that the learner visits.
 """
 
 from __future__ import annotations
@@ -18,38 +17,38 @@ from edgewise.algorithms.config import CloneConfig
 from edgewise.algorithms.scalars import scalars, with_scalar
 from edgewise.algorithms.setup import Setup
 from edgewise.algorithms.state import load_module_state, load_optimizer_state, module_state, optimizer_state
-from edgewise.data.demonstrations import Mixture
+from edgewise.data.demonstrations import ExpertMixture
 from edgewise.graphs.compile import compile_module
 from edgewise.graphs.keys import ACTIVE
 from edgewise.graphs.policy import Policy
 from edgewise.models.actor_critic import Actor, ActorCritic
-from edgewise.objectives.alignment import of_agents
-from edgewise.objectives.imitation import exact_match, surprise
+from edgewise.objectives.alignment import expand_agent_mask
+from edgewise.objectives.imitation import exact_match, negative_log_likelihood
 from edgewise.objectives.masked import masked_mean
 
 Metrics = dict[str, Tensor]
-WANTED = "expert_action"
+EXPERT_ACTION = "expert_action"
 
 
 class Clone:
-    """Learns an actor from what an expert would do.
+    """Behaviour cloning or DAgger of an expert.
 
-    Every collected state is shown to the expert once, joins a buffer with the expert's action, and is drawn
-    from there for updates. The loss is the exact negative log-probability of the expert's action. A critic
-    that does not share the actor's encoder is carried along unchanged.
+    The expert labels every collected state once. Labelled states go to a buffer, from which minibatches are
+    sampled. The loss is the negative log-likelihood of the expert's action. A critic that does not share the
+    actor's encoder is not trained.
 
     Args:
-        actor_critic: an actor and a critic, see `make_actor_critic`.
+        actor_critic: the actor and the critic, see `make_actor_critic`.
         config: see `CloneConfig`.
-        expert: sets `action` in many states `[S]`. Most read `state`: collect with `keep_state=True`.
-        seed: of what is drawn from the buffer.
-        device: where to learn.
+        expert: sets `action` in states `[S]`. Most experts read `state`: collect with `keep_state=True`.
+        seed: random seed of sampling from the buffer.
+        device: device of the actor and the critic.
         compile: whether to compile the loss.
 
     Example:
-        >>> algorithm = Clone(make_actor_critic(env.graph, env.actions), CloneConfig(), expert=MaxWeight(env))
-        >>> mixture = Mixture(algorithm.expert, algorithm.policy, expert_share=algorithm.expert_share)
-        >>> metrics = algorithm.learn(Rollout(env, mixture, steps=32, keep_state=True).collect())
+        >>> algorithm = Clone(make_actor_critic(env.graph, env.actions), CloneConfig(), expert=expert)
+        >>> rollout = Rollout(env, algorithm.behaviour, rollout_length=32, keep_state=True)
+        >>> metrics = algorithm.learn(rollout.collect())
     """
 
     def __init__(
@@ -67,7 +66,7 @@ class Clone:
         self.generator = torch.Generator().manual_seed(seed)
         self.buffer: TensorDictBase | None = None
         self.optimizer = torch.optim.Adam(self.policy.parameters(), lr=config.learning_rate, fused=True)
-        self._terms = compile_module(self._loss, enabled=compile)
+        self._compiled_loss = compile_module(self._loss, enabled=compile)
 
     needs_state = True
 
@@ -86,28 +85,29 @@ class Clone:
 
     @property
     def behaviour(self) -> Policy:
-        """The policy that collects: expert and learner in turn."""
-        return Mixture(self.expert, self.policy, expert_share=self.expert_share)
+        """The behaviour policy: a mixture of the expert and the learner."""
+        return ExpertMixture(self.expert, self.policy, expert_share=self.expert_share)
 
     @property
     def policy(self) -> Actor:
-        """What has been learnt: a TensorDict module that writes `action` and `action_log_prob`."""
+        """The learnt policy, a TensorDict module that writes `action` and `action_log_prob`."""
         return self.actor_critic.actor
 
     def expert_share(self) -> float:
-        """The share of steps in which the expert should lead, as the config or its schedule has it now."""
+        """Return the current share of steps in which the expert acts."""
         return self.config.expert_share
 
     def learn(self, batch: TensorDictBase) -> Metrics:
-        """Improve on a rollout `[num_envs, T]`.
+        """Label a rollout `[num_envs, T]`, add it to the buffer and update the actor; once per batch.
 
-        Returns 0-d tensors: `match` is the share of decisions in this batch, not learnt from yet, in which
-        the actor's most probable action is the expert's; `loss` and `gradient_norm` are means over updates.
+        Returns:
+            0-d tensors: `match` is the share of decisions in this batch, before learning from it, in which
+            the actor's mode is the expert's action; `loss` and `gradient_norm` are means over updates.
         """
         samples = self.label(batch)
         match = self.match(samples)
-        self._keep(samples)
-        updates = [self._update(self._drawn()) for _ in range(self.config.updates)]
+        self._add_to_buffer(samples)
+        updates = [self._update(self._sample()) for _ in range(self.config.updates)]
         means = {name: torch.stack([update[name] for update in updates]).mean() for name in updates[0]}
         return means | {
             "match": match,
@@ -117,36 +117,36 @@ class Clone:
 
     @torch.no_grad()
     def label(self, batch: TensorDictBase) -> TensorDictBase:
-        """The states of a batch, `[S]`, as the actor sees them, with what the expert would do."""
+        """Return the actor's inputs in the states of a batch, `[S]`, with the expert's actions."""
         states = batch.to(self.device).exclude("next").reshape(-1)
-        wanted = self.expert(states.copy()).get("action")
-        return states.select(*self.policy.in_keys, ACTIVE, strict=False).set(WANTED, wanted)
+        action = self.expert(states.copy()).get("action")
+        return states.select(*self.policy.in_keys, ACTIVE, strict=False).set(EXPERT_ACTION, action)
 
     @torch.no_grad()
     def match(self, samples: TensorDictBase) -> Tensor:
-        """The share of labelled decisions in which the actor's most probable action is the expert's, 0-d."""
-        found = exact_match(self.policy.get_dist(samples), samples[WANTED])
-        return masked_mean(found, of_agents(samples.get(ACTIVE, None), found, batch_dims=1))
+        """Compute the share of labelled decisions in which the actor's mode is the expert's action, 0-d."""
+        match = exact_match(self.policy.get_dist(samples), samples[EXPERT_ACTION])
+        return masked_mean(match, expand_agent_mask(samples.get(ACTIVE, None), match, batch_dims=1))
 
     @property
     def _size(self) -> int:
         return 0 if self.buffer is None else len(self.buffer)
 
-    def _keep(self, samples: TensorDictBase) -> None:
-        """Add to the buffer; the oldest leave it where it would exceed its size."""
+    def _add_to_buffer(self, samples: TensorDictBase) -> None:
+        """Append to the buffer and drop the oldest samples beyond its size."""
         joined = samples.clone() if self.buffer is None else torch.cat((self.buffer, samples))
         limit = self.config.buffer_size
         self.buffer = joined if limit is None or len(joined) <= limit else joined[-limit:].clone()
 
-    def _drawn(self) -> TensorDictBase:
-        """A minibatch from the buffer, each of its states alike likely."""
+    def _sample(self) -> TensorDictBase:
+        """Sample a minibatch uniformly from the buffer."""
         assert self.buffer is not None
         rows = torch.randint(self._size, (self.config.minibatch_size,), generator=self.generator)
         return self.buffer[rows.to(self.device)]
 
     def _update(self, samples: TensorDictBase) -> Metrics:
-        """One step of the optimiser."""
-        loss = self._terms(samples)
+        """Make one optimizer step; once per minibatch."""
+        loss = self._compiled_loss(samples)
         self.optimizer.zero_grad()
         loss.backward()
         norm = nn.utils.clip_grad_norm_(self.policy.parameters(), self.config.max_grad_norm)
@@ -154,21 +154,21 @@ class Clone:
         return {"loss": loss.detach(), "gradient_norm": norm}
 
     def _loss(self, samples: TensorDictBase) -> Tensor:
-        each = surprise(self.policy.get_dist(samples), samples[WANTED])
-        return masked_mean(each, of_agents(samples.get(ACTIVE, None), each, batch_dims=1))
+        loss = negative_log_likelihood(self.policy.get_dist(samples), samples[EXPERT_ACTION])
+        return masked_mean(loss, expand_agent_mask(samples.get(ACTIVE, None), loss, batch_dims=1))
 
     def scalars(self) -> dict[str, float]:
-        """The numbers of the config as they stand, by name; those that are off are left out."""
+        """Return the current numeric settings by name; settings that are None are left out."""
         return scalars(self.config)
 
     def set_scalar(self, name: str, value: float) -> None:
-        """Give a number of the config another value from the next batch on, as schedules do."""
+        """Change a numeric setting from the next batch on, as schedules do."""
         self.config = with_scalar(self.config, name, value, owner=self)
         for group in self.optimizer.param_groups:
             group["lr"] = self.config.learning_rate
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything that the next `learn` depends on: nested dicts of tensors and numbers."""
+        """Return everything that the next `learn` depends on, as nested dicts of tensors and numbers."""
         return {
             "actor_critic": module_state(self.actor_critic),
             "optimizer": optimizer_state(self.optimizer, self.actor_critic),
@@ -178,12 +178,12 @@ class Clone:
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Continue as the algorithm that gave `state` would have."""
+        """Restore a state; the next `learn` is then bit-equal to that of the saved algorithm."""
         load_module_state(self.actor_critic, state["actor_critic"], name="actor_critic")
         load_optimizer_state(self.optimizer, self.actor_critic, state["optimizer"])
         self.generator.set_state(state["generator"].cpu())
-        kept = state["buffer"]
-        size = len(kept[WANTED]) if kept else 0
-        self.buffer = TensorDict(kept, batch_size=[size], device=self.device).clone() if kept else None
+        stored = state["buffer"]
+        size = len(stored[EXPERT_ACTION]) if stored else 0
+        self.buffer = TensorDict(stored, batch_size=[size], device=self.device).clone() if stored else None
         for name, value in state["scalars"].items():
             self.set_scalar(name, value)

@@ -1,4 +1,4 @@
-"""Deep Q-learning with double targets (https://arxiv.org/abs/1509.06461), one network for all robots."""
+"""Deep Q-learning (https://arxiv.org/abs/1312.5602) with double Q-targets (https://arxiv.org/abs/1509.06461)."""
 
 from __future__ import annotations
 
@@ -12,52 +12,52 @@ from edgewise.algorithms.off_policy_config import DQNConfig
 from edgewise.graphs.actions import ActionLayout
 from edgewise.models.agents.actions import num_choices
 from edgewise.models.agents.ego import EgoSpec
-from edgewise.models.agents.networks import EgoValues
+from edgewise.models.agents.networks import EgoQNetwork
 from edgewise.models.config import EgoConfig
 from edgewise.objectives.margin import large_margin
-from edgewise.objectives.temporal_difference import bootstrapped, chosen, double_value
+from edgewise.objectives.temporal_difference import double_q_value, gather_actions, td_target
 
 
 class DQN(OffPolicy[DQNConfig]):
-    """The value of every choice; the best one is taken.
+    """Deep Q-network with ε-greedy exploration; all agents share one network.
 
     Example:
         >>> agent = DQN(EgoSpec(), env.actions, config=DQNConfig(), model=EgoConfig())
-        >>> metrics = agent.learn(Rollout(env, agent.policy, steps=16).collect())
+        >>> metrics = agent.learn(Rollout(env, agent.policy, rollout_length=16).collect())
     """
 
     networks: nn.ModuleDict
     targets: nn.ModuleDict
 
     def build(self, spec: EgoSpec, actions: ActionLayout, *, model: EgoConfig) -> nn.Module:
-        """One network."""
-        choices, dueling = num_choices(actions), self.config.dueling
-        return nn.ModuleDict({"network": EgoValues(spec, model, num_actions=choices, dueling=dueling)})
+        """Build the Q-network."""
+        num_actions, dueling = num_choices(actions), self.config.dueling
+        return nn.ModuleDict({"network": EgoQNetwork(spec, model, num_actions=num_actions, dueling=dueling)})
 
     def act(self, ego: TensorDictBase) -> Tensor:
-        """The choice of highest value."""
+        """Return the greedy action, `[*B]`."""
         return self.networks["network"](ego).argmax(-1)
 
     def update(self, samples: TensorDictBase) -> tuple[Metrics, Tensor]:
-        """One step on the Huber loss of the temporal difference."""
-        value = chosen(self.networks["network"](samples["ego"]), samples["action"])
+        """Minimise the Huber loss of the temporal-difference error."""
+        value = gather_actions(self.networks["network"](samples["ego"]), samples["action"])
         target = self.target(samples)
-        errors = functional.huber_loss(value, target, reduction="none", delta=self.config.huber_delta)
-        loss = (samples["weight"] * errors).mean()
-        norm = self.descend("network", loss)
+        td_loss = functional.huber_loss(value, target, reduction="none", delta=self.config.huber_delta)
+        loss = (samples["weight"] * td_loss).mean()
+        norm = self.optimizer_step("network", loss)
         metrics = {"loss": loss.detach(), "value": value.detach().mean(), "gradient_norm": norm}
         return metrics, (value.detach() - target).abs()
 
     @torch.no_grad()
     def target(self, samples: TensorDictBase) -> Tensor:
-        """What the values should have been, `[M]`."""
+        """Compute the temporal-difference target, `[M]`."""
         ego = samples["next_ego"]
-        following = self.targets["network"](ego)
-        choosing = self.networks["network"](ego) if self.config.double else following
-        best = double_value(following, choosing)
-        return bootstrapped(samples["reward"], samples["discount"], following=best)
+        target = self.targets["network"](ego)
+        online = self.networks["network"](ego) if self.config.double else target
+        next_value = double_q_value(target, online)
+        return td_target(samples["reward"], samples["discount"], next_value=next_value)
 
-    def imitation(self, samples: TensorDictBase) -> dict[str, Tensor]:
-        """All other choices stay below the one taken."""
+    def imitation_loss(self, samples: TensorDictBase) -> dict[str, Tensor]:
+        """Compute the large-margin loss of DQfD."""
         values = self.networks["network"](samples["ego"])
         return {"network": large_margin(values, samples["action"]).mean()}

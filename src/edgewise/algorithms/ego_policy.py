@@ -1,4 +1,4 @@
-"""How robots act by what each of them sees: all of all worlds in one forward, those that are gone at rest."""
+"""Policy of agents that act on their own observations: one forward pass for all agents of all worlds."""
 
 from __future__ import annotations
 
@@ -15,61 +15,63 @@ from edgewise.graphs.keys import ACTIVE, EGO
 
 
 class EgoPolicy(TensorDictModuleBase):
-    """What collects and is evaluated: sets `action` of every robot of every world in one forward.
+    """The policy of an off-policy algorithm: sets `action` of every agent of every world.
 
-    Robots that are not active get the idle action. On a CPU they are left out of the forward; elsewhere
-    shapes stay as they are, so that nothing waits for a count.
+    Inactive agents get the idle action. On a CPU they are left out of the forward pass; on other devices
+    shapes stay fixed, so that there is no synchronisation.
 
     Args:
-        networks: whose weights it acts by.
-        choose: from what robots see, `[*B]`, to what they do.
-        idle: what an inactive robot does, in every dimension of its action.
-        returns: from what robots see, `[M]`, to quantiles of the return of what they do, `[M, Q]`, or to None
-            where only means are learnt.
+        networks: the networks that `act` uses.
+        act: maps observations of agents `[*B]` to actions.
+        idle: the action of an inactive agent, in every dimension.
+        return_quantiles: maps observations `[M]` to quantiles of the return `[M, Q]`, or to None if only
+            means are learnt.
     """
 
     def __init__(
         self,
         networks: nn.Module,
-        choose: Callable[[TensorDictBase], Tensor],
+        act: Callable[[TensorDictBase], Tensor],
         *,
         idle: float,
-        returns: Callable[[TensorDictBase], Tensor | None],
+        return_quantiles: Callable[[TensorDictBase], Tensor | None],
     ) -> None:
         super().__init__()
-        self.networks, self._choose, self.idle, self._returns = networks, choose, idle, returns
+        self.networks, self._act, self.idle = networks, act, idle
+        self._return_quantiles = return_quantiles
         self.in_keys, self.out_keys = [EGO, ACTIVE], ["action"]
 
     @torch.no_grad()
     def forward(self, tensordict: TensorDictBase) -> TensorDictBase:
-        """`tensordict` with `action` set."""
+        """Set `action`."""
         active, ego = tensordict[ACTIVE], tensordict[EGO].copy()
         ego.batch_size = active.shape
         if active.device.type == "cpu":
-            chosen = self._choose(ego[active])
+            chosen = self._act(ego[active])
             action = chosen.new_full((*active.shape, *chosen.shape[1:]), self.idle)
             action[active] = chosen
         else:
-            chosen = self._choose(ego)
-            counts = active.reshape(*active.shape, *[1] * (chosen.ndim - active.ndim))
-            action = torch.where(counts, chosen, self.idle)
+            chosen = self._act(ego)
+            mask = active.reshape(*active.shape, *[1] * (chosen.ndim - active.ndim))
+            action = torch.where(mask, chosen, self.idle)
         return tensordict.set("action", action)
 
     def decide(self, ego: Mapping[str, Tensor]) -> Tensor:
-        """What robots do that see `self`, `objects` and `mask`, `[M]` or `[M, dim]`; never at random.
+        """Return the deterministic actions of agents, `[M]` or `[M, dim]`, from plain tensors.
 
-        Plain tensors in, a tensor out, for programs without TensorDicts.
+        Args:
+            ego: `self`, `objects` and `mask`, see `EgoSpec`.
         """
         with set_exploration_type(ExplorationType.DETERMINISTIC):
-            return self._choose(ego)
+            return self._act(ego)
 
     @torch.no_grad()
-    def returns(self, ego: TensorDictBase) -> Tensor | None:
-        """Quantiles of the return of what robots do that see `ego [M]`, without exploration, `[M, Q]`."""
+    def return_quantiles(self, ego: TensorDictBase) -> Tensor | None:
+        """Return quantiles of the return of agents that observe `ego [M]`, without exploration, `[M, Q]`."""
         with set_exploration_type(ExplorationType.DETERMINISTIC):
-            return self._returns(ego)
+            return self._return_quantiles(ego)
 
 
 def idle_action(actions: ActionLayout) -> float:
-    """What changes nothing: the first choice, or the middle of the range."""
+    """Return the action of an inactive agent: the first choice, or the middle of the range."""
     return (actions.low + actions.high) / 2 if isinstance(actions, AgentsContinuous) else 0

@@ -1,4 +1,4 @@
-"""What every algorithm that learns from a replay has in common, said without torch."""
+"""Settings of the off-policy algorithms. Never imports torch."""
 
 from __future__ import annotations
 
@@ -10,158 +10,165 @@ from edgewise.config.model import Config
 
 
 class OffPolicyConfig(Config):
-    """Learning from a replay of transitions; every number that is not fixed may be scheduled by its name.
+    """Settings shared by the off-policy algorithms.
 
-    A frame is one step of one world, a transition one step of one robot.
+    Every number that is not in `fixed` can be scheduled by its name. A frame is one step of one
+    world; a transition is one step of one agent.
     """
 
     fixed: ClassVar[tuple[str, ...]] = ("gamma", "n_step", "minibatch_size", "replay_size", "alpha")
 
     gamma: float = Field(0.99, ge=0, le=1)
-    """Discount of a reward one step ahead."""
+    """Discount factor."""
     n_step: int = Field(1, ge=1, le=127)
-    """Steps of a robot between a transition's two ends."""
+    """Steps of an agent between the first and the last observation of a transition."""
     learning_rate: float = Field(5e-4, ge=0)
-    """Step size of Adam, for every network."""
+    """Learning rate of Adam, for every network."""
     adam_epsilon: float = Field(1e-8, gt=0)
-    """Added to the root of Adam's second moment."""
+    """Epsilon of Adam."""
     max_grad_norm: float = Field(5.0, gt=0)
-    """Gradients longer than this are shortened to it, each network's apart."""
+    """Gradients are clipped to this norm, separately for each network."""
     minibatch_size: int = Field(256, ge=1)
-    """Transitions in one update."""
+    """Transitions per minibatch."""
     updates_per_transition: float = Field(1 / 32, ge=0)
-    """Updates made for every transition collected; fractions are carried from batch to batch."""
+    """Gradient steps per collected transition; fractions carry over to the next batch."""
     learning_starts: int = Field(2000, ge=0)
-    """Frames that are collected before the first update."""
+    """Frames to collect before the first update."""
     target_interval: int = Field(1, ge=1)
-    """Updates between two moves of the target networks."""
+    """Updates between two updates of the target networks."""
     tau: float = Field(0.01, gt=0, le=1)
-    """How far the targets then move towards the networks; 1 copies them."""
+    """Polyak coefficient of the target networks; 1 copies the networks."""
     epsilon: float = Field(0.05, ge=0, le=1)
-    """Share of robots that act at random while collecting."""
+    """Fraction of agents that act randomly during collection (epsilon-greedy)."""
     replay_size: int = Field(1_000_000, ge=1)
-    """Transitions that are kept."""
+    """Capacity of the replay buffer, in transitions."""
     replay_storage: Literal["memory", "memmap"] = "memory"
-    """Whether they are kept on the device, or in a file that may be larger than memory."""
+    """Whether the replay buffer is on the device (`memory`), or in a file that may exceed memory
+    (`memmap`)."""
     prioritised: bool = False
-    """Whether transitions with large errors are drawn more often."""
+    """Whether transitions are sampled by priority, which is their error."""
     alpha: float = Field(0.5, ge=0, le=1)
-    """How much the size of an error matters then; 0 draws all alike."""
+    """Exponent of the priority; 0 samples uniformly."""
     beta: float = Field(0.4, ge=0, le=1)
-    """How much weights make up for it; 1 fully. Usually rises to 1."""
+    """Exponent of the importance weights; 1 corrects the sampling bias fully. Usually scheduled to rise to
+    1."""
     expert: str | None = None
-    """A baseline of the environment that helps to collect; none for nobody."""
+    """Baseline of the environment that acts in part of the collection; none for no expert."""
     expert_share: float = Field(0.0, ge=0, le=1)
-    """Share of worlds and steps in which the expert leads."""
+    """Fraction of worlds and steps in which the expert acts."""
     cloning_coefficient: float = Field(0.0, ge=0)
-    """Weight of a loss that draws the policy to what was done; for a replay that an expert fills."""
+    """Weight of a behaviour-cloning loss on the actions in the replay buffer; for buffers filled by an
+    expert."""
 
 
 class DQNConfig(OffPolicyConfig):
-    """Deep Q-learning whose online network chooses and whose target network values."""
+    """Deep Q-learning."""
 
     double: bool = True
-    """Whether the online network chooses the action that the target network values."""
+    """Whether the online network selects the action that the target network evaluates (double DQN)."""
     dueling: bool = False
-    """Whether the value of a state and the advantages of choices are told apart."""
+    """Whether the network has separate value and advantage streams (dueling DQN)."""
     huber_delta: float = Field(1.0, gt=0)
-    """Error beyond which the loss grows linearly."""
+    """Error above which the loss is linear (Huber loss)."""
 
 
 class DistributionalConfig(OffPolicyConfig):
-    """What algorithms that learn whole distributions of returns share: how much risk to take."""
+    """Settings shared by algorithms that learn return distributions: how much risk to take."""
 
     risk: Literal["mean", "cvar", "adaptive"] = "mean"
-    """Act by the mean of all returns, of the worst `risk_alpha`, or of fewer the nearer an object is."""
+    """Objective over the return distribution: `mean`; `cvar`, the mean of the worst fraction `risk_alpha`;
+    `adaptive`, a fraction that shrinks with the distance to the nearest object."""
     risk_alpha: float = Field(0.5, gt=0, le=1)
-    """The worst share of returns that `cvar` looks at, and the least that `adaptive` does."""
+    """Worst fraction of returns for `cvar`, and the smallest fraction for `adaptive`."""
     risk_reach: float = Field(10.0, gt=0)
-    """Distance from hull to hull from which on `adaptive` looks at all returns."""
-    robot_radius: float = Field(2.8, ge=0)
-    """Of the robot's hull, for that distance."""
+    """Distance between the boundaries of agent and object from which on `adaptive` uses all returns."""
+    agent_radius: float = Field(2.8, ge=0)
+    """Radius of the agent, for that distance."""
 
 
 class RainbowConfig(DistributionalConfig):
-    """Categorical returns, noisy and dueling layers, several steps at once, prioritised replay."""
+    """Rainbow: categorical returns, noisy and dueling layers, n-step returns, prioritised replay buffer."""
 
-    fixed: ClassVar[tuple[str, ...]] = (*OffPolicyConfig.fixed, "atoms", "lowest", "highest", "sigma")
+    fixed: ClassVar[tuple[str, ...]] = (*OffPolicyConfig.fixed, "atoms", "v_min", "v_max", "sigma")
 
     n_step: int = Field(3, ge=1, le=127)
-    """Steps of a robot between a transition's two ends."""
+    """Steps of an agent between the first and the last observation of a transition."""
     prioritised: bool = True
-    """Whether transitions with large errors are drawn more often."""
+    """Whether transitions are sampled by priority, which is their error."""
     epsilon: float = Field(0.0, ge=0, le=1)
-    """Share of robots that act at random besides; the noise explores by itself."""
+    """Fraction of agents that act randomly during collection, in addition to the noisy layers."""
     atoms: int = Field(51, ge=2)
-    """Returns that are told apart."""
-    lowest: float = -15.0
-    """The lowest of them."""
-    highest: float = 60.0
-    """The highest of them."""
+    """Number of atoms of the categorical return distribution (C51)."""
+    v_min: float = -15.0
+    """Lowest return of the categorical distribution."""
+    v_max: float = 60.0
+    """Highest return of the categorical distribution."""
     sigma: float = Field(0.5, ge=0)
-    """Initial size of the noise."""
+    """Initial noise of the noisy layers."""
 
     @model_validator(mode="after")
     def _support_ascends(self) -> RainbowConfig:
-        if self.lowest >= self.highest:
-            raise ValueError(f"lowest={self.lowest} must be below highest={self.highest}")
+        if self.v_min >= self.v_max:
+            raise ValueError(f"v_min={self.v_min} must be below v_max={self.v_max}")
         return self
 
 
 class IQNConfig(DistributionalConfig):
-    """Implicit quantile networks over choices."""
+    """Implicit quantile networks for discrete actions."""
 
     double: bool = True
-    """Whether the online network chooses the action whose quantiles the target network gives."""
+    """Whether the online network selects the action that the target network evaluates (double DQN)."""
     quantiles: int = Field(8, ge=1)
-    """Quantiles that an update draws of each return."""
+    """Quantiles sampled per return in an update."""
     target_quantiles: int = Field(8, ge=1)
-    """Quantiles that it draws of each target."""
+    """Quantiles sampled per target in an update."""
     acting_quantiles: int = Field(32, ge=1)
-    """Quantiles whose mean decides, where nothing is explored."""
+    """Quantiles whose mean selects an action, without exploration."""
     exploring_quantiles: int = Field(8, ge=1)
-    """Quantiles whose mean decides while collecting, and which action a target takes."""
+    """Quantiles whose mean selects an action during collection, and in targets."""
     kappa: float = Field(1.0, gt=0)
-    """Error beyond which the loss grows linearly."""
+    """Error above which the loss is linear (quantile Huber loss)."""
 
 
 class ContinuousConfig(OffPolicyConfig):
-    """What algorithms with a deterministic actor share."""
+    """Settings shared by algorithms with a deterministic actor."""
 
     action_noise: float = Field(0.1, ge=0)
-    """Deviation of the normal noise on actions while collecting, as a share of half their range."""
+    """Standard deviation of normal noise on actions during collection, as a fraction of half their range."""
     actor_share: float = Field(1.0, gt=0, le=1)
-    """The actor's step size as a share of the critic's; below 1 the actor climbs fewer of its errors."""
+    """Learning rate of the actor as a fraction of the critic's; below 1 the actor exploits fewer of the
+    critic's errors."""
     target_noise: float = Field(0.0, ge=0)
-    """Deviation of noise on the actions that targets value, cut off at twice it: narrow peaks do not pay."""
+    """Standard deviation of noise on target actions, clipped at twice that (target policy smoothing)."""
 
 
 class DDPGConfig(ContinuousConfig):
-    """Deterministic policy gradient."""
+    """Deep deterministic policy gradient."""
 
     huber_delta: float = Field(1.0, gt=0)
-    """Error beyond which the critic's loss grows linearly."""
+    """Error above which the value loss is linear (Huber loss)."""
 
 
 class ACIQNConfig(ContinuousConfig, DistributionalConfig):
-    """A deterministic actor led by a critic of implicit quantiles."""
+    """A deterministic actor with an implicit quantile critic."""
 
     quantiles: int = Field(8, ge=1)
-    """Quantiles that an update draws of each return, and that lead the actor."""
+    """Quantiles sampled per return in an update, also for the actor's loss."""
     target_quantiles: int = Field(8, ge=1)
-    """Quantiles that it draws of each target."""
+    """Quantiles sampled per target in an update."""
     kappa: float = Field(1.0, gt=0)
-    """Error beyond which the critic's loss grows linearly."""
+    """Error above which the value loss is linear (quantile Huber loss)."""
 
 
 class SACConfig(OffPolicyConfig):
-    """Soft actor-critic whose temperature holds the entropy at a wanted value."""
+    """Soft actor-critic with a tuned temperature."""
 
     fixed: ClassVar[tuple[str, ...]] = (*OffPolicyConfig.fixed, "initial_temperature")
 
     epsilon: float = Field(0.0, ge=0, le=1)
-    """Share of robots that act at random besides; the actor explores by itself."""
+    """Fraction of agents that act randomly during collection, in addition to the exploration of the actor."""
     initial_temperature: float = Field(0.1, gt=0)
-    """Weight of entropy at the start."""
-    wanted_entropy: float | None = None
-    """Entropy of an action that the temperature holds; none for minus the number of its dimensions."""
+    """Initial weight of the entropy."""
+    target_entropy: float | None = None
+    """Target entropy of an action, which the temperature is tuned for; none for minus its number of
+    dimensions."""

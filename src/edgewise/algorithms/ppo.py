@@ -1,4 +1,4 @@
-"""Proximal policy optimisation (https://arxiv.org/abs/1707.06347) on graphs, for one actor or many agents."""
+"""Proximal policy optimisation (https://arxiv.org/abs/1707.06347) on graphs, for one or many agents."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ from edgewise.algorithms.config import PPOConfig
 from edgewise.algorithms.scalars import scalars, with_scalar
 from edgewise.algorithms.setup import Setup
 from edgewise.algorithms.state import load_module_state, load_optimizer_state, module_state, optimizer_state
-from edgewise.data.chunks import in_chunks
+from edgewise.data.chunks import split_into_chunks
+from edgewise.data.intervention import INTERVENED
 from edgewise.graphs.compile import compile_module
 from edgewise.graphs.keys import ACTIVE
 from edgewise.models.actor_critic import Actor, ActorCritic
-from edgewise.objectives.alignment import fit, of_agents
+from edgewise.objectives.alignment import expand_agent_mask, match_shape
 from edgewise.objectives.average_reward import AverageReward
 from edgewise.objectives.graph_gae import GraphGAE
 from edgewise.objectives.masked import explained_variance, masked_mean
 from edgewise.objectives.policy_gradient import (
     approximate_kl,
-    clipped_share,
+    clip_fraction,
     clipped_surrogate,
     clipped_value_error,
     value_error,
@@ -33,30 +34,28 @@ from edgewise.objectives.policy_gradient import (
 from edgewise.objectives.value_norm import ValueNorm
 
 Metrics = dict[str, Tensor]
-INTERVENED = "intervened"
-ROUNDING = 1e-3
-"""A ratio this near to 1 before any update may be rounding; what is farther is another policy."""
+RATIO_TOLERANCE = 1e-3
+"""Largest deviation of the ratio from 1 before the first update that is explained by rounding."""
 
 _logger = logging.getLogger(__name__)
 
 
 class PPO:
-    """Learns an actor and a critic from rollouts.
+    """Proximal policy optimisation of an actor and a critic.
 
-    A sample is one step of one world with its whole graph and all its agents, so a critic that pools agents
-    always sees them together; where agents remember, it is a chunk of such steps in a row. Losses are means
-    over the decisions that count: those of active agents.
+    A sample is one step of one world with its whole graph and all its agents. For recurrent models it is a
+    chunk of consecutive steps. Losses are averaged over the decisions of active agents.
 
     Args:
-        actor_critic: an actor and a critic, see `make_actor_critic`.
+        actor_critic: the actor and the critic, see `make_actor_critic`.
         config: see `PPOConfig`.
-        seed: of the order of samples.
-        device: where to learn.
+        seed: random seed of the order of samples.
+        device: device of the actor and the critic.
         compile: whether to compile the loss.
 
     Example:
         >>> algorithm = PPO(make_actor_critic(env.graph, env.actions), PPOConfig(), seed=0)
-        >>> rollout = Rollout(env, algorithm.policy, steps=32)
+        >>> rollout = Rollout(env, algorithm.policy, rollout_length=32)
         >>> metrics = algorithm.learn(rollout.collect())
     """
 
@@ -79,12 +78,12 @@ class PPO:
         self.optimizer = torch.optim.Adam(
             self.actor_critic.parameters(), lr=config.learning_rate, eps=config.adam_epsilon, fused=True
         )
-        # Clipped together, a critic's large early errors would shrink the actor's gradients, Adam would take
-        # them for small ones, and the actor would leap as soon as the critic has settled.
+        # Actor and critic are clipped separately. Otherwise the large early gradients of the critic would
+        # scale down those of the actor, and Adam would make too large steps once the critic has converged.
         parts = (actor_critic,) if actor_critic.shared else (actor_critic.actor, actor_critic.critic)
-        self._clipped_together = [list(part.parameters()) for part in parts]
+        self._clip_groups = [list(part.parameters()) for part in parts]
         self._warned = False
-        self._terms = compile_module(self._loss, enabled=compile)
+        self._compiled_loss = compile_module(self._loss, enabled=compile)
 
     @classmethod
     def from_setup(cls, setup: Setup) -> Self:
@@ -95,17 +94,18 @@ class PPO:
 
     @property
     def policy(self) -> Actor:
-        """What collects: a TensorDict module that writes `action` and `action_log_prob`."""
+        """The policy to collect with, a TensorDict module that writes `action` and `action_log_prob`."""
         return self.actor_critic.actor
 
     def learn(self, batch: TensorDictBase) -> Metrics:
-        """Improve on a rollout `[num_envs, T]`, time last.
+        """Update actor and critic on a rollout `[num_envs, T]`, time last; once per batch.
 
-        Returns 0-d tensors, means over all updates. Two of them check that the policy starts as the one that
-        collected, each the probability ratio farthest from 1: `ratio_start` over the last step, evaluated in
-        the very shape in which it was collected, is exactly 1 unless collecting and learning differ (dropout,
-        batch norm, another precision); `ratio_first` over the first minibatch, where another shape of the
-        same product may round otherwise in the last bits.
+        Returns:
+            0-d tensors, means over all updates. Two of them are the largest probability ratio before any
+            update, as a check that the behaviour policy is the policy that learns. `ratio_start` is over the
+            last step, evaluated with the batch shape of the collection: exactly 1 unless collecting and
+            learning differ (dropout, batch norm, another precision). `ratio_first` is over the first
+            minibatch, where another batch shape may change the rounding.
         """
         batch = batch.to(self.device)
         with torch.no_grad():
@@ -113,8 +113,8 @@ class PPO:
             samples, explained = self._advantages(batch)
         updates: list[Metrics] = []
         for _ in range(self.config.epochs):
-            updates += (epoch := [self._update(part) for part in self._minibatches(samples)])
-            if self._moved_too_far(epoch):
+            updates += (epoch := [self._update(minibatch) for minibatch in self._minibatches(samples)])
+            if self._exceeds_target_kl(epoch):
                 break
         means = {name: torch.stack([update[name] for update in updates]).mean() for name in updates[0]}
         return (
@@ -129,9 +129,11 @@ class PPO:
         )
 
     def _advantages(self, batch: TensorDictBase) -> tuple[TensorDictBase, Tensor]:
-        """Once per batch: what the updates need, and what the critic explained.
+        """Compute advantages and value targets of a batch, and the critic's explained variance.
 
-        Samples are single steps, `[num_envs * T]`; where agents remember, chunks, `[num_envs * T / L, L]`.
+        Returns:
+            Samples `[num_envs * T]`, or chunks `[num_envs * T / L, L]` for recurrent models; and the
+            explained variance, 0-d.
         """
         config, norm = self.config, self.value_norm
         estimate = GraphGAE(
@@ -147,10 +149,10 @@ class PPO:
         )
         batch = estimate(batch.copy())
         value, target = batch["state_value"], batch["value_target"]
-        valued = of_agents(batch.get(ACTIVE, None), value, batch_dims=batch.batch_dims)
-        explained = explained_variance(value if norm is None else norm.denormalise(value), target, valued)
+        value_mask = expand_agent_mask(batch.get(ACTIVE, None), value, batch_dims=batch.batch_dims)
+        explained = explained_variance(value if norm is None else norm.denormalise(value), target, value_mask)
         if norm is not None:
-            norm.update(target, valued)
+            norm.update(target, value_mask)
             batch["value_target"] = norm.normalise(target)
         written = (
             "action",
@@ -165,19 +167,19 @@ class PPO:
         if not self.actor_critic.recurrent:
             return batch.select(*read, *written, strict=False).reshape(-1), explained
         kept = batch.select(*read, *written, ("next", "done"), strict=False)
-        return in_chunks(kept, config.chunk_length), explained
+        return split_into_chunks(kept, config.chunk_length), explained
 
     def _minibatches(self, samples: TensorDictBase) -> Iterator[TensorDictBase]:
-        """Once per epoch: the samples in a new order, in parts of nearly equal size."""
+        """Shuffle the samples and split them into minibatches of nearly equal size; once per epoch."""
         order = torch.randperm(len(samples), generator=self.generator).to(self.device)
         parts = round(samples.numel() / self.config.minibatch_size)
         for part in order.tensor_split(min(max(1, parts), len(samples))):
             yield samples[part]
 
     def _update(self, samples: TensorDictBase) -> Metrics:
-        """Once per minibatch: one step of the optimiser."""
+        """Make one optimizer step; once per minibatch."""
         config = self.config
-        loss, metrics = self._terms(
+        loss, metrics = self._compiled_loss(
             samples,
             config.clip,
             value_weight=config.value_coefficient,
@@ -185,7 +187,7 @@ class PPO:
         )
         self.optimizer.zero_grad()
         loss.backward()
-        norms = [nn.utils.clip_grad_norm_(part, config.max_grad_norm) for part in self._clipped_together]
+        norms = [nn.utils.clip_grad_norm_(part, config.max_grad_norm) for part in self._clip_groups]
         self.optimizer.step()
         return {name: value.detach() for name, value in metrics.items()} | {
             "gradient_norm": torch.stack(norms).norm()
@@ -194,23 +196,26 @@ class PPO:
     def _loss(
         self, samples: TensorDictBase, clip: float, *, value_weight: float, entropy_weight: float
     ) -> tuple[Tensor, Metrics]:
-        """The loss of one minibatch and its parts; numbers that a schedule moves come as arguments."""
+        """Compute the PPO loss of a minibatch and its metrics.
+
+        Scheduled numbers are arguments, so that a compiled loss is not compiled again when they change.
+        """
         distribution, value = self.actor_critic.evaluate(samples)
-        log_ratio, acted = _log_ratio(distribution, samples)
+        log_ratio, action_mask = _log_ratio(distribution, samples)
         lead = samples.batch_dims
-        advantage = fit(samples["advantage"], log_ratio, batch_dims=lead, name="the advantage")
-        valued = of_agents(samples.get(ACTIVE, None), value, batch_dims=lead)
-        policy_loss = masked_mean(clipped_surrogate(log_ratio, advantage, clip=clip), acted)
-        value_loss = masked_mean(self._value_error(value, samples), valued)
-        entropy = masked_mean(distribution.entropy(), acted)
+        advantage = match_shape(samples["advantage"], log_ratio, batch_dims=lead, name="the advantage")
+        value_mask = expand_agent_mask(samples.get(ACTIVE, None), value, batch_dims=lead)
+        policy_loss = masked_mean(clipped_surrogate(log_ratio, advantage, clip=clip), action_mask)
+        value_loss = masked_mean(self._value_error(value, samples), value_mask)
+        entropy = masked_mean(distribution.entropy(), action_mask)
         with torch.no_grad():
             metrics = {
                 "policy_loss": policy_loss,
                 "value_loss": value_loss,
                 "entropy": entropy,
-                "kl": masked_mean(approximate_kl(log_ratio), acted),
-                "clipped": masked_mean(clipped_share(log_ratio, clip=clip), acted),
-                "ratio": _farthest(log_ratio),
+                "kl": masked_mean(approximate_kl(log_ratio), action_mask),
+                "clipped": masked_mean(clip_fraction(log_ratio, clip=clip), action_mask),
+                "ratio": _max_ratio(log_ratio),
             }
         loss = policy_loss + value_weight * value_loss - entropy_weight * entropy
         return loss, metrics | {"loss": loss}
@@ -222,31 +227,32 @@ class PPO:
         return clipped_value_error(value, target, old=samples["state_value"], clip=clip, delta=delta)
 
     def _ratio_start(self, step: TensorDictBase) -> Tensor:
-        """The ratio farthest from 1 in one step of all worlds, before any update; see `learn`."""
-        ratio = _farthest(_log_ratio(self.policy.get_dist(step), step)[0])
-        if ratio.device.type == "cpu" and ratio > 1 + ROUNDING and not self._warned:
+        """Return the largest ratio over one step of all worlds, before any update; see `learn`."""
+        ratio = _max_ratio(_log_ratio(self.policy.get_dist(step), step)[0])
+        if ratio.device.type == "cpu" and ratio > 1 + RATIO_TOLERANCE and not self._warned:
             self._warned = True
             _logger.warning(
-                "the policy that learns is not the one that collected: a probability differs at the start "
-                "by a factor of %.4g; dropout, batch norm or another precision in the actor does this",
+                "the probabilities of collected actions differ by a factor of up to %.4g before the first "
+                "update; possible causes are dropout, batch norm or another precision in the actor",
                 ratio,
             )
         return ratio
 
-    def _moved_too_far(self, epoch: list[Metrics]) -> bool:
-        """Whether the policy has left the one that collected; a GPU waits for the answer once per epoch."""
+    def _exceeds_target_kl(self, epoch: list[Metrics]) -> bool:
+        """Return whether the mean KL of an epoch exceeds `target_kl`; synchronises a GPU once per epoch."""
         if self.config.target_kl is None:
             return False
         return bool(torch.stack([update["kl"] for update in epoch]).mean() > self.config.target_kl)
 
     def scalars(self) -> dict[str, float]:
-        """The numbers of the config as they stand, by name; those that are off are left out."""
+        """Return the current numeric settings by name; settings that are None are left out."""
         return scalars(self.config)
 
     def set_scalar(self, name: str, value: float) -> None:
-        """Give a number of the config another value from the next `learn` on, as schedules do.
+        """Change a numeric setting from the next `learn` on, as schedules do.
 
-        Whole numbers are rounded to; what the config does not allow raises `ValueError`.
+        Raises:
+            ValueError: there is no such number, or the value is not allowed.
         """
         self.config = with_scalar(self.config, name, value, owner=self)
         for group in self.optimizer.param_groups:
@@ -257,7 +263,7 @@ class PPO:
             self.average_reward.decay = self.config.average_decay
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything that the next `learn` depends on: nested dicts of tensors and numbers."""
+        """Return everything that the next `learn` depends on, as nested dicts of tensors and numbers."""
         return {
             "actor_critic": module_state(self.actor_critic),
             "value_norm": None if self.value_norm is None else module_state(self.value_norm),
@@ -268,7 +274,7 @@ class PPO:
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Continue as the algorithm that gave `state` would have."""
+        """Restore a state; the next `learn` is then bit-equal to that of the saved algorithm."""
         load_module_state(self.actor_critic, state["actor_critic"], name="actor_critic")
         load_optimizer_state(self.optimizer, self.actor_critic, state["optimizer"])
         if self.value_norm is not None:
@@ -281,16 +287,19 @@ class PPO:
 
 
 def _log_ratio(distribution: Distribution, samples: TensorDictBase) -> tuple[Tensor, Tensor | None]:
-    """New less old log-probability of what was done, zero where the policy did not act, and where it did."""
+    """Return the log-ratio of new to old probability of the actions, and the mask of the policy's actions.
+
+    The log-ratio is zero where an agent is inactive or an expert intervened. The mask is None if all count.
+    """
     log_ratio = distribution.log_prob(samples["action"]) - samples["action_log_prob"]
-    acted = of_agents(samples.get(ACTIVE, None), log_ratio, batch_dims=samples.batch_dims)
+    action_mask = expand_agent_mask(samples.get(ACTIVE, None), log_ratio, batch_dims=samples.batch_dims)
     intervened = samples.get(INTERVENED, None)
     if intervened is not None:
-        own = ~fit(intervened, log_ratio, batch_dims=samples.batch_dims, name=INTERVENED)
-        acted = own if acted is None else acted & own
-    return log_ratio if acted is None else log_ratio.masked_fill(~acted, 0.0), acted
+        own = ~match_shape(intervened, log_ratio, batch_dims=samples.batch_dims, name=INTERVENED)
+        action_mask = own if action_mask is None else action_mask & own
+    return log_ratio if action_mask is None else log_ratio.masked_fill(~action_mask, 0.0), action_mask
 
 
-def _farthest(log_ratio: Tensor) -> Tensor:
-    """The ratio that is farthest from 1 up or down, as a ratio of at least 1, 0-d."""
+def _max_ratio(log_ratio: Tensor) -> Tensor:
+    """Return the largest of all ratios and their inverses, 0-d, at least 1."""
     return log_ratio.abs().amax().exp()

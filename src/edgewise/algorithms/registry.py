@@ -1,35 +1,77 @@
-"""Algorithms by name, found when asked for, so that naming one costs no import."""
+"""The algorithms that ship with edgewise, by name. Never imports torch."""
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
+from edgewise.config.plugins.declarations import AlgorithmEntry
+
+_HOME = "edgewise.algorithms"
+_AGENTS = "edgewise.models.config:EgoConfig"
+
 ALGORITHMS = {
-    "ppo": ("edgewise.algorithms.ppo:PPO", "edgewise.algorithms.config:PPOConfig"),
-    "clone": ("edgewise.algorithms.clone:Clone", "edgewise.algorithms.config:CloneConfig"),
-    "dqn": ("edgewise.algorithms.dqn:DQN", "edgewise.algorithms.off_policy_config:DQNConfig"),
-    "rainbow": ("edgewise.algorithms.rainbow:Rainbow", "edgewise.algorithms.off_policy_config:RainbowConfig"),
-    "iqn": ("edgewise.algorithms.iqn:IQN", "edgewise.algorithms.off_policy_config:IQNConfig"),
-    "ac-iqn": ("edgewise.algorithms.ac_iqn:ACIQN", "edgewise.algorithms.off_policy_config:ACIQNConfig"),
-    "sac": ("edgewise.algorithms.sac:SAC", "edgewise.algorithms.off_policy_config:SACConfig"),
-    "ddpg": ("edgewise.algorithms.ddpg:DDPG", "edgewise.algorithms.off_policy_config:DDPGConfig"),
+    "ppo": AlgorithmEntry(
+        algorithm=f"{_HOME}.ppo:PPO",
+        config=f"{_HOME}.config:PPOConfig",
+        self_play_config=f"{_HOME}.config:SelfPlayConfig",
+        summary="proximal policy optimisation; with several agents, MAPPO; in games, by self-play",
+    ),
+    "clone": AlgorithmEntry(
+        algorithm=f"{_HOME}.clone:Clone",
+        config=f"{_HOME}.config:CloneConfig",
+        summary="behaviour cloning of a baseline, or DAgger",
+    ),
+    "dqn": AlgorithmEntry(
+        algorithm=f"{_HOME}.dqn:DQN",
+        config=f"{_HOME}.off_policy_config:DQNConfig",
+        model=_AGENTS,
+        summary="deep Q-network: double, dueling and n-step as options",
+    ),
+    "rainbow": AlgorithmEntry(
+        algorithm=f"{_HOME}.rainbow:Rainbow",
+        config=f"{_HOME}.off_policy_config:RainbowConfig",
+        model=_AGENTS,
+        summary="Rainbow: categorical returns, noisy layers, prioritised replay",
+    ),
+    "iqn": AlgorithmEntry(
+        algorithm=f"{_HOME}.iqn:IQN",
+        config=f"{_HOME}.off_policy_config:IQNConfig",
+        model=_AGENTS,
+        summary="implicit quantile network",
+    ),
+    "ac-iqn": AlgorithmEntry(
+        algorithm=f"{_HOME}.ac_iqn:ACIQN",
+        config=f"{_HOME}.off_policy_config:ACIQNConfig",
+        model=_AGENTS,
+        summary="deterministic actor with a critic of implicit quantiles",
+    ),
+    "sac": AlgorithmEntry(
+        algorithm=f"{_HOME}.sac:SAC",
+        config=f"{_HOME}.off_policy_config:SACConfig",
+        model=_AGENTS,
+        summary="soft actor-critic",
+    ),
+    "ddpg": AlgorithmEntry(
+        algorithm=f"{_HOME}.ddpg:DDPG",
+        config=f"{_HOME}.off_policy_config:DDPGConfig",
+        model=_AGENTS,
+        summary="deep deterministic policy gradient",
+    ),
 }
-"""Name → the class and its config, both as `module:Class`."""
+"""Name to declaration."""
 
 
 def algorithm_class(name: str) -> Any:
-    """The class of the algorithm called `name`."""
-    return _resolve(name, 0)
+    """Return the class of an algorithm that ships with edgewise."""
+    return _entry(name).load("algorithm")
 
 
 def algorithm_config(name: str) -> Any:
-    """The config class of the algorithm called `name`; importing it does not import torch."""
-    return _resolve(name, 1)
+    """Return the config class of an algorithm that ships with edgewise; importing it does not import torch."""
+    return _entry(name).load("config")
 
 
-def _resolve(name: str, part: int) -> Any:
+def _entry(name: str) -> AlgorithmEntry:
     if name not in ALGORITHMS:
         raise ValueError(f"no algorithm is called {name!r}; there are {', '.join(sorted(ALGORITHMS))}")
-    module, _, attribute = ALGORITHMS[name][part].partition(":")
-    return getattr(import_module(module), attribute)
+    return ALGORITHMS[name]

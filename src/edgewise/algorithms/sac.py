@@ -1,4 +1,4 @@
-"""Soft actor-critic (https://arxiv.org/abs/1812.05905): twin critics, a temperature that tunes itself."""
+"""Soft actor-critic (https://arxiv.org/abs/1812.05905) with twin critics and a learnt temperature."""
 
 from __future__ import annotations
 
@@ -18,33 +18,33 @@ from edgewise.models.agents.ego import EgoSpec
 from edgewise.models.agents.networks import EgoActor, EgoCritic
 from edgewise.models.config import EgoConfig
 from edgewise.objectives.entropy import soft_value, temperature_loss
-from edgewise.objectives.temporal_difference import bootstrapped
+from edgewise.objectives.temporal_difference import td_target
 
 LOG_SCALE = (-20.0, 2.0)
-"""Within which the log of an action's deviation, before squashing, is kept."""
+"""Bounds of the log standard deviation of actions before squashing."""
 
 
 class Temperature(nn.Module):
-    """The weight of entropy, learnt as its logarithm.
+    """The temperature α, the weight of the entropy bonus, learnt as its logarithm.
 
     Args:
-        start: the weight at first.
+        initial: the initial temperature.
     """
 
-    def __init__(self, start: float) -> None:
+    def __init__(self, initial: float) -> None:
         super().__init__()
-        self.log = nn.Parameter(torch.tensor(math.log(start)))
+        self.log = nn.Parameter(torch.tensor(math.log(initial)))
 
     def forward(self) -> Tensor:
-        """The weight, 0-d."""
+        """Return the temperature, 0-d."""
         return self.log.exp()
 
 
 class TwinCritics(nn.Module):
-    """Two critics that begin apart; a loop of two is faster than one pass over stacked weights.
+    """Two critics with separate weights; a loop over two is faster than one pass over stacked weights.
 
     Args:
-        spec: how much is seen.
+        spec: sizes of an agent's observation.
         model: see `EgoConfig`.
         dim: dimensions of an action.
     """
@@ -54,25 +54,25 @@ class TwinCritics(nn.Module):
         self.first, self.second = (EgoCritic(spec, model, dim=dim) for _ in range(2))
 
     def forward(self, ego: TensorDictBase, action: Tensor) -> tuple[Tensor, Tensor]:
-        """Two values, each `[*B]`."""
+        """Return the values of both critics, each `[*B]`."""
         return self.first(ego, action), self.second(ego, action)
 
 
 class SAC(OffPolicy[SACConfig]):
-    """A stochastic actor that climbs the lesser of two critics and keeps some entropy.
+    """A stochastic actor trained on the minimum of two critics plus an entropy bonus.
 
-    It draws while it explores, and takes the squashed mean where it does not.
+    It samples actions while exploring and returns the squashed mean otherwise.
 
     Example:
         >>> agent = SAC(EgoSpec(), env.actions, config=SACConfig(), model=EgoConfig())
-        >>> metrics = agent.learn(Rollout(env, agent.policy, steps=16).collect())
+        >>> metrics = agent.learn(Rollout(env, agent.policy, rollout_length=16).collect())
     """
 
     networks: nn.ModuleDict
     targets: nn.ModuleDict
 
     def build(self, spec: EgoSpec, actions: ActionLayout, *, model: EgoConfig) -> nn.Module:
-        """Actor, two critics, and the temperature."""
+        """Build the actor, the twin critics and the temperature."""
         self.box = ActionBox.of(actions)
         parts = {
             "actor": EgoActor(spec, model, outputs=2 * self.box.dim),
@@ -82,31 +82,33 @@ class SAC(OffPolicy[SACConfig]):
         return nn.ModuleDict(parts)
 
     @property
-    def wanted_entropy(self) -> float:
-        """What the temperature holds the entropy of an action at."""
-        wanted = self.config.wanted_entropy
-        return -float(self.box.dim) if wanted is None else wanted
+    def target_entropy(self) -> float:
+        """The target of the entropy of an action; by default minus the number of its dimensions."""
+        target = self.config.target_entropy
+        return -float(self.box.dim) if target is None else target
 
     def act(self, ego: TensorDictBase) -> Tensor:
-        """A draw where it explores, else the most typical action."""
+        """Sample an action while exploring, else return the mode, `[*B, dim]`."""
         distribution = self.distribution(ego)
-        return self.box.outward(distribution.sample() if exploring() else distribution.mode)
+        return self.box.from_unit(distribution.sample() if exploring() else distribution.mode)
 
     def distribution(self, ego: TensorDictBase) -> ArctanNormal:
-        """Of actions, as networks see them."""
+        """Return the policy's distribution over actions within (-1, 1)."""
         loc, log_scale = self.networks["actor"](ego).chunk(2, -1)
         return ArctanNormal(loc, log_scale.clamp(*LOG_SCALE))
 
     def update(self, samples: TensorDictBase) -> tuple[Metrics, Tensor]:
-        """One step of both critics, then one of the actor, then one of the temperature."""
-        action, ego, target = self.box.inward(samples["action"]), samples["ego"], self.target(samples)
+        """Update the critics, then the actor, then the temperature."""
+        action, ego, target = self.box.to_unit(samples["action"]), samples["ego"], self.target(samples)
         first, second = self.networks["critics"](ego, action)
-        loss = (samples["weight"] * ((first - target).square() + (second - target).square())).mean()
-        norm = self.descend("critics", loss)
+        td_loss = (first - target).square() + (second - target).square()
+        loss = (samples["weight"] * td_loss).mean()
+        norm = self.optimizer_step("critics", loss)
         actor_loss, log_prob = self.actor_loss(ego)
-        actor_norm = self.descend("actor", actor_loss)
+        actor_norm = self.optimizer_step("actor", actor_loss)
         temperature = self.networks["temperature"]()
-        self.descend("temperature", temperature_loss(temperature, log_prob, wanted=self.wanted_entropy))
+        alpha_loss = temperature_loss(temperature, log_prob, target_entropy=self.target_entropy)
+        self.optimizer_step("temperature", alpha_loss)
         value = first.detach()
         metrics = {
             "loss": loss.detach(),
@@ -120,7 +122,7 @@ class SAC(OffPolicy[SACConfig]):
         return metrics, (value - target).abs()
 
     def actor_loss(self, ego: TensorDictBase) -> tuple[Tensor, Tensor]:
-        """Minus the soft value of fresh actions, 0-d, and their log-probabilities `[M]` without gradient."""
+        """Compute minus the soft value of new actions, 0-d, and their log-probabilities `[M]`, detached."""
         action, log_prob = self.distribution(ego).rsample_and_log_prob()
         first, second = self.networks["critics"](ego, action)
         temperature = self.networks["temperature"]().detach()
@@ -129,15 +131,15 @@ class SAC(OffPolicy[SACConfig]):
 
     @torch.no_grad()
     def target(self, samples: TensorDictBase) -> Tensor:
-        """What the values should have been, `[M]`; the actor as it is now acts, and the targets value it."""
+        """Compute the soft temporal-difference target with the online actor and target critics, `[M]`."""
         ego = samples["next_ego"]
         action, log_prob = self.distribution(ego).rsample_and_log_prob()
         first, second = self.targets["critics"](ego, action)
         temperature = self.networks["temperature"]()
-        following = soft_value(first, second, log_prob=log_prob, temperature=temperature)
-        return bootstrapped(samples["reward"], samples["discount"], following=following)
+        next_value = soft_value(first, second, log_prob=log_prob, temperature=temperature)
+        return td_target(samples["reward"], samples["discount"], next_value=next_value)
 
-    def imitation(self, samples: TensorDictBase) -> dict[str, Tensor]:
-        """The squared distance of the actor's most typical action to what was done."""
+    def imitation_loss(self, samples: TensorDictBase) -> dict[str, Tensor]:
+        """Compute the mean squared error between the policy's mode and the stored action."""
         action = self.distribution(samples["ego"]).mode
-        return {"actor": functional.mse_loss(action, self.box.inward(samples["action"]))}
+        return {"actor": functional.mse_loss(action, self.box.to_unit(samples["action"]))}

@@ -1,4 +1,4 @@
-"""What an algorithm is built from: the environment, the configs, and how to make a model or a baseline."""
+"""The arguments of `Algorithm.from_setup`: environment, configs, and builders of models and baselines."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Setup:
         model: config of the model.
         make_model: builds the model of `model` for `env`.
         make_baseline: builds a baseline of `env` by its name.
-        seed: of the algorithm's own draws.
+        seed: random seed of the algorithm.
         device: of the model.
         compile: whether to compile the model.
     """

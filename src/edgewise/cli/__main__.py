@@ -1,4 +1,4 @@
-"""`python -m edgewise.cli`, where the program `edgewise` is not on the path."""
+"""Run the command line as `python -m edgewise.cli`."""
 
 from edgewise.cli.main import entry
 

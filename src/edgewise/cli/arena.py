@@ -1,4 +1,4 @@
-"""`edgewise arena`: players against players, from the same openings and both seats, with ratings."""
+"""`edgewise arena`: play matches from shared openings with sides swapped, and rate the players."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from edgewise.config.errors import ConfigError
 from edgewise.experiments.load import load_config
 from edgewise.terminal.console import Console, table
 from edgewise.terminal.machine import prepare
-from edgewise.terminal.parser import Parser, whole
+from edgewise.terminal.parser import Parser, whole_number
 from edgewise.terminal.sweep import combinations, given_settings
 
 if TYPE_CHECKING:
@@ -18,51 +18,57 @@ if TYPE_CHECKING:
     from edgewise.evaluation.arena.tournament import CrossTable
 
 ANCHOR = "random"
-Worst = dict[str, dict[str, float]]
-"""Exploitability by player and board."""
+Exploitability = dict[str, dict[str, float]]
+"""Exploitability by player and instance."""
 
 
 def configure(parser: Parser) -> None:
-    """Says what the verb takes."""
+    """Add the arguments of the verb."""
     parser.takes_settings = True
     parser.usage = "edgewise arena RUN [RUN ...] [--games N] [--opponents NAMES] [--SETTING VALUE ...]"
     parser.add_argument("runs", nargs="+", metavar="RUN", type=Path, help="run folders or checkpoints")
-    parser.add_argument("--games", type=whole(2), default=400, metavar="N", help="games in each match (400)")
+    parser.add_argument(
+        "--games", type=whole_number(2), default=400, metavar="N", help="games in each match (400)"
+    )
     parser.add_argument(
         "--opponents",
         metavar="NAMES",
         default="shortest_way",
-        help="players beside random, with commas (shortest_way)",
+        help="baselines to play besides random, separated by commas (shortest_way)",
     )
-    parser.add_argument("--snapshots", action="store_true", help="let every checkpoint of a run play")
     parser.add_argument(
-        "--checkpoint", choices=["best", "latest"], default="best", help="which weights (best)"
+        "--snapshots", action="store_true", help="add every checkpoint of each run as a player"
+    )
+    parser.add_argument(
+        "--checkpoint", choices=["best", "latest"], default="best", help="checkpoint to load (best)"
     )
     parser.add_argument(
         "--search",
-        type=whole(0),
+        type=whole_number(0),
         default=0,
         metavar="N",
-        help="let runs play once more, looking at N positions before each move",
+        help="add each run a second time, with a tree search of N simulations per move",
     )
     parser.add_argument(
-        "--no-exact", action="store_true", help="leave out the worst cases of runs on small boards"
+        "--no-exact", action="store_true", help="skip the exact exploitability on small instances"
     )
-    parser.add_argument("--stochastic", action="store_true", help="let policies draw their moves")
     parser.add_argument(
-        "--set", action="append", default=[], metavar="FIELD=A", help="another value of a field of the game"
+        "--stochastic", action="store_true", help="sample actions instead of taking the mode of the policy"
+    )
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="FIELD=A", help="set a field of the environment"
     )
     parser.add_machine()
     parser.examples(
-        "edgewise arena runs/hex-selfplay-1 --games 400 --size 7 --opening-plies 2",
-        "edgewise arena runs/hex-selfplay-1 --snapshots --opponents shortest_way,monte_carlo",
-        "edgewise arena runs/hex-selfplay-1 --games 100 --search 32 --opponents mcts,open_spiel",
-        "edgewise arena runs/hex-selfplay-1 runs/hex-selfplay-2 --size 11 --json",
+        "edgewise arena RUN --games 400",
+        "edgewise arena RUN --snapshots --opponents shortest_way,monte_carlo",
+        "edgewise arena RUN --games 100 --search 32 --opponents mcts",
+        "edgewise arena RUN OTHER_RUN --set SETTING=VALUE --json",
     )
 
 
 def run(options: Namespace, console: Console) -> int:
-    """Plays every match, and shows the cross table and the ratings."""
+    """Play all matches; show the cross table and the ratings."""
     from edgewise.training.run_folder import RunFolder
 
     settings = _settings(options, RunFolder(_folder(options.runs[0])).config_file)
@@ -88,30 +94,30 @@ def run(options: Namespace, console: Console) -> int:
         contest.players,
         seed=options.seed or 0,
         deterministic=not options.stochastic,
-        progress=lambda one, other: console.note(f"{one} against {other}"),
+        progress=lambda first, second: console.note(f"{first} against {second}"),
     )
     ratings = found.ratings(anchor=ANCHOR)
-    worst = {} if options.no_exact else exploitability(contest)
-    console.show(_data(found, ratings, worst, settings=settings), _text(found, ratings, worst))
+    exploitable = {} if options.no_exact else exploitability(contest)
+    console.show(_data(found, ratings, exploitable, settings=settings), _text(found, ratings, exploitable))
     return 0
 
 
 def _folder(run: Path) -> Path:
-    """The run folder that a path means, be it one or a checkpoint within one."""
+    """Return the run folder of a path, which is a run folder or a checkpoint inside one."""
     return run.resolve().parents[1] if run.parent.name == "checkpoints" else run
 
 
 def _settings(options: Namespace, config_file: Path) -> dict[str, Any]:
-    """The one combination of settings that was asked for, over those of the run's evaluation."""
+    """Return the environment settings: those of the run's evaluation, overridden by the command line."""
     config = load_config(config_file)
     given = combinations(config.env, given_settings(options.set, options.settings))
     if len(given) != 1:
-        raise ConfigError(f"an arena is played on one board, got {len(given)} combinations of settings")
+        raise ConfigError(f"an arena uses one combination of settings, got {len(given)}")
     return {**config.evaluation.settings, **given[0]}
 
 
 def _data(
-    found: CrossTable, ratings: list[Rating], worst: Worst, *, settings: dict[str, Any]
+    found: CrossTable, ratings: list[Rating], exploitable: Exploitability, *, settings: dict[str, Any]
 ) -> dict[str, Any]:
     names = found.names
     return {
@@ -130,16 +136,16 @@ def _data(
                 "player": names[one.row],
                 "opponent": names[one.column],
                 "score": one.score,
-                "foretold": one.foretold,
+                "foretold": one.expected,
             }
             for one in found.surprises(ratings)
         ],
-        "exploitability": worst,
+        "exploitability": exploitable,
     }
 
 
-def _text(found: CrossTable, ratings: list[Rating], worst: Worst) -> str:
-    """The ratings, best first, what every player scored against every other, in percent, and what is odd."""
+def _text(found: CrossTable, ratings: list[Rating], exploitable: Exploitability) -> str:
+    """Format the ratings, best first, the cross table in percent, cycles and unexpected scores."""
     weights = dict(zip(found.names, found.nash(), strict=True))
     ordered = sorted(ratings, key=lambda one: -one.rating.estimate)
     listed = [
@@ -152,31 +158,35 @@ def _text(found: CrossTable, ratings: list[Rating], worst: Worst) -> str:
     parts = [
         table(["player", "rating", "95 %", "Nash weight"], listed),
         table(["score in %", *found.names], scores),
-        *_worst_text(worst),
+        *_exploitability_text(exploitable),
         *_order_text(found, ratings),
     ]
     return "\n\n".join(parts)
 
 
-def _worst_text(worst: Worst) -> list[str]:
-    """Openings, in percent, that the best opponent wins from both sides though one is won."""
-    if not worst:
+def _exploitability_text(exploitable: Exploitability) -> list[str]:
+    """Format the percentage of openings that an optimal opponent wins from both sides."""
+    if not exploitable:
         return []
-    boards = list(next(iter(worst.values())))
-    rows = [[name, *(f"{100 * of[board]:.1f}" for board in boards)] for name, of in worst.items()]
-    return [table(["exploitability in %", *boards], rows)]
+    instances = list(next(iter(exploitable.values())))
+    rows = [
+        [name, *(f"{100 * of[instance]:.1f}" for instance in instances)] for name, of in exploitable.items()
+    ]
+    return [table(["exploitability in %", *instances], rows)]
 
 
 def _order_text(found: CrossTable, ratings: list[Rating]) -> list[str]:
-    """Circles of players, and results that no rating explains."""
-    circles = [f"{a} beats {b}, which beats {c}, which beats {a}" for a, b, c in found.cycles()]
-    odd = [
+    """Format cycles of players and scores that the ratings do not explain."""
+    cycles = [f"{a} beats {b}, which beats {c}, which beats {a}" for a, b, c in found.cycles()]
+    surprises = [
         f"{found.names[one.row]} scored {100 * one.score:.1f} % against {found.names[one.column]}, "
-        f"where ratings foretell {100 * one.foretold:.1f} %"
+        f"where the ratings predict {100 * one.expected:.1f} %"
         for one in found.surprises(ratings)
     ]
-    nobody = "nobody beats somebody who beats their better"
-    return ["\n".join(circles) or nobody, "\n".join(odd) or "ratings explain every score within chance"]
+    return [
+        "\n".join(cycles) or "no cycles: no three players beat each other in turn",
+        "\n".join(surprises) or "the ratings explain every score within chance",
+    ]
 
 
 def _span(one: Rating) -> str:

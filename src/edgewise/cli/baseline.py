@@ -1,4 +1,4 @@
-"""`edgewise baseline`: how far hand-written policies get, through the interface that learned ones use."""
+"""`edgewise baseline`: evaluate the baselines of an environment in the same way as trained policies."""
 
 from __future__ import annotations
 
@@ -11,39 +11,58 @@ from edgewise.config.errors import ConfigError
 from edgewise.config.plugins import Environment, environment
 from edgewise.terminal.console import Console, table
 from edgewise.terminal.machine import prepare
-from edgewise.terminal.parser import Parser, whole
+from edgewise.terminal.parser import Parser, whole_number
 from edgewise.terminal.sweep import combinations, given_settings
 
 
 def configure(parser: Parser) -> None:
-    """Says what the verb takes."""
+    """Add the arguments of the verb."""
     parser.takes_settings = True
     parser.usage = "edgewise baseline ENV [--policy NAME,NAME] [options] [--SETTING VALUE,VALUE ...]"
     parser.add_argument("env", metavar="ENV", help="name of an environment")
-    parser.add_argument("--policy", metavar="NAMES", default="all", help="which ones, with commas (all)")
-    parser.add_argument("--episodes", type=whole(1), default=100, metavar="N", help="instances (100)")
     parser.add_argument(
-        "--set", action="append", default=[], metavar="FIELD=A,B", help="values of a field of the environment"
+        "--policy", metavar="NAMES", default="all", help="baselines, separated by commas (all)"
     )
     parser.add_argument(
-        "--network", type=Path, metavar="FILE", help="simulate the rules on this network, where there are any"
+        "--episodes", type=whole_number(1), default=100, metavar="N", help="number of instances (100)"
     )
-    parser.add_argument("--slots", type=whole(1), default=1000, metavar="N", help="of that simulation (1000)")
-    parser.add_argument("--seeds", type=whole(1), default=8, metavar="N", help="worlds in it (8)")
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="FIELD=A,B",
+        help="set a field of the environment; every combination is evaluated",
+    )
+    parser.add_argument(
+        "--network",
+        type=Path,
+        metavar="FILE",
+        help="simulate the baselines on this network file, if the environment can",
+    )
+    parser.add_argument(
+        "--slots", type=whole_number(1), default=1000, metavar="N", help="steps of that simulation (1000)"
+    )
+    parser.add_argument(
+        "--seeds",
+        type=whole_number(1),
+        default=8,
+        metavar="N",
+        help="number of random seeds of that simulation (8)",
+    )
     parser.add_machine()
     parser.examples(
         "edgewise baseline graphwalk",
-        "edgewise baseline multihop --policy spbp --network FILE --slots 1000 --seeds 8",
         "edgewise baseline graphwalk --policy shortest_path --num-nodes 8,16,32 --episodes 500",
+        "edgewise baseline ENV --policy NAME --network FILE --slots 1000 --seeds 8",
     )
 
 
 def run(options: Namespace, console: Console) -> int:
-    """Measures the policies at every combination of settings, or simulates them on a network."""
+    """Evaluate the baselines at every combination of settings, or simulate them on a network file."""
     entry = environment(options.env)
     names = [name for name in options.policy.split(",") if name]
     if not names:
-        raise ConfigError("--policy: names no policy", hint="leave it out for all of them")
+        raise ConfigError("--policy: got no names", hint="omit it for all baselines")
     if options.network is not None:
         return _simulate(entry, names, options, console)
     config = entry.load("config")()
@@ -71,14 +90,14 @@ def run(options: Namespace, console: Console) -> int:
 
 
 def _simulate(entry: Environment, names: list[str], options: Namespace, console: Console) -> int:
-    """Runs rules on a network file: mean backlog, its standard error over worlds, and throughput."""
+    """Simulate baselines on a network file: mean backlog, its standard error over seeds, and throughput."""
     if entry.simulation is None:
-        raise ConfigError(f"{options.env} has no networks to simulate", hint="leave --network out")
-    idle = [*("--set" for _ in options.set[:1]), *(flag for flag, _ in options.settings)]
-    if idle:
+        raise ConfigError(f"{options.env} has no simulation of network files", hint="omit --network")
+    unused = [*("--set" for _ in options.set[:1]), *(flag for flag, _ in options.settings)]
+    if unused:
         raise ConfigError(
-            f"--network: the file says it all, so {', '.join(idle)} would change nothing",
-            hint="leave it out, or leave --network out",
+            f"--network: the file contains all settings, so {', '.join(unused)} would change nothing",
+            hint="omit either",
         )
     prepare(threads=options.threads)
     simulate = entry.load("simulation")

@@ -1,4 +1,4 @@
-"""`edgewise bench`: runs the benchmark programs of the source tree, for tables to read and JSON to keep."""
+"""`edgewise bench`: run the benchmark programs of the source tree; they print tables or write JSON."""
 
 from __future__ import annotations
 
@@ -16,31 +16,33 @@ import edgewise
 from edgewise.config.errors import ConfigError
 from edgewise.config.wording import did_you_mean
 from edgewise.terminal.console import Console, table
-from edgewise.terminal.parser import Parser, whole
+from edgewise.terminal.parser import Parser, whole_number
 
 STDERR = 2
 GROUPS = {"core": ("bridge", "encoders", "gae")}
-"""Names that stand for several programs."""
+"""Names for several programs."""
 SHARED = ("__init__", "program")
-"""Files that are no programs; `program` has the command line that most of them share."""
+"""Files that are not programs; `program` has the command line that most programs share."""
 
 
 def configure(parser: Parser) -> None:
-    """Says what the verb takes."""
+    """Add the arguments of the verb."""
     parser.add_argument(
-        "names", nargs="*", metavar="NAME", help="programs, or `core`; lists them if none is named"
+        "names", nargs="*", metavar="NAME", help="programs, or `core`; without names, list them"
     )
     parser.add_argument(
-        "--quick", action="store_true", help="fewer sizes and repeats, where a program knows how"
+        "--quick", action="store_true", help="use fewer sizes and repeats, if the program supports it"
     )
-    parser.add_argument("--train", action="store_true", help="time training too, where a program knows how")
-    parser.add_argument("--seed", type=whole(0), metavar="N", help="where a program takes one")
+    parser.add_argument("--train", action="store_true", help="also time training, if the program supports it")
+    parser.add_argument(
+        "--seed", type=whole_number(0), metavar="N", help="random seed, if the program supports it"
+    )
     parser.add_threads()
     parser.examples("edgewise bench", "edgewise bench core", "edgewise bench bridge --quick --json")
 
 
 def run(options: Namespace, console: Console) -> int:
-    """Lists the programs, or runs those that are named."""
+    """List the programs, or run the named ones."""
     folder = _folder()
     known = {path.stem: path for path in sorted(folder.glob("*.py")) if path.stem not in SHARED}
     if not options.names:
@@ -64,11 +66,11 @@ def run(options: Namespace, console: Console) -> int:
 
 
 def _folder() -> Path:
-    """The folder of benchmarks, which a source tree has and an installed package has not."""
+    """Return the folder of benchmarks; only a source tree has one."""
     folder = Path(edgewise.__file__).parents[2] / "benchmarks"
     if not folder.is_dir():
         raise ConfigError(
-            "the benchmarks are programs of the source tree, and this is an installed package without them",
+            "the benchmarks are part of the source tree, and this is an installed package without them",
             hint="clone the repository and run `make bench` there",
         )
     return folder
@@ -80,7 +82,7 @@ def _purpose(program: Path) -> str:
 
 
 def _run_one(program: Path, options: Namespace, console: Console) -> Any:
-    """Runs one program; its tables go to stdout, or to stderr where stdout is for JSON."""
+    """Run one program; its tables go to stdout, or to stderr if stdout is for JSON."""
     text = program.read_text(encoding="utf-8")
     if "from benchmarks.program import" in text:
         text += program.with_name("program.py").read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""`edgewise doctor`: what this machine has, and what of it is known not to work together."""
+"""`edgewise doctor`: show the software and hardware of this machine, and known incompatibilities."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from edgewise.terminal.parser import Parser
 
 REQUIRED = ("torch", "torchrl", "tensordict", "torch_geometric", "pydantic", "PyYAML", "safetensors", "numpy")
 TESTED = {"torch": "2.13", "torchrl": "0.14", "tensordict": "0.14", "torch_geometric": "2.8"}
-LEAST_DISK = 2 * 1024**3
+MIN_DISK = 2 * 1024**3
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing looked at: how it is, and what to do about it."""
+    """One check: its subject, its state and a text with the fix."""
 
     what: str
     state: Literal["ok", "note", "fault"]
@@ -32,12 +32,12 @@ class Finding:
 
 
 def configure(parser: Parser) -> None:
-    """Says what the verb takes."""
+    """Add the arguments of the verb."""
     parser.examples("edgewise doctor", "edgewise doctor --json")
 
 
 def run(_: Namespace, console: Console) -> int:
-    """Looks at everything, and fails if something is at fault."""
+    """Run all checks; the exit code is 2 if one of them finds a fault."""
     findings = [*_python(), *_packages(), *_devices(), *_threads(), *_compiler(), *_disk()]
     console.show(
         [asdict(finding) for finding in findings],
@@ -69,7 +69,7 @@ def _package(name: str) -> Finding:
 def _devices() -> list[Finding]:
     try:
         torch = importlib.import_module("torch")
-    except Exception as error:  # a broken install fails in many ways, and this is what a doctor is for
+    except Exception as error:  # a broken installation can raise anything
         return [Finding("torch import", "fault", f"{type(error).__name__}: {error}")]
     names = [torch.cuda.get_device_name(index) for index in range(torch.cuda.device_count())]
     kinds = ["cpu", *(f"cuda:{index} ({name})" for index, name in enumerate(names))]
@@ -81,19 +81,19 @@ def _devices() -> list[Finding]:
 def _incompatibilities(torch_version: str) -> list[Finding]:
     findings = []
     if importlib.util.find_spec("torchrl") and torch_version.startswith("2.13"):
-        text = "TorchRL's C++ sum tree does not load on torch 2.13; prioritised replay uses edgewise's own"
+        text = "TorchRL's C++ sum tree does not load on torch 2.13; prioritised sampling uses edgewise's own"
         findings.append(Finding("torchrl extension", "note", text))
     if importlib.util.find_spec("pyg_lib") is None:
-        text = "not installed; radius and nearest-neighbour graphs use edgewise's own rules"
+        text = "not installed; radius and nearest-neighbour graphs use edgewise's implementation"
         findings.append(Finding("pyg_lib", "note", text))
     return findings
 
 
 def _threads() -> list[Finding]:
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    asked = os.environ.get("OMP_NUM_THREADS")
-    text = f"{cores} cores; OMP_NUM_THREADS={asked or 'unset'}; runs use 1 thread unless `threads` says more"
-    too_many = asked is not None and asked.isdigit() and int(asked) > cores
+    variable = os.environ.get("OMP_NUM_THREADS")
+    text = f"{cores} cores; OMP_NUM_THREADS={variable or 'unset'}; runs use 1 thread unless `threads` is set"
+    too_many = variable is not None and variable.isdigit() and int(variable) > cores
     return [Finding("threads", "note" if too_many else "ok", text)]
 
 
@@ -110,5 +110,5 @@ def _disk() -> list[Finding]:
     free = shutil.disk_usage(here).free
     writable = os.access(here, os.W_OK)
     text = f"{free / 1024**3:.1f} GiB free in {here}" + ("" if writable else ", but it cannot be written to")
-    state: Literal["ok", "note"] = "ok" if writable and free >= LEAST_DISK else "note"
+    state: Literal["ok", "note"] = "ok" if writable and free >= MIN_DISK else "note"
     return [Finding("disk", state, text)]

@@ -1,4 +1,4 @@
-"""`edgewise envs`: which problems there are, their settings, and whether they keep their contract."""
+"""`edgewise envs`: list environments, show their settings, check their contract."""
 
 from __future__ import annotations
 
@@ -15,26 +15,24 @@ from edgewise.terminal.parser import Parser
 
 
 def configure(parser: Parser) -> None:
-    """Says what the verb takes."""
+    """Add the arguments of the verb."""
     parser.add_argument(
         "action", nargs="?", default="list", choices=["list", "show", "check"], help="what to do"
     )
-    parser.add_argument(
-        "names", nargs="*", metavar="NAME", help="which environments; all of them if none is named"
-    )
+    parser.add_argument("names", nargs="*", metavar="NAME", help="environments; all if none is named")
     parser.add_machine()
     parser.examples("edgewise envs list", "edgewise envs show graphwalk", "edgewise envs check graphwalk")
 
 
 def run(options: Namespace, console: Console) -> int:
-    """Lists, shows or checks environments."""
+    """List, show or check environments."""
     names = options.names or list(environments())
     for name in names:
         environment(name)
     if options.action == "list":
         console.show(
             [{"name": name, "summary": environment(name).summary} for name in names],
-            table(["environment", "what it is about"], [[name, environment(name).summary] for name in names]),
+            table(["environment", "summary"], [[name, environment(name).summary] for name in names]),
         )
         return 0
     if options.action == "show":

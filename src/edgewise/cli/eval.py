@@ -1,4 +1,4 @@
-"""`edgewise eval`: how trained policies do on fixed instances, beside baselines, over sizes and seeds."""
+"""`edgewise eval`: evaluate policies on fixed instances, with baselines, over settings and seeds."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 from edgewise.config.errors import ConfigError
 from edgewise.config.plugins import evaluation_modes
 from edgewise.experiments.load import load_config
-from edgewise.experiments.recipes import recipe
 from edgewise.terminal.console import Console, table
 from edgewise.terminal.machine import prepare
-from edgewise.terminal.parser import Parser, whole
+from edgewise.terminal.parser import Parser, whole_number
 from edgewise.terminal.sweep import combinations, given_settings
 
 if TYPE_CHECKING:
@@ -21,28 +20,36 @@ if TYPE_CHECKING:
 
 
 def configure(parser: Parser) -> None:
-    """Says what the verb takes."""
+    """Add the arguments of the verb."""
     parser.takes_settings = True
     parser.usage = "edgewise eval RUN [RUN ...] [options] [--SETTING VALUE,VALUE ...]"
     parser.add_argument(
-        "runs", nargs="+", metavar="RUN", type=Path, help="run folders; several are taken for seeds"
+        "runs", nargs="+", metavar="RUN", type=Path, help="run folders; several are aggregated over seeds"
     )
     parser.add_argument(
-        "--episodes", type=whole(1), metavar="N", help="instances; as in the run if not given"
+        "--episodes",
+        type=whole_number(1),
+        metavar="N",
+        help="number of instances; as in the run if not given",
     )
     parser.add_argument(
-        "--baselines", metavar="NAMES", default="", help="policies beside, with commas, or `all`"
+        "--baselines",
+        metavar="NAMES",
+        default="",
+        help="baselines for comparison, separated by commas, or `all`",
     )
     parser.add_argument(
-        "--checkpoint", choices=["best", "latest"], default="best", help="which weights (best)"
+        "--checkpoint", choices=["best", "latest"], default="best", help="checkpoint to load (best)"
     )
-    parser.add_argument("--stochastic", action="store_true", help="let policies draw their actions")
+    parser.add_argument(
+        "--stochastic", action="store_true", help="sample actions instead of taking the mode of the policy"
+    )
     parser.add_argument(
         "--set",
         action="append",
         default=[],
         metavar="FIELD=A,B",
-        help="other values of a field of the environment; every combination is measured",
+        help="set a field of the environment; every combination is evaluated",
     )
     for mode in evaluation_modes():
         mode.add_arguments(parser)
@@ -52,32 +59,29 @@ def configure(parser: Parser) -> None:
         "edgewise eval runs/graphwalk-ppo-1 --num-nodes 8,16,32 --episodes 200",
         "edgewise eval runs/graphwalk-ppo-1 --set env.num_nodes=[4,8],[20,40]",
         "edgewise eval runs/graphwalk-ppo-1 runs/graphwalk-ppo-2 runs/graphwalk-ppo-3 --json",
-        "edgewise eval runs/reasoning-countries-1 --mode rl --negatives all",
     )
 
 
 def run(options: Namespace, console: Console) -> int:
-    """Measures every run at every combination of settings."""
+    """Evaluate every run at every combination of settings."""
     from edgewise.training.run_folder import RunFolder
 
     configs = [load_config(RunFolder(run).config_file) for run in options.runs]
-    config, kinds = configs[0], sorted({recipe(one.recipe).env for one in configs})
+    config, kinds = configs[0], sorted({one.env_name for one in configs})
     if len(kinds) > 1:
         raise ConfigError(f"all runs must be of one environment, got {', '.join(kinds)}")
     for mode in evaluation_modes():
-        if mode.asked_for(options):
-            _refuse(_idle(options), f"{mode.FLAG} {mode.PLAYS_NO_EPISODES}", "leave them out")
-            if recipe(config.recipe).env not in mode.ENVIRONMENTS:
+        if mode.is_requested(options):
+            _check_unused(_episode_options(options), f"{mode.FLAG} {mode.PLAYS_NO_EPISODES}", "omit them")
+            if config.env_name not in mode.ENVIRONMENTS:
                 raise ConfigError(
-                    f"{mode.FLAG} {mode.MEANING}, and {options.runs[0]} is of another kind",
-                    hint=f"leave {mode.FLAG} out",
+                    f"{mode.FLAG} {mode.MEANING}, and {options.runs[0]} is of another environment",
+                    hint=f"omit {mode.FLAG}",
                 )
             prepare(threads=options.threads)
             return mode.run(options, console)
-        _refuse(
-            mode.given(options),
-            f"without {mode.FLAG} nothing is ranked",
-            f"give {mode.FLAG} too, or leave them out",
+        _check_unused(
+            mode.given(options), f"has no effect without {mode.FLAG}", f"add {mode.FLAG}, or omit them"
         )
     chosen = combinations(config.env, given_settings(options.set, options.settings))
     prepare(threads=options.threads)
@@ -85,9 +89,9 @@ def run(options: Namespace, console: Console) -> int:
     from edgewise.terminal.outcome import summary, summary_table
 
     check_device(options.device or "cpu")
-    measured = [_measure(options, settings) for settings in chosen]
-    over_seeds = _over_seeds(measured) if len(options.runs) > 1 else []
-    flat = [evaluation for evaluations in measured for evaluation in evaluations]
+    evaluated = [_evaluate(options, settings) for settings in chosen]
+    over_seeds = _over_seeds(evaluated) if len(options.runs) > 1 else []
+    flat = [evaluation for evaluations in evaluated for evaluation in evaluations]
     data = {"results": [summary(evaluation) for evaluation in flat], "over_seeds": over_seeds}
     text = summary_table(flat)
     if over_seeds:
@@ -97,21 +101,21 @@ def run(options: Namespace, console: Console) -> int:
     return 0
 
 
-def _idle(options: Namespace) -> list[str]:
-    """Options that were given though ranking has no use for them."""
+def _episode_options(options: Namespace) -> list[str]:
+    """Return the given options that only apply to episodes."""
     names = [name for name in ("episodes", "baselines", "stochastic", "set", "device") if vars(options)[name]]
     return [*names, *(flag for flag, _ in options.settings)]
 
 
-def _refuse(names: Iterable[str], why: str, hint: str) -> None:
-    """Refuses options that would change nothing."""
+def _check_unused(names: Iterable[str], why: str, hint: str) -> None:
+    """Raise `ConfigError` if there are options that would have no effect."""
     flags = [f"--{name.removeprefix('--').replace('_', '-')}" for name in names]
     if flags:
         raise ConfigError(f"{', '.join(flags)}: {why}", hint=hint)
 
 
-def _measure(options: Namespace, settings: dict[str, Any]) -> list[Evaluation]:
-    """Every run at one combination of settings, and the baselines once."""
+def _evaluate(options: Namespace, settings: dict[str, Any]) -> list[Evaluation]:
+    """Evaluate every run at one combination of settings, and the baselines once."""
     from edgewise.experiments.measure import measure_run
 
     baselines = [name for name in options.baselines.split(",") if name]
@@ -130,14 +134,14 @@ def _measure(options: Namespace, settings: dict[str, Any]) -> list[Evaluation]:
     return found
 
 
-def _over_seeds(measured: list[list[Evaluation]]) -> list[dict[str, Any]]:
-    """The interquartile mean of every measure over runs, at each setting, with its bootstrap interval."""
+def _over_seeds(evaluated: list[list[Evaluation]]) -> list[dict[str, Any]]:
+    """Return the interquartile mean of every measure over runs, with its bootstrap interval, per setting."""
     import numpy as np
 
     from edgewise.evaluation.statistics import stratified_interval
 
     rows = []
-    for runs in _alike(measured):
+    for runs in _by_settings(evaluated):
         for name in runs[0].measures():
             means = [float(np.nanmean(one.measures()[name])) for one in runs]
             interval = stratified_interval(means, generator=np.random.default_rng(0))
@@ -154,10 +158,10 @@ def _over_seeds(measured: list[list[Evaluation]]) -> list[dict[str, Any]]:
     return rows
 
 
-def _alike(measured: list[list[Evaluation]]) -> list[list[Evaluation]]:
-    """Results of all runs on the same kind of instances, kind by kind."""
+def _by_settings(evaluated: list[list[Evaluation]]) -> list[list[Evaluation]]:
+    """Group the results of all runs by settings."""
     groups: dict[str, list[Evaluation]] = {}
-    for index, evaluations in enumerate(measured):
+    for index, evaluations in enumerate(evaluated):
         for evaluation in evaluations:
             if not evaluation.baseline:
                 groups.setdefault(f"{index} {dict(evaluation.settings)}", []).append(evaluation)

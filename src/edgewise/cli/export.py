@@ -1,4 +1,4 @@
-"""`edgewise export`: the policy of a run for other programs."""
+"""`edgewise export`: write the policy of a run for other programs."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from edgewise.terminal.parser import Parser
 
 
 def configure(parser: Parser) -> None:
-    """Says what the verb takes."""
-    parser.add_argument("run", metavar="RUN", type=Path, help="a run folder of robots")
+    """Add the arguments of the verb."""
+    parser.add_argument("run", metavar="RUN", type=Path, help="run folder")
     parser.add_argument(
-        "--to", metavar="FOLDER", type=Path, required=True, help="where the files go; made if absent"
+        "--to", metavar="FOLDER", type=Path, required=True, help="output folder; created if missing"
     )
     parser.add_argument(
-        "--checkpoint", choices=["best", "latest"], default="best", help="which weights (best)"
+        "--checkpoint", choices=["best", "latest"], default="best", help="checkpoint to load (best)"
     )
-    parser.examples("edgewise export runs/marine-ac-iqn-1 --to policy")
+    parser.examples("edgewise export RUN --to policy")
 
 
 def run(options: Namespace, console: Console) -> int:
-    """Writes the policy as a program and as weights, and compares both with the policy."""
+    """Export the policy as a program and as weights, and compare both with the policy."""
     prepare(threads=1)
     from edgewise.experiments.export import export
 

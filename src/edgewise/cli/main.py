@@ -1,4 +1,4 @@
-"""The front door of the command line: finds the verb, and turns every way it can end into an exit code."""
+"""The command line: select the verb, run it and return its exit code."""
 
 from __future__ import annotations
 
@@ -8,23 +8,27 @@ from collections.abc import Sequence
 
 import edgewise
 from edgewise.cli.verbs import verbs
+from edgewise.config import plugins
 from edgewise.config.errors import ConfigError, DataError, EdgewiseError, Interrupted
 from edgewise.config.plugins import Verb
 from edgewise.terminal import logs
 from edgewise.terminal.console import Console
 from edgewise.terminal.parser import Parser
 
+PLUGIN = "--plugin"
+"""Option of every verb that imports a file or module of the user's."""
+
 BROKEN_PIPE = 141
-"""What a shell reports for a program whose reader went away."""
+"""Exit code that a shell reports for a closed output pipe."""
 
 
 def entry() -> None:
-    """The `edgewise` program."""
+    """Run the program `edgewise`."""
     sys.exit(main(sys.argv[1:]))
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Runs one command line and returns its exit code."""
+    """Run one command line and return its exit code."""
     console = Console(as_json="--json" in arguments)
     try:
         return _run(list(arguments), console)
@@ -33,7 +37,7 @@ def main(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt:
         return _report(Interrupted("interrupted"), console)
     except BrokenPipeError:
-        # What Python still wants to flush at exit must go somewhere.
+        # Python flushes stdout at exit, so it needs a valid target.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
     except OSError as error:
@@ -43,6 +47,9 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _run(arguments: list[str], console: Console) -> int:
+    arguments, named = _split_plugins(arguments)
+    for reference in named:
+        plugins.use_plugin(reference)
     if arguments[:1] == ["help"]:
         arguments = [*arguments[1:], "--help"]
     if not arguments or arguments[0] in ("-h", "--help"):
@@ -52,6 +59,8 @@ def _run(arguments: list[str], console: Console) -> int:
         console.show({"version": edgewise.__version__}, f"edgewise {edgewise.__version__}")
         return 0
     verb = _verb(arguments[0])
+    # What the user types on this command line may be imported; what a file or a run folder says may not.
+    plugins.allow_typed(arguments)
     module = verb.load()
     parser = Parser(verb.name, verb.summary)
     module.configure(parser)
@@ -62,8 +71,28 @@ def _run(arguments: list[str], console: Console) -> int:
     return module.run(parser.parse(arguments[1:]), console)
 
 
+def _split_plugins(arguments: list[str]) -> tuple[list[str], list[str]]:
+    """Split off every `--plugin REFERENCE`, wherever it stands."""
+    rest, named, waiting = [], [], list(arguments)
+    while waiting:
+        word = waiting.pop(0)
+        if word == PLUGIN:
+            if not waiting or waiting[0].startswith("--"):
+                raise ConfigError(f"{PLUGIN} has no value", hint=f"give a file or a module: {PLUGIN} tsp.py")
+            named.append(waiting.pop(0))
+        elif word.startswith(f"{PLUGIN}="):
+            named.append(word.partition("=")[2])
+        else:
+            rest.append(word)
+    return rest, named
+
+
 def _verb(name: str) -> Verb:
     known = verbs()
+    if name not in known:
+        for reference in plugins.project_plugins():
+            plugins.use_plugin(reference)
+        known = verbs()
     if name not in known:
         from difflib import get_close_matches
 
@@ -79,7 +108,7 @@ def _overview() -> str:
     listed = "\n".join(f"  {verb.name.ljust(width)}  {verb.summary}" for verb in known.values())
     return f"""usage: edgewise VERB ...
 
-Reinforcement learning on graphs: train, measure and look at policies.
+Reinforcement learning on graphs: train, evaluate and inspect policies.
 
 verbs:
 {listed}
@@ -89,9 +118,9 @@ examples:
   edgewise train graphwalk-ppo --total-frames 2e5 --seed 3
   edgewise eval runs/graphwalk-ppo-1 --num-nodes 8,16,32
 
-`edgewise VERB --help` explains a verb, `edgewise train RECIPE --help` every setting of a recipe.
-Every verb takes --json. Exit codes: 0 done, 2 bad config or data, 3 bad checkpoint, 4 a number was not
-finite, 130 interrupted."""
+`edgewise VERB --help` explains a verb; `edgewise train RECIPE --help` lists every setting of a recipe.
+Every verb takes --json. Exit codes: 0 success, 2 invalid config or data, 3 invalid checkpoint, 4 a number
+was not finite, 130 interrupted."""
 
 
 def _report(error: EdgewiseError, console: Console) -> int:

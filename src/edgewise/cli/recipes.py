@@ -1,4 +1,4 @@
-"""`edgewise recipes`: what there is to train, every setting of it, and whether it still builds."""
+"""`edgewise recipes`: list recipes, show their settings, check that they train."""
 
 from __future__ import annotations
 
@@ -13,20 +13,18 @@ from edgewise.terminal.parser import Parser
 
 
 def configure(parser: Parser) -> None:
-    """Says what the verb takes."""
+    """Add the arguments of the verb."""
     parser.add_argument(
         "action", nargs="?", default="list", choices=["list", "show", "check"], help="what to do"
     )
-    parser.add_argument(
-        "names", nargs="*", metavar="NAME", help="which recipes; all of them if none is named"
-    )
+    parser.add_argument("names", nargs="*", metavar="NAME", help="recipes; all if none is named")
     parser.examples(
         "edgewise recipes list", "edgewise recipes show graphwalk-ppo", "edgewise recipes check graphwalk-ppo"
     )
 
 
 def run(options: Namespace, console: Console) -> int:
-    """Lists, shows or checks recipes."""
+    """List, show or check recipes."""
     names = options.names or list(plugins.recipes())
     return {"list": _list, "show": _show, "check": _check}[options.action](names, console)
 
@@ -35,7 +33,7 @@ def _list(names: list[str], console: Console) -> int:
     found = [recipe(name) for name in names]
     data = [{"name": r.name, "env": r.env, "algorithm": r.algorithm, "summary": r.summary} for r in found]
     rows = [[r.name, r.env, r.algorithm, r.summary] for r in found]
-    console.show(data, table(["recipe", "env", "algorithm", "what it shows"], rows))
+    console.show(data, table(["recipe", "env", "algorithm", "summary"], rows))
     return 0
 
 
@@ -48,7 +46,7 @@ def _show(names: list[str], console: Console) -> int:
 
 
 def _check(names: list[str], console: Console) -> int:
-    """Builds each recipe small and lets it learn from one batch."""
+    """Build each recipe at a small size and train it on one batch."""
     from edgewise.experiments.check import check_recipe
 
     results: dict[str, str | None] = {}

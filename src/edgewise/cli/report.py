@@ -1,4 +1,4 @@
-"""`edgewise report`: the page of a run written anew, or one page of several runs beside each other."""
+"""`edgewise report`: write the report of a run, or one report that compares several runs."""
 
 from __future__ import annotations
 
@@ -10,18 +10,24 @@ from edgewise.terminal.parser import Parser
 
 
 def configure(parser: Parser) -> None:
-    """Says what the verb takes."""
+    """Add the arguments of the verb."""
     parser.add_argument(
-        "runs", metavar="RUN", type=Path, nargs="+", help="run folders; seeds of one recipe become one band"
+        "runs",
+        metavar="RUN",
+        type=Path,
+        nargs="+",
+        help="run folders; runs of one recipe are aggregated over seeds",
     )
-    parser.add_argument("--out", type=Path, metavar="FILE", help="instead of report.html in the first folder")
+    parser.add_argument(
+        "--out", type=Path, metavar="FILE", help="output file (report.html in the first folder)"
+    )
     parser.examples(
         "edgewise report runs/graphwalk-ppo-1", "edgewise report runs/graphwalk-ppo-* --out seeds.html"
     )
 
 
 def run(options: Namespace, console: Console) -> int:
-    """Writes the page and says where it is."""
+    """Write the report and show its path."""
     from edgewise.report.page import write_report
 
     first, *others = options.runs

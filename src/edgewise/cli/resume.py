@@ -1,4 +1,4 @@
-"""`edgewise resume`: goes on where the last checkpoint of a run left it, bit for bit on a CPU."""
+"""`edgewise resume`: continue a run from its last checkpoint, bit-exactly on a CPU."""
 
 from __future__ import annotations
 
@@ -7,22 +7,32 @@ from pathlib import Path
 
 from edgewise.terminal.console import Console
 from edgewise.terminal.machine import prepare
-from edgewise.terminal.parser import Parser, whole
+from edgewise.terminal.parser import Parser, whole_number
 
 
 def configure(parser: Parser) -> None:
-    """Says what the verb takes."""
-    parser.add_argument("run", metavar="RUN", type=Path, help="the run folder")
-    parser.add_argument("--total-frames", metavar="N", help="train to here instead; the run folder keeps it")
-    parser.add_argument("--device", metavar="NAME", help="go on on another device: cpu, cuda, cuda:1 or mps")
+    """Add the arguments of the verb."""
+    parser.add_argument("run", metavar="RUN", type=Path, help="run folder")
     parser.add_argument(
-        "--threads", type=whole(1), metavar="N", help="threads of each operation, instead of the run's"
+        "--total-frames", metavar="N", help="new total number of frames; it is stored in the run folder"
+    )
+    parser.add_argument("--device", metavar="NAME", help="device to continue on: cpu, cuda, cuda:1 or mps")
+    parser.add_argument(
+        "--threads",
+        type=whole_number(1),
+        metavar="N",
+        help="threads per tensor operation, in place of the run's",
     )
     parser.add_argument(
         "--checkpoint",
         metavar="PATH",
         type=Path,
-        help="go back to this checkpoint of the run; newer ones are set aside, not lost",
+        help="continue from this checkpoint of the run; newer ones are renamed, not deleted",
+    )
+    parser.add_argument(
+        "--accept-changed-code",
+        action="store_true",
+        help="continue though code of your own has changed since the run began",
     )
     parser.examples(
         "edgewise resume runs/graphwalk-ppo-1", "edgewise resume runs/graphwalk-ppo-1 --total-frames 1e6"
@@ -30,14 +40,20 @@ def configure(parser: Parser) -> None:
 
 
 def run(options: Namespace, console: Console) -> int:
-    """Continues the run."""
+    """Continue the run and show its results."""
     prepare(threads=options.threads or 1)
     from edgewise.experiments.launch import resume
     from edgewise.terminal.outcome import show_run
-    from edgewise.training.logging.progress import watcher
+    from edgewise.training.logging.progress import make_progress
 
     given = {"--total-frames": options.total_frames, "--device": options.device, "--threads": options.threads}
     flags = [(flag, str(value)) for flag, value in given.items() if value is not None]
-    folder = resume(options.run, checkpoint=options.checkpoint, flags=flags, watcher=watcher())
+    folder = resume(
+        options.run,
+        checkpoint=options.checkpoint,
+        flags=flags,
+        progress=make_progress(),
+        accept_changed_code=options.accept_changed_code,
+    )
     show_run(folder, console)
     return 0

@@ -1,16 +1,17 @@
-"""`edgewise train`: from a recipe or a file to a run folder with a report."""
+"""`edgewise train`: train a recipe or a config file; write a run folder with a report."""
 
 from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from edgewise.config import plugins
-from edgewise.experiments.load import load_runs
+from edgewise.config.plugins import Address
+from edgewise.experiments.load import load_config, load_runs
 from edgewise.experiments.recipe import AnyRun
-from edgewise.experiments.recipes import recipe
 from edgewise.terminal.console import Console
 from edgewise.terminal.fields import fields_help
 from edgewise.terminal.machine import prepare
@@ -18,52 +19,58 @@ from edgewise.terminal.parser import Parser
 
 
 def configure(parser: Parser) -> None:
-    """Says what the verb takes."""
+    """Add the arguments of the verb."""
     parser.takes_settings = True
     parser.details = _details
-    parser.usage = (
-        "edgewise train RECIPE_OR_FILE [--config FILE] [--out FOLDER] [--dry-run] [--SETTING VALUE ...]"
-    )
+    parser.usage = "edgewise train WHAT [--algorithm NAME] [--config FILE] [--out FOLDER] [--dry-run] [--SETTING VALUE ...]"
     parser.add_argument(
         "source",
-        metavar="RECIPE_OR_FILE",
-        help="name of a recipe, a YAML or JSON file that names one, or a JSON of schedules",
-    )
-    parser.add_argument("--config", metavar="FILE", help="a file whose settings change the recipe's")
-    parser.add_argument(
-        "--out", metavar="FOLDER", type=Path, help="the run folder; a new one in runs/ if not given"
+        metavar="WHAT",
+        help="a recipe; an environment by name, tsp.py, tsp.py:TSPEnv or package.module:TSPEnv; or a YAML or JSON "
+        "config file",
     )
     parser.add_argument(
-        "--dry-run", action="store_true", help="show the resolved config and sizes, train nothing"
+        "--algorithm", metavar="NAME", help="for an environment: name or address of an algorithm (ppo)"
+    )
+    parser.add_argument(
+        "--config", metavar="FILE", help="file with settings that override those of the recipe"
+    )
+    parser.add_argument(
+        "--out", metavar="FOLDER", type=Path, help="run folder; a new one in runs/ if not given"
+    )
+    parser.add_argument(
+        "--dry-run", action="store_true", help="show the resolved config and sizes, without training"
     )
     parser.examples(
         "edgewise train graphwalk-ppo",
         "edgewise train graphwalk-ppo --seed 3 --training.total-frames 1e6 --env.num-nodes 6,20",
+        "edgewise train graphwalk --algorithm ppo --num-nodes 20",
+        "edgewise train tsp.py --total-frames 1e6",
         "edgewise train mine.yaml --dry-run --json",
-        "edgewise train schedules.json --device cuda",
+        "edgewise train mine.json --device cuda",
     )
 
 
 def run(options: Namespace, console: Console) -> int:
-    """Trains, or shows what would be trained."""
-    runs = load_runs(options.source, file=options.config, flags=options.settings)
+    """Train, or show the config with `--dry-run`."""
+    runs = load_runs(options.source, algorithm=options.algorithm, file=options.config, flags=options.settings)
     prepare(threads=runs[0][0].threads)
     if options.dry_run:
         return _dry_run([config for config, _ in runs], console)
     from edgewise.experiments.launch import start
     from edgewise.terminal.outcome import show_runs
-    from edgewise.training.logging.progress import watcher
+    from edgewise.training.logging.progress import make_progress
 
     finished = []
     for config, within in runs:
         folder = _folder(config, within, out=options.out, only=len(runs) == 1)
-        finished.append(start(config, folder=folder, watcher=watcher()))
+        finished.append(start(config, folder=folder, progress=make_progress()))
     show_runs(finished, console)
     return 0
 
 
 def _folder(config: AnyRun, within: Path | None, *, out: Path | None, only: bool) -> Path | None:
-    """Where a run goes: `--out`, or within it where there are several; where its file says; else anywhere."""
+    """Return the run folder: `--out`, a folder in it for several runs, or None for a new one in runs/."""
     from edgewise.experiments.launch import next_folder
 
     if out is not None:
@@ -76,23 +83,28 @@ def _dry_run(configs: Sequence[AnyRun], console: Console) -> int:
 
     from edgewise.experiments.sizes import sizes
 
-    every: list[dict[str, Any]] = [
+    resolved: list[dict[str, Any]] = [
         {"config": config.to_plain(), "sizes": sizes(config)} for config in configs
     ]
-    plain = every[0] if len(every) == 1 else {"runs": every}
+    plain = resolved[0] if len(resolved) == 1 else {"runs": resolved}
     console.show(plain, yaml.safe_dump(plain, sort_keys=False, allow_unicode=True).rstrip())
     return 0
 
 
 def _details(arguments: Sequence[str]) -> str:
-    """Every setting of the recipe that the command line names."""
-    named = [argument for argument in arguments if argument in plugins.recipes()]
+    """Return the help on every setting of the recipe in `arguments`."""
+    words = [argument for argument in arguments if not argument.startswith("-")]
+    named = [word for word in words if word in plugins.recipes() or word in plugins.environments()]
+    named += [word for word in words if Address.parse(word) is not None]
     if not named:
-        names = ", ".join(plugins.recipes())
         return (
-            "\n\nEvery setting of a recipe is a flag; `edgewise train RECIPE --help` lists them."
-            "\nA last name will do where only one field has it: --total-frames for --training.total-frames."
-            f"\n\nrecipes: {names}"
+            "\n\nEvery setting is a flag; `edgewise train WHAT --help` lists those of a recipe or environment."
+            "\nThe last part of a name is enough if it is unique: --total-frames for --training.total-frames."
+            f"\n\nrecipes: {', '.join(plugins.recipes())}"
+            f"\n\nenvironments: {', '.join(plugins.environments())}"
+            f"\n\nalgorithms: {', '.join(plugins.algorithms())}"
         )
-    fields = fields_help(recipe(named[0]).config)
-    return f"\n\nsettings of {named[0]}, with their values in the recipe:\n{fields}"
+    chosen = [after for before, after in pairwise(arguments) if before == "--algorithm"]
+    source = next(word for word in named if word not in chosen)
+    fields = fields_help(load_config(source, algorithm=chosen[0] if chosen else None))
+    return f"\n\nsettings of {source} and their values:\n{fields}"

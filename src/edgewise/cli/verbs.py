@@ -10,7 +10,7 @@ GENERIC = (
         "train", "train a recipe or a config file, and write a run folder with a report", "edgewise.cli.train"
     ),
     Verb("resume", "continue a run from its last checkpoint", "edgewise.cli.resume"),
-    Verb("eval", "evaluate runs on fixed instances, beside baselines and over sizes", "edgewise.cli.eval"),
+    Verb("eval", "evaluate runs on fixed instances, with baselines and over settings", "edgewise.cli.eval"),
     Verb("arena", "play matches between players of a game, and rate them", "edgewise.cli.arena"),
     Verb("baseline", "evaluate hand-written policies of an environment", "edgewise.cli.baseline"),
     Verb("export", "write a policy as a program and as weights", "edgewise.cli.export"),

@@ -1,1 +1,1 @@
-"""The bottom layer: configuration models, loading and the errors a user can cause. Never imports torch."""
+"""The lowest package: config classes, config loading and user errors. Never imports torch."""

@@ -1,4 +1,4 @@
-"""Reads YAML and JSON into layers of values that know their lines, without what YAML 1.1 silently bends."""
+"""Read YAML and JSON files into layers of values with line numbers, by the rules of YAML 1.2."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import yaml
 
 from edgewise.config.layers import Layer, Path, Problem
 
-MOST_VALUES = 100_000
-"""A configuration with more values than this is a mistake, or an alias that unfolds without end."""
+MAX_VALUES = 100_000
+"""Limit on the values of one file, to stop aliases that expand without end."""
 
 _INTEGER = re.compile(r"^[-+]?[0-9][0-9_]*$")
 _FLOAT = re.compile(r"^[-+]?([0-9][0-9_]*\.?[0-9_]*|\.[0-9][0-9_]*)([eE][-+]?[0-9]+)?$")
@@ -31,7 +31,7 @@ _WORDS = {"": None, "~": None, "null": None, "true": True, "false": False}
 
 
 class MalformedError(Exception):
-    """A document that cannot be read, at a line where one is known."""
+    """A document that cannot be read, with its line if it is known."""
 
     def __init__(self, reason: str, line: int | None = None, path: Path = ()) -> None:
         super().__init__(reason)
@@ -39,11 +39,11 @@ class MalformedError(Exception):
 
 
 def read(file: FilePath) -> Layer:
-    """The values of a YAML or JSON file, told apart by the ending; what is wrong with it is in `problems`."""
+    """Read a YAML or JSON file, by its suffix; errors go to the `problems` of the layer."""
     layer = Layer(str(file))
     try:
-        text = _text(file)
-        values = _json(text, layer) if file.suffix == ".json" else _compose(text, layer)
+        text = _read_text(file)
+        values = _parse_json(text, layer) if file.suffix == ".json" else _compose(text, layer)
     except MalformedError as error:
         origin = layer.name if error.line is None else at_line(layer.name, error.line)
         layer.problems.append(Problem(origin, error.path, error.reason))
@@ -52,18 +52,18 @@ def read(file: FilePath) -> Layer:
         layer.values = values
     elif values is not None:
         layer.problems.append(
-            Problem(layer.name, (), "names with values were expected at the top, got something else")
+            Problem(layer.name, (), "expected names with values at the top level, got something else")
         )
     return layer
 
 
 def at_line(file: str, line: int) -> str:
-    """How errors name a line of a file."""
+    """Return the name of a line of a file, for errors."""
     return f"{file}, line {line}"
 
 
 def parse_value(text: str) -> Any:
-    """The value that `text` means after a colon: a number, a truth value, a list, or the text itself.
+    """Parse the text of one YAML value: a number, a boolean, a list, or the text itself.
 
     Example:
         >>> parse_value("1e-3"), parse_value("[3, 7]"), parse_value("no")
@@ -79,19 +79,19 @@ def parse_value(text: str) -> Any:
     return text if scratch.problems else value
 
 
-def _text(file: FilePath) -> str:
+def _read_text(file: FilePath) -> str:
     try:
         return file.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise MalformedError(f"is not UTF-8 text (byte {error.start})") from error
     except IsADirectoryError as error:
-        raise MalformedError("is a folder; a YAML or JSON file was expected") from error
+        raise MalformedError("is a folder; expected a YAML or JSON file") from error
     except OSError as error:
         raise MalformedError(f"cannot be read: {error.strerror or error}") from error
 
 
-def _json(text: str, layer: Layer) -> Any:
-    """The values of a JSON document; reading it once more as YAML finds its lines and repeated names."""
+def _parse_json(text: str, layer: Layer) -> Any:
+    """Parse a JSON document; a second pass as YAML finds line numbers and repeated names."""
     try:
         values = json.loads(text)
     except json.JSONDecodeError as error:
@@ -104,7 +104,7 @@ def _json(text: str, layer: Layer) -> Any:
 
 
 def _compose(text: str, layer: Layer) -> Any:
-    """The values of a document; repeated keys go to the layer's problems, lines to its origins."""
+    """Parse a YAML document; repeated names go to the layer's problems, lines to its origins."""
     try:
         root = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:
@@ -117,12 +117,12 @@ def _compose(text: str, layer: Layer) -> Any:
         raise MalformedError("is nested too deeply") from error
     if root is None:
         return None
-    budget = iter(range(MOST_VALUES))
+    budget = iter(range(MAX_VALUES))
     return _construct(root, (), layer=layer, budget=budget)
 
 
 def _construct(node: yaml.Node, path: Path, *, layer: Layer, budget: Iterator[int]) -> Any:
-    """The value of a node, the way YAML 1.2's core schema reads it."""
+    """Return the value of a node by the core schema of YAML 1.2."""
     line = node.start_mark.line + 1
     if next(budget, None) is None or len(path) > 50:
         raise MalformedError("has too many values, or an alias that contains itself", line)
@@ -143,7 +143,7 @@ def _mapping(node: yaml.MappingNode, path: Path, *, layer: Layer, budget: Iterat
     for key_node, value_node in node.value:
         line = key_node.start_mark.line + 1
         if not isinstance(key_node, yaml.ScalarNode):
-            raise MalformedError("a name was expected before the colon, got a list or a mapping", line, path)
+            raise MalformedError("expected a name before the colon, got a list or a mapping", line, path)
         key = key_node.value
         inner = (*path, key)
         if key in values:
@@ -157,7 +157,7 @@ def _mapping(node: yaml.MappingNode, path: Path, *, layer: Layer, budget: Iterat
 
 
 def _scalar(text: str) -> Any:
-    """A plain scalar: null, a truth value, a number, or text. Never a date, an octal or a base-60 number."""
+    """Parse a plain scalar: null, a boolean, a number or text; never a date, an octal or a base-60 number."""
     word = text.lower()
     if word in _WORDS:
         return _WORDS[word]

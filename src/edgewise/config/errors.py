@@ -1,4 +1,4 @@
-"""Errors that a user can cause and mend: one clear message, an optional remedy, and an exit code."""
+"""Errors that a user can cause and fix: a message, an optional hint and an exit code."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ if TYPE_CHECKING:
 
 
 class EdgewiseError(Exception):
-    """An error in the user's terms.
+    """An error caused by user input.
 
     Args:
-        message: what was got and what is wrong with it, naming file and field.
-        hint: what would do instead.
+        message: what was given and what is wrong with it, with file and field.
+        hint: how to fix it.
     """
 
     exit_code = 1
@@ -32,9 +32,9 @@ class ConfigError(EdgewiseError):
     """A configuration that cannot be used.
 
     Args:
-        message: every problem, one to a line.
-        hint: what would do instead.
-        problems: the same problems one by one, for programs.
+        message: every problem, one per line.
+        hint: how to fix it.
+        problems: the same problems as objects, for programs.
     """
 
     exit_code = 2
@@ -51,18 +51,18 @@ class DataError(EdgewiseError):
 
 
 class CheckpointError(EdgewiseError):
-    """A checkpoint that is corrupt, foreign or missing."""
+    """A checkpoint that is corrupt, missing or from another program."""
 
     exit_code = 3
 
 
-class NumericalStop(EdgewiseError):  # noqa: N818 - a stop on purpose
-    """A run stopped because a number was not finite."""
+class NumericalStop(EdgewiseError):  # noqa: N818 - a deliberate stop
+    """A run stopped because of a NaN or an infinite number."""
 
     exit_code = 4
 
 
-class Interrupted(EdgewiseError):  # noqa: N818 - a stop on purpose
-    """A run stopped by the user after a clean checkpoint."""
+class Interrupted(EdgewiseError):  # noqa: N818 - a deliberate stop
+    """A run interrupted by the user, after it saved a checkpoint."""
 
     exit_code = 130

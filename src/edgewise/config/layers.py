@@ -1,4 +1,4 @@
-"""Where each value of a configuration came from: layers that know their origin, and problems that name it."""
+"""Layers of config values with their origins, and problems that name the origin of a value."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Any
 from edgewise.config.errors import ConfigError
 
 Path = tuple[str | int, ...]
-"""The way to a value from the root: names of fields and positions in lists."""
+"""Path of a value from the root: names of fields and indices of lists."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that is wrong with a configuration, in words that stand alone."""
+    """One error of a configuration: where the value came from, its path and the reason."""
 
     origin: str
     path: Path
@@ -30,13 +30,13 @@ class Problem:
 
 @dataclass
 class Layer:
-    """Values from one source.
+    """Values from one source, such as a file or the command line.
 
     Args:
-        name: the source, as an error names it: a file's path, "the command line".
+        name: name of the source for errors: the path of a file, "the command line".
         values: nested plain values.
-        origins: for some paths a closer name: a line of the file, a flag.
-        problems: what could not be read at all.
+        origins: a more exact name for some paths: a line of the file, a flag.
+        problems: errors found while the source was read.
     """
 
     name: str
@@ -45,22 +45,22 @@ class Layer:
     problems: list[Problem] = field(default_factory=list)
 
     def origin(self, path: Path) -> str:
-        """The closest name for the place that set `path`, or one above it."""
+        """Return the most exact name of the place that set `path` or the nearest path above it."""
         while path and path not in self.origins:
             path = path[:-1]
         return self.origins.get(path, self.name)
 
     def sets(self, path: Path) -> bool:
-        """Whether this layer says anything at `path`."""
-        return reach(self.values, path) is not ABSENT
+        """Return whether this layer has a value at `path`."""
+        return value_at(self.values, path) is not ABSENT
 
 
 @dataclass(frozen=True)
 class PlannedRun:
-    """One run that a config file of another layout asks for.
+    """One run that a config file of another layout describes.
 
     Args:
-        layer: the settings of the run; `recipe` names what they change.
+        layer: settings of the run; `recipe` is the recipe that they change.
         folder: the folder in which the run folder is created.
     """
 
@@ -69,11 +69,11 @@ class PlannedRun:
 
 
 ABSENT = object()
-"""What stands where nothing was said; nothing else is identical to it."""
+"""Marks a missing value, since None is a value."""
 
 
-def reach(values: Any, path: Path) -> Any:
-    """The value at `path`, or `ABSENT`."""
+def value_at(values: Any, path: Path) -> Any:
+    """Return the value at `path`, or `ABSENT`."""
     for part in path:
         in_mapping = isinstance(values, Mapping) and part in values
         in_list = isinstance(values, list | tuple) and isinstance(part, int) and part < len(values)
@@ -84,18 +84,18 @@ def reach(values: Any, path: Path) -> Any:
 
 
 def merge(layers: Sequence[Layer], *, is_union: Callable[[Path], bool]) -> dict[str, Any]:
-    """The values of all layers, later ones winning field by field.
+    """Merge the values of all layers field by field; later layers override earlier ones.
 
-    Lists are replaced whole. So is a mapping whose `kind` changes where `is_union` says that every kind has
-    fields of its own.
+    A list replaces the list below it. So does a mapping with another `kind`, at paths where `is_union` is
+    true: there every kind has its own fields.
     """
     merged: dict[str, Any] = {}
     for layer in layers:
-        merged = _over(merged, layer.values, path=(), is_union=is_union)
+        merged = _merge_mappings(merged, layer.values, path=(), is_union=is_union)
     return merged
 
 
-def _over(
+def _merge_mappings(
     base: Mapping[str, Any], top: Mapping[str, Any], *, path: Path, is_union: Callable[[Path], bool]
 ) -> dict[str, Any]:
     if "kind" in top and top["kind"] != base.get("kind") and is_union(path):
@@ -104,13 +104,13 @@ def _over(
     for key, value in top.items():
         below = merged.get(key)
         if isinstance(value, Mapping) and isinstance(below, Mapping):
-            value = _over(below, value, path=(*path, key), is_union=is_union)
+            value = _merge_mappings(below, value, path=(*path, key), is_union=is_union)
         merged[key] = value
     return merged
 
 
 def origin_of(layers: Sequence[Layer], path: Path) -> str:
-    """The place that set `path`: the last layer that says it, or says what it should stand in."""
+    """Return the name of the place that set `path`: the last layer with a value there, or above it."""
     for length in range(len(path), -1, -1):
         for layer in reversed(layers):
             if layer.sets(path[:length]) and (length or layer.values):
@@ -119,17 +119,17 @@ def origin_of(layers: Sequence[Layer], path: Path) -> str:
 
 
 def dotted(path: Path) -> str:
-    """The path as people write it, `training.curriculum.0.env`."""
+    """Format a path with dots, such as `training.curriculum.0.env`."""
     return ".".join(str(part) for part in path)
 
 
 def flag_path(origin: str) -> str:
-    """The dotted path that an origin spells already, such as `env.num_agents` for `--env.num-agents`."""
+    """Return the dotted path that a flag contains, such as `env.num_agents` for `--env.num-agents`."""
     return origin.removeprefix("--").replace("-", "_")
 
 
-def shown(value: Any) -> str:
-    """A value as an error quotes it: JSON, shortened."""
+def format_value(value: Any) -> str:
+    """Format a value for an error message: as JSON, shortened."""
     try:
         text = json.dumps(value, ensure_ascii=False)
     except (TypeError, ValueError):
@@ -137,8 +137,8 @@ def shown(value: Any) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-def refuse(problems: Sequence[Problem]) -> ConfigError:
-    """The error that lists every problem on its own line."""
+def config_error(problems: Sequence[Problem]) -> ConfigError:
+    """Build the error that lists every problem on its own line."""
     unique = list(dict.fromkeys(problems))
     if len(unique) == 1:
         return ConfigError(str(unique[0]), problems=unique)

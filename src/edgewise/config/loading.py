@@ -1,4 +1,4 @@
-"""Lays the layers of a configuration over each other and checks the whole: all problems at once."""
+"""Merge the layers of a configuration, validate the result and report all problems at once."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from edgewise.config.layers import Layer, Path, Problem, merge, origin_of, reach, refuse
+from edgewise.config.layers import Layer, Path, Problem, config_error, merge, origin_of, value_at
 from edgewise.config.model import Config
-from edgewise.config.overrides import Misfit, misfits
-from edgewise.config.run import MISFIT, RunConfig
+from edgewise.config.overrides import OverrideProblem, override_problems
+from edgewise.config.run import OVERRIDE_ERROR, RunConfig
 from edgewise.config.schema import annotation_at, config_type, kinds_of, member_of
-from edgewise.config.wording import by_place, did_you_mean, refusal
+from edgewise.config.wording import describe_errors, did_you_mean, errors_by_path
 
 ConfigT = TypeVar("ConfigT", bound=Config)
 
 
 def resolve(schema: type[ConfigT], layers: Sequence[Layer]) -> ConfigT:
-    """The config that the layers make together, later ones winning.
+    """Merge layers into one validated config; later layers override earlier ones.
 
     Raises:
-        ConfigError: with every problem of every layer, each naming its file and line, or its flag.
+        ConfigError: lists every problem of every layer, with its file and line or its flag.
     """
     values = merge(layers, is_union=lambda path: len(kinds_of(annotation_at(schema, {}, path))) > 1)
     problems = [problem for layer in layers for problem in layer.problems]
@@ -31,44 +31,44 @@ def resolve(schema: type[ConfigT], layers: Sequence[Layer]) -> ConfigT:
     except ValidationError as error:
         problems += _problems(schema, values, layers=layers, error=error)
     if problems:
-        raise refuse(problems)
+        raise config_error(problems)
     return config
 
 
 def _problems(
     schema: type[Config], values: Mapping[str, Any], *, layers: Sequence[Layer], error: ValidationError
 ) -> Iterator[Problem]:
-    found = by_place(error, values)
-    unfit: list[Misfit] | None = None
-    for path, lines in found.items():
-        if lines[0]["type"] == MISFIT:
-            unfit = lines[0]["ctx"]["misfits"]
+    found = errors_by_path(error, values)
+    overrides: list[OverrideProblem] | None = None
+    for path, errors in found.items():
+        if errors[0]["type"] == OVERRIDE_ERROR:
+            overrides = errors[0]["ctx"]["problems"]
         else:
-            reason = _reason(path, lines, schema=schema, values=values)
+            reason = _reason(path, errors, schema=schema, values=values)
             yield Problem(origin_of(layers, path), path, reason)
-    for misfit in _misfits(schema, values) if unfit is None else unfit:
-        if misfit.path not in found:
-            yield Problem(origin_of(layers, misfit.path), misfit.path, misfit.reason)
+    for problem in _override_problems(schema, values) if overrides is None else overrides:
+        if problem.path not in found:
+            yield Problem(origin_of(layers, problem.path), problem.path, problem.reason)
 
 
-def _misfits(schema: type[Config], values: Mapping[str, Any]) -> list[Misfit]:
+def _override_problems(schema: type[Config], values: Mapping[str, Any]) -> list[OverrideProblem]:
     if not issubclass(schema, RunConfig):
         return []
     env = config_type(schema.model_fields["env"].annotation)
     algorithm = config_type(schema.model_fields["algorithm"].annotation)
-    return misfits(values, env=env, algorithm=algorithm) if env and algorithm else []
+    return override_problems(values, env=env, algorithm=algorithm) if env and algorithm else []
 
 
 def _reason(
-    path: Path, lines: Sequence[ErrorDetails], *, schema: type[Config], values: Mapping[str, Any]
+    path: Path, errors: Sequence[ErrorDetails], *, schema: type[Config], values: Mapping[str, Any]
 ) -> str:
-    """Why the value at `path` is refused, with the names that would do where a name is wrong."""
-    kind = lines[0]["type"]
+    """Return why the value at `path` is invalid; for a wrong name, with the names that are valid."""
+    kind = errors[0]["type"]
     if kind == "extra_forbidden":
-        holder = member_of(annotation_at(schema, values, path[:-1]), reach(values, path[:-1]))
+        holder = member_of(annotation_at(schema, values, path[:-1]), value_at(values, path[:-1]))
         return f"unknown field; {did_you_mean(str(path[-1]), list(holder.model_fields) if holder else [])}"
     if kind == "missing":
         return "is missing, and has no default"
     if kind == "union_tag_not_found":
         return f"needs a kind: {' or '.join(kinds_of(annotation_at(schema, values, path)))}"
-    return refusal(lines)
+    return describe_errors(errors)

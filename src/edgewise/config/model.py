@@ -1,4 +1,4 @@
-"""The one base of every configuration: frozen, strict about names, never importing torch."""
+"""The base class of every configuration. Never imports torch."""
 
 from __future__ import annotations
 
@@ -10,17 +10,14 @@ from pydantic import BaseModel, ConfigDict
 
 
 class Config(BaseModel):
-    """A frozen set of named settings; an unknown name is an error, and so is a number that is not finite.
+    """Frozen, named settings. Unknown names and numbers that are not finite are errors.
 
-    A string below a field describes it: help texts and documentation read it from there.
-
-    Attributes:
-        fixed: names of the numbers that are built in when a run begins, so that no schedule can move them.
+    The string below a field becomes its `description`, which help texts and documentation show.
 
     Example:
         >>> class WalkConfig(Config):
         ...     max_steps: int = 10
-        ...     '''Steps after which an episode is cut off.'''
+        ...     '''Steps after which an episode is truncated.'''
         >>> WalkConfig(max_steps=20).max_steps
         20
     """
@@ -30,32 +27,41 @@ class Config(BaseModel):
         extra="forbid",
         validate_default=True,
         allow_inf_nan=False,
+        use_attribute_docstrings=True,
     )
 
     fixed: ClassVar[tuple[str, ...]] = ()
+    """Names of numbers that must stay constant during a run, so that no schedule can change them."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "[" in cls.__name__:
+            # A parametrised generic has no source, and before Python 3.13 pydantic's search for it raises an
+            # error inside multi-line expressions. Its fields keep the descriptions of the generic class.
+            cls.model_config["use_attribute_docstrings"] = False
 
     @classmethod
     def from_plain(cls, values: Mapping[str, Any]) -> Self:
-        """The config of plain values as they stand in a file.
+        """Validate plain values, as read from a file.
 
-        Strict: text is never taken for a number, nor a number for a truth value; `1e6` is a whole number.
+        Validation is strict: text is not converted to numbers, nor numbers to booleans. `1e6` is an integer.
 
         Raises:
-            pydantic.ValidationError: with every error of every field.
+            pydantic.ValidationError: lists every error of every field.
         """
-        return cls.model_validate_json(json.dumps(_whole(values)), strict=True)
+        return cls.model_validate_json(json.dumps(_with_integers(values)), strict=True)
 
     def to_plain(self) -> dict[str, Any]:
-        """The values as a file would hold them: mappings, lists, text, numbers, truth values and nulls."""
+        """Return the values as plain JSON types, as written to a file."""
         return self.model_dump(mode="json")
 
 
-def _whole(value: Any) -> Any:
-    """The same values with numbers such as 1e6 written as 1000000, which fits fields of both kinds."""
+def _with_integers(value: Any) -> Any:
+    """Replace floats such as 1e6 by integers, which both integer and float fields accept."""
     if isinstance(value, Mapping):
-        return {str(key): _whole(item) for key, item in value.items()}
+        return {str(key): _with_integers(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_whole(item) for item in value]
+        return [_with_integers(item) for item in value]
     if isinstance(value, float) and value.is_integer():
         return int(value)
     return value

@@ -1,4 +1,4 @@
-"""Settings that vary within a run must fit the fields of its environment and algorithm, in name and value."""
+"""Check settings that change during a run against the fields of its environment and algorithm."""
 
 from __future__ import annotations
 
@@ -10,32 +10,34 @@ from pydantic import ValidationError
 
 from edgewise.config.layers import Path
 from edgewise.config.model import Config
-from edgewise.config.wording import by_place, did_you_mean, refusal
+from edgewise.config.wording import describe_errors, did_you_mean, errors_by_path
 
 
 @dataclass(frozen=True)
-class Misfit:
-    """One setting that does not fit: where it stands, and why."""
+class OverrideProblem:
+    """One invalid override: its path and the reason."""
 
     path: Path
     reason: str
 
 
-def misfits(data: Mapping[str, Any], *, env: type[Config], algorithm: type[Config]) -> list[Misfit]:
-    """Everything in `data`, the plain values of a run, that overrides a field in a way that cannot be.
+def override_problems(
+    data: Mapping[str, Any], *, env: type[Config], algorithm: type[Config]
+) -> list[OverrideProblem]:
+    """Check all overrides in the plain values of a run: schedules, curriculum stages, evaluation settings.
 
-    Parts of the wrong shape are passed over: the schema itself refuses them.
+    Parts of the wrong type are skipped: the validation of the schema reports them.
     """
     return [
-        *_schedules(
+        *_schedule_problems(
             _mapping(_mapping(data, "training"), "schedules"),
             algorithm=algorithm,
             base=_mapping(data, "algorithm"),
         ),
         *(
-            misfit
+            problem
             for path, overrides in _env_overrides(data)
-            for misfit in _env_misfits(path, overrides, env=env, base=_mapping(data, "env"))
+            for problem in _env_problems(path, overrides, env=env, base=_mapping(data, "env"))
         ),
     ]
 
@@ -49,35 +51,35 @@ def _env_overrides(data: Mapping[str, Any]) -> Iterator[tuple[Path, Mapping[str,
     stages = _mapping(data, "training").get("curriculum")
     for index, stage in enumerate(stages if isinstance(stages, list | tuple) else ()):
         yield ("training", "curriculum", index, "env"), _mapping(stage, "env")
-    measured = _mapping(data, "evaluation")
-    yield ("evaluation", "settings"), _mapping(measured, "settings")
-    kinds = measured.get("stages")
-    for index, kind in enumerate(kinds if isinstance(kinds, list | tuple) else ()):
-        yield ("evaluation", "stages", index, "settings"), _mapping(kind, "settings")
+    evaluation = _mapping(data, "evaluation")
+    yield ("evaluation", "settings"), _mapping(evaluation, "settings")
+    evaluation_stages = evaluation.get("stages")
+    for index, stage in enumerate(evaluation_stages if isinstance(evaluation_stages, list | tuple) else ()):
+        yield ("evaluation", "stages", index, "settings"), _mapping(stage, "settings")
 
 
-def _schedules(
+def _schedule_problems(
     schedules: Mapping[str, Any], *, algorithm: type[Config], base: Mapping[str, Any]
-) -> Iterator[Misfit]:
+) -> Iterator[OverrideProblem]:
     numbers = [name for name, field in algorithm.model_fields.items() if _is_number(field.annotation)]
     for name, schedule in schedules.items():
         path = ("training", "schedules", name)
         if name not in numbers:
             reason = f"no number of the algorithm has this name; {did_you_mean(name, numbers)}"
-            yield Misfit(path, reason)
+            yield OverrideProblem(path, reason)
             continue
         if name in algorithm.fixed:
-            yield Misfit(path, f"{name} is the same over a whole run, and cannot be scheduled")
+            yield OverrideProblem(path, f"{name} is constant during a run, and cannot be scheduled")
             continue
-        for value in _extremes(schedule):
-            reasons = _refusals(algorithm, {**base, name: value})
+        for value in _schedule_values(schedule):
+            reasons = _field_errors(algorithm, {**base, name: value})
             if (name,) in reasons:
-                yield Misfit(path, f"it would reach {value:g}: {reasons[(name,)]}")
+                yield OverrideProblem(path, f"it would reach {value:g}: {reasons[(name,)]}")
                 break
 
 
-def _extremes(schedule: Any) -> list[float]:
-    """The numbers between which a schedule moves; what is no number is left to the schema."""
+def _schedule_values(schedule: Any) -> list[float]:
+    """Return the values that bound a schedule; values of the wrong type are skipped."""
     if not isinstance(schedule, Mapping):
         return []
     points = schedule.get("points")
@@ -87,33 +89,33 @@ def _extremes(schedule: Any) -> list[float]:
         else []
     )
     ends = [*(schedule.get(key) for key in ("value", "start", "end")), *(pair[-1] for pair in pairs if pair)]
-    rises_from_zero = [0.0] if schedule.get("warmup_frames") else []
-    return [float(end) for end in ends if isinstance(end, int | float)] + rises_from_zero
+    warmup_start = [0.0] if schedule.get("warmup_frames") else []
+    return [float(end) for end in ends if isinstance(end, int | float)] + warmup_start
 
 
 def _is_number(annotation: Any) -> bool:
     return annotation in (int, float) or any(part in (int, float) for part in get_args(annotation))
 
 
-def _env_misfits(
+def _env_problems(
     path: Path, overrides: Mapping[str, Any], *, env: type[Config], base: Mapping[str, Any]
-) -> Iterator[Misfit]:
+) -> Iterator[OverrideProblem]:
     known = list(env.model_fields)
     for name in overrides:
         if name not in known:
             reason = f"no field of the environment has this name; {did_you_mean(name, known)}"
-            yield Misfit((*path, name), reason)
-    fitting = {name: value for name, value in overrides.items() if name in known}
-    before = _refusals(env, base)
-    for location, reason in _refusals(env, {**base, **fitting}).items():
-        if location not in before or (location and location[0] in fitting):
-            yield Misfit((*path, *location), reason)
+            yield OverrideProblem((*path, name), reason)
+    valid = {name: value for name, value in overrides.items() if name in known}
+    before = _field_errors(env, base)
+    for location, reason in _field_errors(env, {**base, **valid}).items():
+        if location not in before or (location and location[0] in valid):
+            yield OverrideProblem((*path, *location), reason)
 
 
-def _refusals(env: type[Config], values: Mapping[str, Any]) -> dict[Path, str]:
-    """Why the environment's config refuses each of its fields."""
+def _field_errors(schema: type[Config], values: Mapping[str, Any]) -> dict[Path, str]:
+    """Validate `values` and return the reason of each error by its path."""
     try:
-        env.from_plain(values)
+        schema.from_plain(values)
     except ValidationError as error:
-        return {path: refusal(lines) for path, lines in by_place(error, values).items()}
+        return {path: describe_errors(errors) for path, errors in errors_by_path(error, values).items()}
     return {}

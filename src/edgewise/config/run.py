@@ -1,4 +1,4 @@
-"""Everything one run is made of: a recipe fills it, a file and flags change it, the run folder keeps it."""
+"""The configuration of one run: recipes define it, files and flags change it, run folders store it."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ from pydantic import Field, JsonValue, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from edgewise.config.model import Config
-from edgewise.config.overrides import misfits
+from edgewise.config.overrides import override_problems
 from edgewise.config.schedules import Schedule
 
 EnvT = TypeVar("EnvT", bound=Config)
 ModelT = TypeVar("ModelT", bound=Config)
 AlgorithmT = TypeVar("AlgorithmT", bound=Config)
 
-MISFIT = "misfit"
-"""The kind of error that a setting which varies within a run raises when its name or value does not fit."""
+OVERRIDE_ERROR = "override_error"
+"""Type of the validation error for an invalid schedule, stage or evaluation setting."""
 
 
 class Until(Config):
-    """When a stage ends: after some frames, when a metric is reached, or whichever comes first."""
+    """When a stage ends: after some frames, when a metric reaches a value, or at the first of both."""
 
     frames: int | None = Field(None, gt=0)
-    """Frames spent in this stage."""
+    """Frames of this stage."""
     metric: str | None = None
-    """Name of a metric of the run, as in metrics.csv."""
+    """Name of a metric, as in metrics.csv."""
     at_least: float | None = None
-    """The metric must reach this value or more."""
+    """End the stage when the metric is at least this."""
     at_most: float | None = None
-    """The metric must fall to this value or less."""
+    """End the stage when the metric is at most this."""
 
     @model_validator(mode="after")
-    def _says_something(self) -> Self:
+    def _has_a_condition(self) -> Self:
         if self.frames is None and self.metric is None:
             raise ValueError("give frames, or a metric with at_least or at_most")
         if (self.metric is not None) != ((self.at_least is not None) + (self.at_most is not None) == 1):
@@ -41,7 +41,7 @@ class Until(Config):
         return self
 
     def reached(self, frames_in_stage: int, metrics: dict[str, float]) -> bool:
-        """Whether the stage is over after `frames_in_stage`, given the newest value of each metric."""
+        """Return whether the stage is over after `frames_in_stage`, given the latest value of each metric."""
         if self.frames is not None and frames_in_stage >= self.frames:
             return True
         value = metrics.get(self.metric) if self.metric is not None else None
@@ -53,37 +53,37 @@ class Until(Config):
 
 
 class Stage(Config):
-    """One step of a curriculum: settings of the environment that each world takes up at its next reset."""
+    """A stage of a curriculum: environment settings that each world applies at its next reset."""
 
     name: str = Field(min_length=1)
-    """What logs and the report call it."""
+    """Name in logs and in the report."""
     env: dict[str, JsonValue] = Field(default_factory=dict)
-    """Fields of the environment's config that differ from the run's own while the stage lasts."""
+    """Environment settings that override those of the run during this stage."""
     until: Until | None = None
-    """When the next stage begins; the last stage has none."""
+    """When the next stage begins; none for the last stage."""
 
 
 class TrainingConfig(Config):
-    """How much is collected, in what portions, and what changes on the way."""
+    """Length of training, batch sizes, schedules and curriculum."""
 
     total_frames: int = Field(1_000_000, gt=0)
-    """Frames to train on; one frame is one step of one world."""
+    """Number of frames to train on; a frame is one step of one world."""
     num_envs: Annotated[int, Field(gt=0)] | Literal["auto"] = 64
-    """Worlds that step side by side; `auto` probes memory and throughput."""
+    """Number of worlds that are stepped as one batch; `auto` measures memory and throughput to choose it."""
     rollout_length: int = Field(64, gt=0)
-    """Steps of every world in one batch."""
+    """Steps of each world per batch."""
     schedules: dict[str, Schedule] = Field(default_factory=dict)
-    """Numbers of the algorithm that change over the run, by field name, such as `learning_rate`."""
+    """Schedules of the algorithm's numbers by field name, such as `learning_rate`."""
     curriculum: tuple[Stage, ...] = ()
-    """Stages in order; without any, the environment stays as configured."""
+    """Stages in order; empty to keep the environment as configured."""
     compile: bool = False
-    """Whether to compile the model (needs a C++ compiler; two to three times faster after a slow start)."""
+    """Whether to compile the model: two to three times faster after a slow start. Needs a C++ compiler."""
 
     @model_validator(mode="after")
     def _every_stage_but_the_last_ends(self) -> Self:
         endless = [stage.name for stage in self.curriculum[:-1] if stage.until is None]
         if endless:
-            raise ValueError(f"only the last stage may go without `until`, but {', '.join(endless)} has none")
+            raise ValueError(f"only the last stage may have no `until`, but {', '.join(endless)} has none")
         names = [stage.name for stage in self.curriculum]
         if len(set(names)) < len(names):
             raise ValueError(f"stages need different names, got {', '.join(names)}")
@@ -91,87 +91,91 @@ class TrainingConfig(Config):
 
 
 class EvaluationStage(Config):
-    """Some of the fixed instances, of one kind."""
+    """A named group of evaluation instances with its own settings."""
 
     name: str = Field(min_length=1)
-    """What tables call it."""
+    """Name in tables."""
     episodes: int = Field(gt=0)
-    """How many instances of this kind there are."""
+    """Number of instances in this group."""
     settings: dict[str, JsonValue] = Field(default_factory=dict)
-    """Fields of the environment's config that differ on these instances, of those a curriculum may change."""
+    """Environment settings of this group, out of those that a curriculum may change."""
 
 
 class EvaluationConfig(Config):
-    """The fixed instances on which a policy is measured, whatever the curriculum does."""
+    """The fixed instances on which policies are evaluated, independent of the curriculum."""
 
     every: int | None = Field(50_000, gt=0)
-    """Frames between evaluations; none for one at the end alone."""
+    """Frames between evaluations; none to evaluate only at the end."""
     episodes: int = Field(64, gt=0)
-    """Instances, drawn once from `seed` and played as one batch."""
+    """Number of instances; they are sampled once from `seed` and evaluated as one batch."""
     seed: int = Field(1_000_003, ge=0, lt=2**63)
-    """Seed of the instances, apart from the run's own."""
+    """Random seed of the instances, separate from the seed of the run."""
     settings: dict[str, JsonValue] = Field(default_factory=dict)
-    """Fields of the environment's config that differ from the run's own on these instances."""
+    """Environment settings that override those of the run on these instances."""
     stages: tuple[EvaluationStage, ...] = ()
-    """Instances of several kinds, all played as one batch and told apart in the results; they take the place
-    of `episodes`, and their settings come over `settings`."""
+    """Groups of instances that are evaluated as one batch and reported separately. They replace `episodes`;
+    their settings override `settings`."""
     baselines: tuple[str, ...] = ()
-    """Hand-written policies of the environment to measure beside."""
+    """Baselines of the environment to evaluate for comparison."""
     metric: str = Field("return", min_length=1)
-    """Which evaluation metric decides what the best checkpoint is."""
+    """Evaluation metric that selects the best checkpoint."""
     maximise: bool = True
-    """Whether more of that metric is better."""
+    """Whether higher values of that metric are better."""
 
 
 class CheckpointConfig(Config):
-    """When a run saves itself, and how many checkpoints it keeps."""
+    """When checkpoints are saved, and how many are kept."""
 
     every: int | None = Field(100_000, gt=0)
-    """Frames between checkpoints; none to go by minutes alone."""
+    """Frames between checkpoints; none to save by time only."""
     minutes: float | None = Field(10.0, gt=0)
-    """Minutes after which a run saves itself besides; none to go by frames alone."""
+    """Minutes between checkpoints; none to save by frames only."""
     keep_last: int = Field(3, ge=1)
-    """Newest checkpoints that stay; the best one stays besides."""
+    """Number of latest checkpoints to keep, in addition to the best one."""
 
 
 class LoggingConfig(Config):
-    """What a run writes down while it trains."""
+    """What a run records during training."""
 
     every: int = Field(1, gt=0)
     """Batches between rows of metrics.csv."""
     tensorboard: bool = True
-    """Whether to write TensorBoard events too."""
+    """Whether to write TensorBoard events."""
     replays: int = Field(1, ge=0)
-    """Evaluation episodes kept for the report's replay."""
+    """Number of evaluation episodes to record as replays for the report."""
 
 
 class RunConfig(Config, Generic[EnvT, ModelT, AlgorithmT]):
-    """One run, whole: the same values give the same run, bit for bit on a CPU."""
+    """Configuration of one run. On a CPU, equal configurations give bit-equal runs."""
 
-    recipe: str
-    """The recipe this run is made from; it names the environment and the algorithm."""
+    recipe: str | None = None
+    """Recipe that the run started from; none where environment and algorithm were chosen by themselves."""
+    env_name: str = ""
+    """Name or address of the environment."""
+    algorithm_name: str = ""
+    """Name or address of the algorithm."""
     name: str
-    """Begins the name of the run folder: letters, digits, dots, dashes and underscores."""
+    """Prefix of the run folder's name: letters, digits, dots, dashes and underscores."""
     seed: int = Field(0, ge=0, lt=2**63)
-    """Everything random follows from it."""
+    """Random seed."""
     device: str = "cpu"
-    """Where tensors live: cpu, cuda, cuda:1 or mps."""
+    """Device: cpu, cuda, cuda:1 or mps."""
     threads: int = Field(1, gt=0)
-    """Threads of each tensor operation; one is fastest on a shared machine."""
+    """Threads per tensor operation; one is fastest on a shared machine."""
     env: EnvT
-    """The problem."""
+    """Settings of the environment."""
     model: ModelT
-    """The network."""
+    """Settings of the model."""
     algorithm: AlgorithmT
-    """The way it learns."""
+    """Settings of the algorithm."""
     training: TrainingConfig = TrainingConfig()
-    """How long, in what portions, and what changes on the way."""
+    """Length of training, batch sizes, schedules and curriculum."""
     evaluation: EvaluationConfig = EvaluationConfig()
-    """The fixed instances it is measured on."""
+    """Evaluation on fixed instances."""
     checkpoint: CheckpointConfig = CheckpointConfig()
-    """When it is saved."""
+    """When checkpoints are saved."""
     logging: LoggingConfig = LoggingConfig()
-    """What it writes down."""
+    """What the run records."""
 
     @field_validator("name")
     @classmethod
@@ -191,8 +195,10 @@ class RunConfig(Config, Generic[EnvT, ModelT, AlgorithmT]):
 
     @model_validator(mode="after")
     def _overrides_fit(self) -> Self:
-        found = misfits(self.model_dump(mode="json"), env=type(self.env), algorithm=type(self.algorithm))
-        if found:
-            lines = "; ".join(f"{'.'.join(map(str, misfit.path))}: {misfit.reason}" for misfit in found)
-            raise PydanticCustomError(MISFIT, "{lines}", {"lines": lines, "misfits": found})
+        problems = override_problems(
+            self.model_dump(mode="json"), env=type(self.env), algorithm=type(self.algorithm)
+        )
+        if problems:
+            lines = "; ".join(f"{'.'.join(map(str, problem.path))}: {problem.reason}" for problem in problems)
+            raise PydanticCustomError(OVERRIDE_ERROR, "{lines}", {"lines": lines, "problems": problems})
         return self

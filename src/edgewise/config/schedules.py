@@ -1,4 +1,4 @@
-"""How a number changes over a run: constant, linear, cosine or piecewise, as settings with one method."""
+"""Schedules of a number over a run: constant, linear, cosine or piecewise."""
 
 from __future__ import annotations
 
@@ -12,21 +12,23 @@ from edgewise.config.model import Config
 
 
 class Constant(Config):
-    """The same value throughout."""
+    """A constant value."""
 
     kind: Literal["constant"] = "constant"
+    """Selects this schedule."""
     value: float
     """The value."""
 
     def at(self, frames: int, total_frames: int) -> float:  # noqa: ARG002 - one signature for every schedule
-        """The value after `frames` of `total_frames`."""
+        """Return the value after `frames` of `total_frames`."""
         return self.value
 
 
 class Linear(Config):
-    """A straight line from `start` to `end`, which then stays at `end`."""
+    """Linear interpolation from `start` to `end`, constant afterwards."""
 
     kind: Literal["linear"] = "linear"
+    """Selects this schedule."""
     start: float
     """Value at the first frame."""
     end: float = 0.0
@@ -35,14 +37,15 @@ class Linear(Config):
     """Frames until `end` is reached; the whole run if not given."""
 
     def at(self, frames: int, total_frames: int) -> float:
-        """The value after `frames` of `total_frames`."""
+        """Return the value after `frames` of `total_frames`."""
         return self.start + (self.end - self.start) * _progress(frames, self.frames or total_frames)
 
 
 class Cosine(Config):
-    """Half a cosine wave from `start` to `end`, after an optional linear warm-up from zero."""
+    """Cosine annealing from `start` to `end`, after an optional linear warm-up from zero."""
 
     kind: Literal["cosine"] = "cosine"
+    """Selects this schedule."""
     start: float
     """Value after the warm-up."""
     end: float = 0.0
@@ -50,10 +53,10 @@ class Cosine(Config):
     frames: int | None = Field(None, gt=0)
     """Frames until `end` is reached, warm-up included; the whole run if not given."""
     warmup_frames: int = Field(0, ge=0)
-    """Frames over which the value first rises from zero to `start`."""
+    """Frames of linear warm-up from zero to `start`."""
 
     def at(self, frames: int, total_frames: int) -> float:
-        """The value after `frames` of `total_frames`."""
+        """Return the value after `frames` of `total_frames`."""
         if frames < self.warmup_frames:
             return self.start * frames / self.warmup_frames
         length = (self.frames or total_frames) - self.warmup_frames
@@ -62,24 +65,25 @@ class Cosine(Config):
 
 
 class Piecewise(Config):
-    """Straight lines between points, or steps; the first and last value hold outside."""
+    """Linear interpolation between points, or steps; constant before the first and after the last point."""
 
     kind: Literal["piecewise"] = "piecewise"
+    """Selects this schedule."""
     points: tuple[tuple[int, float], ...] = Field(min_length=1)
-    """Pairs of a frame count and the value there, in rising order of frames."""
+    """Pairs of a number of frames and the value there, in increasing order of frames."""
     interpolate: bool = True
-    """Whether values between two points lie on the line between them; otherwise the earlier value holds."""
+    """Whether to interpolate between two points; otherwise the value of the earlier point is used."""
 
     @field_validator("points")
     @classmethod
     def _rising(cls, points: tuple[tuple[int, float], ...]) -> tuple[tuple[int, float], ...]:
         frames = [frame for frame, _ in points]
         if any(later <= earlier for earlier, later in pairwise(frames)):
-            raise ValueError(f"the frames of the points must rise, got {frames}")
+            raise ValueError(f"the frames of the points must increase, got {frames}")
         return points
 
     def at(self, frames: int, total_frames: int) -> float:  # noqa: ARG002 - one signature for every schedule
-        """The value after `frames` of `total_frames`."""
+        """Return the value after `frames` of `total_frames`."""
         if frames <= self.points[0][0]:
             return self.points[0][1]
         for (first, low), (second, high) in pairwise(self.points):
@@ -89,9 +93,9 @@ class Piecewise(Config):
 
 
 Schedule = Annotated[Constant | Linear | Cosine | Piecewise, Field(discriminator="kind")]
-"""Any of the four, told apart by `kind`."""
+"""Any of the four schedules, selected by `kind`."""
 
 
 def _progress(frames: int, length: int) -> float:
-    """The share of `length` that has passed, between 0 and 1."""
+    """Return the fraction of `length` that has passed, between 0 and 1."""
     return min(max(frames / length, 0.0), 1.0)

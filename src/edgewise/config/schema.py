@@ -1,33 +1,26 @@
-"""The fields of a configuration: what help texts list, and what flags, short names and errors refer to."""
+"""Inspect the fields of config classes, for help texts, flags, short names and errors."""
 
 from __future__ import annotations
 
-import ast
-import inspect
-import re
-import textwrap
-import tokenize
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
-from itertools import pairwise
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from edgewise.config.layers import Path, dotted, reach
+from edgewise.config.layers import Path, dotted, value_at
 from edgewise.config.model import Config
 from edgewise.config.wording import did_you_mean
 
-FEW = 30
-"""Settings that an error can still list."""
+MAX_LISTED = 30
+"""Number of settings up to which an error lists all of them."""
 
 
 @dataclass(frozen=True)
 class Leaf:
-    """One field that holds a value rather than more fields."""
+    """A field that holds a value, not another config."""
 
     path: Path
     annotation: Any
@@ -36,85 +29,56 @@ class Leaf:
 
     @property
     def flag(self) -> str:
-        """The flag that sets it."""
+        """The command-line flag of the field."""
         return f"--{dotted(self.path).replace('_', '-')}"
 
     @property
-    def kind(self) -> str:
-        """What it holds, in words."""
-        return kind_of(self.annotation)
+    def type_in_words(self) -> str:
+        """The type of the field, in words."""
+        return type_in_words(self.annotation)
 
 
 def leaves(schema: type[Config], values: Config | None = None, path: Path = ()) -> Iterator[Leaf]:
-    """Every leaf of `schema` in order, with the defaults of `values` where given."""
+    """Yield every leaf of `schema` in order; defaults come from `values` if given."""
     for name, field in schema.model_fields.items():
         default = getattr(values, name) if values is not None else _default(field)
         inner = config_type(field.annotation)
         if inner is None:
-            yield Leaf((*path, name), field.annotation, description_of(schema, name), default)
+            yield Leaf((*path, name), field.annotation, _description(schema, name), default)
         else:
             nested = default if isinstance(default, Config) else None
             yield from leaves(type(nested) if nested else inner, nested, (*path, name))
 
 
-def description_of(schema: type[Config], name: str) -> str:
-    """What a field is for: the string below it, or its entry under "Attributes:" in the class's docstring."""
-    for owner in schema.__mro__:
-        below = _strings_below(owner) if issubclass(owner, Config) else {}
-        if name in below:
-            return below[name]
-    section = (inspect.getdoc(schema) or "").partition("Attributes:\n")[2].partition("\n\n")[0]
-    entry = re.search(rf"^ {{4}}{name}: (.*(?:\n {{8}}.*)*)", section, re.MULTILINE)
-    return " ".join(entry[1].split()) if entry else ""
-
-
-@cache
-def _strings_below(owner: type) -> dict[str, str]:
-    """The string that stands below each field in the source of a class."""
-    try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(owner)))
-    except (OSError, TypeError, SyntaxError, tokenize.TokenError):
-        return {}
-    body = tree.body[0].body if tree.body and isinstance(tree.body[0], ast.ClassDef) else []
-    return {
-        field.target.id: " ".join(below.value.value.split())
-        for field, below in pairwise(body)
-        if isinstance(field, ast.AnnAssign)
-        and isinstance(field.target, ast.Name)
-        and isinstance(below, ast.Expr)
-        and isinstance(below.value, ast.Constant)
-        and isinstance(below.value.value, str)
-    }
-
-
 def find(schema: type[Config], name: str) -> tuple[Path, Any] | str:
-    """The path and annotation that `name` means, or why it means none.
+    """Return the path and annotation of the setting `name`, or the reason why there is none.
 
-    `name` is a dotted path, or a last name that only one field has. What follows a field that holds names of
-    its own, such as `training.schedules`, belongs to that field and is not looked at here.
+    `name` is a dotted path, or the last part of one if only one field has it. Names below a field that holds
+    a mapping, such as `training.schedules`, are not checked here.
     """
     parts = tuple(name.replace("-", "_").split("."))
     if parts[0] in schema.model_fields:
-        return _descend(schema, parts)
+        return _follow(schema, parts)
     known = list(leaves(schema))
     candidates = [leaf for leaf in known if leaf.path[-1] == parts[0]]
     if len(candidates) == 1:
         return (*candidates[0].path, *parts[1:]), candidates[0].annotation
     if candidates:
-        return f"is the name of several fields; say {' or '.join(dotted(leaf.path) for leaf in candidates)}"
+        return f"is the name of several fields; use {' or '.join(dotted(leaf.path) for leaf in candidates)}"
     names = [dotted(leaf.path) for leaf in known] + [str(leaf.path[-1]) for leaf in known]
-    near = did_you_mean(dotted(parts), names)
-    few = near if near.startswith("did") or len(known) <= FEW else "`edgewise recipes show RECIPE` lists them"
-    return f"unknown setting; {few}"
+    advice = did_you_mean(dotted(parts), names)
+    if len(known) > MAX_LISTED and not advice.startswith("did"):
+        advice = "`edgewise recipes show RECIPE` lists them"
+    return f"unknown setting; {advice}"
 
 
 def config_type(annotation: Any) -> type[Config] | None:
-    """The config class that a field holds, if it holds just one."""
+    """Return the config class of a field, or None if the field is not exactly one config."""
     return annotation if isinstance(annotation, type) and issubclass(annotation, Config) else None
 
 
 def alternatives(annotation: Any) -> tuple[Any, ...]:
-    """The members of a union, or the annotation alone, without what is annotated to them."""
+    """Return the members of a union, or the annotation itself, without `Annotated` metadata."""
     while get_origin(annotation) is Annotated:
         annotation = get_args(annotation)[0]
     if get_origin(annotation) not in (Union, UnionType):
@@ -123,10 +87,10 @@ def alternatives(annotation: Any) -> tuple[Any, ...]:
 
 
 def annotation_at(schema: type[Config], values: Mapping[str, Any], path: Path) -> Any:
-    """The annotation of the place that `path` leads to, given the values that choose between kinds."""
+    """Return the annotation at `path`; `values` select between the members of unions."""
     annotation: Any = schema
     for depth, part in enumerate(path):
-        holder = member_of(annotation, reach(values, path[:depth]))
+        holder = member_of(annotation, value_at(values, path[:depth]))
         if holder is not None and part in holder.model_fields:
             annotation = holder.model_fields[str(part)].annotation
         else:
@@ -136,7 +100,7 @@ def annotation_at(schema: type[Config], values: Mapping[str, Any], path: Path) -
 
 
 def member_of(annotation: Any, value: Any) -> type[Config] | None:
-    """The config class that a value at this place is one of: the one of its kind, or the first."""
+    """Return the config class for `value`: the one with its `kind`, or else the first."""
     kind = value.get("kind") if isinstance(value, Mapping) else None
     members = [member for member in map(config_type, alternatives(annotation)) if member is not None]
     of_kind = [member for member in members if _kind(member) == kind]
@@ -144,7 +108,7 @@ def member_of(annotation: Any, value: Any) -> type[Config] | None:
 
 
 def kinds_of(annotation: Any) -> list[str]:
-    """The kinds that a value at this place may have."""
+    """Return the values of `kind` that the annotation accepts."""
     return [_kind(member) for member in map(config_type, alternatives(annotation)) if member is not None]
 
 
@@ -152,29 +116,29 @@ def _kind(member: type[Config]) -> Any:
     return member.model_fields["kind"].default if "kind" in member.model_fields else None
 
 
-def takes_text_alone(annotation: Any) -> bool:
-    """Whether whatever is typed is meant as text."""
+def is_text(annotation: Any) -> bool:
+    """Return whether the field accepts only text, or none."""
     kinds = [part for part in alternatives(annotation) if part is not NoneType]
     return all(part is str for part in kinds)
 
 
-def takes_truth(annotation: Any) -> bool:
-    """Whether the field may be true."""
+def allows_bool(annotation: Any) -> bool:
+    """Return whether the field accepts booleans."""
     return annotation is Any or any(part in (bool, Any) for part in alternatives(annotation))
 
 
-def takes_nothing(annotation: Any) -> bool:
-    """Whether the field may be left without a value."""
+def allows_none(annotation: Any) -> bool:
+    """Return whether the field accepts none."""
     return NoneType in alternatives(annotation)
 
 
-def takes_list(annotation: Any) -> bool:
-    """Whether the field may hold a list."""
+def allows_list(annotation: Any) -> bool:
+    """Return whether the field accepts lists."""
     return any(get_origin(part) in (list, tuple) for part in alternatives(annotation))
 
 
-def takes_list_alone(annotation: Any) -> bool:
-    """Whether the field holds a list, whatever it holds."""
+def is_list(annotation: Any) -> bool:
+    """Return whether the field accepts only lists."""
     return all(get_origin(part) in (list, tuple) for part in alternatives(annotation))
 
 
@@ -188,13 +152,13 @@ _WORDS = {
 }
 
 
-def kind_of(annotation: Any) -> str:
-    """What a value of this annotation is, in words a user would say."""
-    parts = [_kind_of_one(part) for part in alternatives(annotation)]
+def type_in_words(annotation: Any) -> str:
+    """Describe the type of an annotation in plain words."""
+    parts = [_one_type_in_words(part) for part in alternatives(annotation)]
     return " or ".join(dict.fromkeys(parts))
 
 
-def _kind_of_one(annotation: Any) -> str:
+def _one_type_in_words(annotation: Any) -> str:
     origin = get_origin(annotation)
     if origin is Literal:
         return " or ".join(str(value) for value in get_args(annotation))
@@ -207,18 +171,25 @@ def _kind_of_one(annotation: Any) -> str:
     return _WORDS.get(annotation, getattr(annotation, "__name__", "value"))
 
 
+def _description(schema: type[Config], name: str) -> str:
+    """Return the description of a field; a redefined field without one inherits it."""
+    owners = [owner for owner in schema.__mro__ if issubclass(owner, Config) and name in owner.model_fields]
+    descriptions = (owner.model_fields[name].description for owner in owners)
+    return " ".join(next(filter(None, descriptions), "").split())
+
+
 def _default(field: FieldInfo) -> Any:
     value = field.get_default(call_default_factory=True)
     return None if value is PydanticUndefined else value
 
 
-def _descend(schema: type[Config], parts: Path) -> tuple[Path, Any] | str:
+def _follow(schema: type[Config], parts: Path) -> tuple[Path, Any] | str:
     annotation: Any = schema
     for depth, part in enumerate(parts):
         inner = config_type(annotation)
         if inner is None:
             if _WORDS.get(annotation) is not None and annotation is not dict:
-                return f"{dotted(parts[:depth])} holds a {kind_of(annotation)}, and no names of its own"
+                return f"{dotted(parts[:depth])} holds a {type_in_words(annotation)}, and no names of its own"
             return parts, Any
         if part not in inner.model_fields:
             where = f"{dotted(parts[:depth])} has no field {part}"

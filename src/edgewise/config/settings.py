@@ -1,4 +1,4 @@
-"""Turns flags and keyword arguments into a layer of values, by dotted path or unambiguous short name."""
+"""Convert flags and keyword arguments, named by dotted path or short name, into a layer of values."""
 
 from __future__ import annotations
 
@@ -9,22 +9,23 @@ from edgewise.config.documents import parse_value
 from edgewise.config.layers import Layer, Path, Problem
 from edgewise.config.model import Config
 from edgewise.config.schema import (
+    allows_bool,
+    allows_list,
+    allows_none,
     find,
-    kind_of,
-    takes_list,
-    takes_list_alone,
-    takes_nothing,
-    takes_text_alone,
-    takes_truth,
+    is_list,
+    is_text,
+    type_in_words,
 )
 
 
 def from_flags(schema: type[Config], flags: Sequence[tuple[str, str | None]]) -> Layer:
-    """The layer that the flags of a command line make.
+    """Convert flags of a command line to a layer.
 
     Args:
-        schema: what the flags are flags of.
-        flags: pairs such as `("--env.num-agents", "7")`; None for a flag that stands alone and so means true.
+        schema: the config class whose fields the flags set.
+        flags: pairs such as `("--env.num-agents", "7")`; the value is None for a flag without one, which
+            means true.
     """
     layer = Layer("the command line")
     for flag, text in flags:
@@ -33,39 +34,39 @@ def from_flags(schema: type[Config], flags: Sequence[tuple[str, str | None]]) ->
             layer.problems.append(Problem(flag, (), found))
             continue
         path, annotation = found
-        if text is None and not takes_truth(annotation):
-            layer.problems.append(Problem(flag, path, f"has no value; give a {kind_of(annotation)}"))
+        if text is None and not allows_bool(annotation):
+            layer.problems.append(Problem(flag, path, f"has no value; give a {type_in_words(annotation)}"))
             continue
-        _put(layer, path, True if text is None else _value(text, annotation), origin=flag)
+        _set(layer, path, True if text is None else _parse(text, annotation), origin=flag)
     return layer
 
 
 def from_keywords(schema: type[Config], keywords: Mapping[str, Any]) -> Layer:
-    """The layer that keyword arguments make; a mapping sets the fields below the name it is given for."""
+    """Convert keyword arguments to a layer; a mapping sets the fields below its name."""
     layer = Layer("the arguments")
     for name, value in keywords.items():
         found = find(schema, name)
         if isinstance(found, str):
             layer.problems.append(Problem(f"{name}=", (), found))
             continue
-        _put(layer, found[0], _plain(value), origin=f"{name}=")
+        _set(layer, found[0], _plain(value), origin=f"{name}=")
     return layer
 
 
-def _value(text: str, annotation: Any) -> Any:
-    """What is typed on a command line, as the field would have it in a file."""
-    if text.lower() in ("none", "null") and takes_nothing(annotation):
+def _parse(text: str, annotation: Any) -> Any:
+    """Parse the text of a flag into the value that a file would contain."""
+    if text.lower() in ("none", "null") and allows_none(annotation):
         return None
-    if takes_text_alone(annotation):
+    if is_text(annotation):
         return text
-    if "," in text and takes_list(annotation) and not text.lstrip().startswith("["):
+    if "," in text and allows_list(annotation) and not text.lstrip().startswith("["):
         return [parse_value(item) for item in text.split(",") if item]
     value = parse_value(text)
-    return value if isinstance(value, list) or not takes_list_alone(annotation) else [value]
+    return value if isinstance(value, list) or not is_list(annotation) else [value]
 
 
 def _plain(value: Any) -> Any:
-    """Values of Python and of its number libraries, as a file would hold them."""
+    """Convert values of Python and numpy to plain JSON types."""
     if isinstance(value, Config):
         return value.to_plain()
     if isinstance(value, Mapping):
@@ -77,8 +78,8 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _put(layer: Layer, path: Path, value: Any, *, origin: str) -> None:
-    """Sets a value at a path, making the mappings on the way."""
+def _set(layer: Layer, path: Path, value: Any, *, origin: str) -> None:
+    """Set a value at a path; create the mappings above it."""
     if path in layer.origins:
         layer.problems.append(Problem(origin, path, f"is set twice, also by {layer.origins[path]}; keep one"))
         return

@@ -1,4 +1,4 @@
-"""What a field would take, and what a name was meant to be, in the words of error messages."""
+"""Words for error messages: what a field accepts, and which name was probably meant."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from edgewise.config.layers import ABSENT, Path, reach, shown
+from edgewise.config.layers import ABSENT, Path, format_value, value_at
 
 _EXPECTED = {
     "int_type": "a whole number",
@@ -37,16 +37,16 @@ _BOUNDS = {
 
 
 def did_you_mean(name: str, known: list[str]) -> str:
-    """A clause that names the nearest of the known names, or all of them when none is near."""
+    """Return a phrase that suggests the most similar known name, or lists all of them."""
     near = get_close_matches(name, known, n=1, cutoff=0.6)
     if near:
         return f"did you mean {near[0]}?"
     return f"it has {', '.join(sorted(known))}" if known else "it has no fields"
 
 
-def expected(line: ErrorDetails) -> str:
-    """What would do instead of a value that pydantic refused."""
-    kind, context = line["type"], line.get("ctx", {})
+def expected(error: ErrorDetails) -> str:
+    """Return what pydantic expected in place of an invalid value."""
+    kind, context = error["type"], error.get("ctx", {})
     if kind in _EXPECTED:
         return _EXPECTED[kind]
     if kind in _BOUNDS:
@@ -66,30 +66,30 @@ def expected(line: ErrorDetails) -> str:
         return f"{word} {context[bound]} items, not {context['actual_length']}"
     if kind == "string_too_short":
         return "some text"
-    return line["msg"].removeprefix("Input should be ").removeprefix("Value error, ")
+    return error["msg"].removeprefix("Input should be ").removeprefix("Value error, ")
 
 
-def refusal(lines: Sequence[ErrorDetails]) -> str:
-    """What was got and what would do; the members of a union each say their part."""
-    if lines[0]["type"] == "value_error":
-        return lines[0]["msg"].removeprefix("Value error, ")
-    wanted = dict.fromkeys(expected(line) for line in lines)
-    return f"got {shown(lines[0]['input'])}, expected {' or '.join(wanted)}"
+def describe_errors(errors: Sequence[ErrorDetails]) -> str:
+    """Return what was given and what was expected; each member of a union has its own error."""
+    if errors[0]["type"] == "value_error":
+        return errors[0]["msg"].removeprefix("Value error, ")
+    wanted = dict.fromkeys(expected(error) for error in errors)
+    return f"got {format_value(errors[0]['input'])}, expected {' or '.join(wanted)}"
 
 
-def by_place(error: ValidationError, values: Mapping[str, Any]) -> dict[Path, list[ErrorDetails]]:
-    """What pydantic refused, by the place in the values where it stands."""
-    places: dict[Path, list[ErrorDetails]] = {}
-    for line in error.errors(include_url=False):
-        places.setdefault(_place(line, values), []).append(line)
-    return places
+def errors_by_path(error: ValidationError, values: Mapping[str, Any]) -> dict[Path, list[ErrorDetails]]:
+    """Group the errors of pydantic by their path in `values`."""
+    grouped: dict[Path, list[ErrorDetails]] = {}
+    for details in error.errors(include_url=False):
+        grouped.setdefault(_path_of(details, values), []).append(details)
+    return grouped
 
 
-def _place(line: ErrorDetails, values: Mapping[str, Any]) -> Path:
-    """Pydantic's location without the labels of union members, which no file contains."""
+def _path_of(error: ErrorDetails, values: Mapping[str, Any]) -> Path:
+    """Return pydantic's location without the labels of union members, which no file contains."""
     path: Path = ()
-    for position, part in enumerate(line["loc"]):
-        missing = line["type"] == "missing" and position == len(line["loc"]) - 1
-        if missing or reach(values, (*path, part)) is not ABSENT:
+    for position, part in enumerate(error["loc"]):
+        missing = error["type"] == "missing" and position == len(error["loc"]) - 1
+        if missing or value_at(values, (*path, part)) is not ABSENT:
             path = (*path, part)
     return path

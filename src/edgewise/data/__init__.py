@@ -1,1 +1,1 @@
-"""Collecting and storing experience: rollouts, replay and policies that need no model."""
+"""Collect and store experience: rollouts, replay buffer, demonstrations and policies without a model."""

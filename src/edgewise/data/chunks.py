@@ -1,16 +1,19 @@
-"""Rollouts cut along time into chunks of one world each, for models that remember."""
+"""Split rollouts into chunks of consecutive steps, for recurrent models."""
 
 from __future__ import annotations
 
 from tensordict import TensorDictBase
 
 
-def in_chunks(batch: TensorDictBase, longest: int) -> TensorDictBase:
-    """A rollout `[B, T]`, time last, as `[B * T / L, L]`; no chunk holds steps of two worlds.
+def split_into_chunks(batch: TensorDictBase, max_length: int) -> TensorDictBase:
+    """Reshape a rollout `[B, T]`, time last, to chunks `[B * T / L, L]` of one world each.
 
-    L is the greatest divisor of T that is not above `longest`, so that chunks are all of one length and none
-    reaches into the next world's row: 5 of 25 steps where 10 are asked for.
+    L is the largest divisor of T that is at most `max_length`, so that all chunks have the same length.
+
+    Example:
+        >>> split_into_chunks(TensorDict({}, [64, 25]), 10).batch_size
+        torch.Size([320, 5])
     """
     steps = batch.batch_size[-1]
-    length = next(number for number in range(min(longest, steps), 0, -1) if steps % number == 0)
+    length = next(number for number in range(min(max_length, steps), 0, -1) if steps % number == 0)
     return batch.reshape(-1, length)

@@ -1,4 +1,4 @@
-"""Showing how it is done: rollouts of an expert, or of a learner who is helped by one."""
+"""Collect with an expert, or with a mixture of an expert and a learner."""
 
 from __future__ import annotations
 
@@ -13,20 +13,21 @@ from edgewise.data.rollout import Rollout
 from edgewise.graphs.policy import Policy
 
 
-class Mixture(nn.Module):
-    """In every step each world is led by the expert with some probability, else by the learner.
+class ExpertMixture(nn.Module):
+    """The behaviour policy of DAgger: in each step and world the expert acts with some probability.
 
-    This is how DAgger collects (Ross, Gordon and Bagnell, https://arxiv.org/abs/1011.0686): a share of 1
-    gives the expert's demonstrations, a share of 0 the states that the learner brings about. It draws from
-    torch's own generator, which checkpoints keep.
+    A share of 1 gives demonstrations of the expert, a share of 0 rollouts of the learner (Ross, Gordon and
+    Bagnell, https://arxiv.org/abs/1011.0686). It samples from torch's global generator, which checkpoints
+    save.
 
     Args:
         expert: sets `action`.
         learner: sets `action`.
-        expert_share: called in every step; what it returns may change on the way.
+        expert_share: called in every step; its result may change over time.
 
     Example:
-        >>> Rollout(env, Mixture(MaxWeight(env), actor, expert_share=lambda: 0.5), steps=32, keep_state=True)
+        >>> mixture = ExpertMixture(expert, actor, expert_share=lambda: 0.5)
+        >>> batch = Rollout(env, mixture, rollout_length=32, keep_state=True).collect()
     """
 
     def __init__(self, expert: Policy, learner: Policy, *, expert_share: Callable[[], float]) -> None:
@@ -34,23 +35,23 @@ class Mixture(nn.Module):
         self.expert, self.learner, self.expert_share = expert, learner, expert_share
 
     def forward(self, tensordict: TensorDictBase) -> TensorDictBase:
-        """Set `action`, and nothing else, in every world."""
+        """Set `action` in every world, and no other entry."""
         share = self.expert_share()
         if share >= 1:
             return tensordict.set("action", _action(self.expert, tensordict))
         action = _action(self.learner, tensordict)
         if share > 0:
-            led = torch.rand(tensordict.batch_size, device=action.device) < share
-            led = led.reshape(*led.shape, *[1] * (action.ndim - led.ndim))
-            action = torch.where(led, _action(self.expert, tensordict), action)
+            by_expert = torch.rand(tensordict.batch_size, device=action.device) < share
+            by_expert = by_expert.reshape(*by_expert.shape, *[1] * (action.ndim - by_expert.ndim))
+            action = torch.where(by_expert, _action(self.expert, tensordict), action)
         return tensordict.set("action", action)
 
 
 def demonstrate(env: EnvBase, expert: Policy, *, steps: int) -> TensorDictBase:
-    """What an expert does in new worlds of `env`, `[B, steps]`, each step with the simulator's `state`."""
+    """Collect a rollout `[B, steps]` of an expert from a reset of `env`, with the simulator's `state`."""
     return Rollout(env, expert, rollout_length=steps, keep_state=True).collect()
 
 
 def _action(policy: Policy, tensordict: TensorDictBase) -> torch.Tensor:
-    """What a policy would do; `tensordict` stays as it is."""
+    """Return the action of a policy without changing `tensordict`."""
     return policy(tensordict.copy()).get("action")

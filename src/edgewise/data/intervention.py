@@ -1,4 +1,4 @@
-"""A learner that hands over when things get out of hand, so that even a bad one keeps its worlds stable."""
+"""Let an expert take over in worlds with a high load, so that any learner stays stable."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ INTERVENED = "intervened"
 
 
 class Intervention(nn.Module):
-    """The expert acts in loaded worlds, the learner in all others.
+    """A policy in which the expert acts in worlds above a load threshold, and the learner in all others.
 
-    With an expert that is stable wherever stability is possible, such as MaxWeight for queues, the mixture is
-    stable too, whatever the learner does below the threshold (https://arxiv.org/abs/2404.04106). Besides
-    `action`, sets `intervened [*B]` bool. There `action_log_prob` is zero, which nobody should read: the
-    action was not drawn from the learner, and PPO leaves such steps out of the policy's loss.
+    With a stable expert, such as MaxWeight for queues, the combination is stable whatever the learner does
+    below the threshold (https://arxiv.org/abs/2404.04106). It also sets `intervened [*B]` bool. There
+    `action_log_prob` is zero and has no meaning, since the learner did not sample the action; PPO masks such
+    steps out of the policy loss.
 
     Args:
-        learner: sets `action` and, while it learns, `action_log_prob`.
+        learner: sets `action` and, while learning, `action_log_prob`.
         expert: sets `action`.
-        load: from the root TensorDict to a number for each world, `[*B]`.
-        above: the load above which the expert acts.
+        load: maps the root TensorDict to the load of each world, `[*B]`.
+        above: the threshold of the load.
 
     Example:
-        >>> Intervention(actor, MaxWeight(env), load=lambda root: env.load(root["state"]), above=50.0)
+        >>> Intervention(actor, expert, load=lambda root: env.load(root["state"]), above=50.0)
     """
 
     def __init__(
@@ -41,14 +41,14 @@ class Intervention(nn.Module):
         """Set `action`, `action_log_prob` and `intervened` in every world."""
         tensordict = self.learner(tensordict)
         loaded = self.load(tensordict) > self.above
-        helped = self.expert(tensordict.copy()).get("action")
-        tensordict.set("action", torch.where(_along(loaded, helped), helped, tensordict.get("action")))
-        score = tensordict.get("action_log_prob", None)
-        if score is not None:
-            tensordict.set("action_log_prob", score.masked_fill(_along(loaded, score), 0.0))
+        action = self.expert(tensordict.copy()).get("action")
+        tensordict.set("action", torch.where(_expand(loaded, action), action, tensordict.get("action")))
+        log_prob = tensordict.get("action_log_prob", None)
+        if log_prob is not None:
+            tensordict.set("action_log_prob", log_prob.masked_fill(_expand(loaded, log_prob), 0.0))
         return tensordict.set(INTERVENED, loaded)
 
 
-def _along(mark: Tensor, like: Tensor) -> Tensor:
-    """A mark of worlds `[*B]`, to broadcast against `like [*B, ...]`."""
-    return mark.reshape(*mark.shape, *[1] * (like.ndim - mark.ndim))
+def _expand(mask: Tensor, like: Tensor) -> Tensor:
+    """Reshape a mask of worlds `[*B]` to broadcast against `like [*B, ...]`."""
+    return mask.reshape(*mask.shape, *[1] * (like.ndim - mask.ndim))

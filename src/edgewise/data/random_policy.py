@@ -1,4 +1,4 @@
-"""The policy that knows nothing but what is legal."""
+"""A policy that samples legal actions at random."""
 
 from __future__ import annotations
 
@@ -6,17 +6,16 @@ import torch
 from tensordict import TensorDictBase
 
 from edgewise.graphs.actions import ActionLayout
-from edgewise.graphs.random_actions import random_action
 from edgewise.graphs.spec import GraphSpec
 
 
 class RandomPolicy:
-    """Legal actions at random, for every action layout.
+    """Samples legal actions at random, for every action layout.
 
     Args:
-        actions: how the environment is acted on.
-        graph: the shape of its graphs.
-        seed: the same seed gives the same actions; None to draw from torch's own generator.
+        actions: the environment's `actions`.
+        graph: the environment's `graph`.
+        seed: random seed; None to sample from torch's global generator.
         device: of the observations.
 
     Example:
@@ -35,6 +34,6 @@ class RandomPolicy:
         self.generator = None if seed is None else torch.Generator(device).manual_seed(seed)
 
     def __call__(self, tensordict: TensorDictBase) -> TensorDictBase:
-        """`tensordict` with `action` set."""
-        action = random_action(self.actions, self.graph, observation=tensordict, generator=self.generator)
+        """Set `action`."""
+        action = self.actions.sample(tensordict, self.graph, generator=self.generator)
         return tensordict.set("action", action)

@@ -1,4 +1,4 @@
-"""A memory of transitions that fits the device at hand, and is the same, bit for bit, after a resume."""
+"""A replay buffer on TorchRL's, in memory or in a file, whose state is restored bit for bit."""
 
 from __future__ import annotations
 
@@ -15,34 +15,36 @@ from torchrl.data.replay_buffers.samplers import RandomSampler
 from torchrl.data.replay_buffers.writers import RoundRobinWriter
 
 from edgewise.data.prioritised import WEIGHT, PrioritisedSampler
-from edgewise.graphs.generators import go_on
+from edgewise.graphs.generators import restore_generator
 
 SNAPSHOT_BYTES = 1 << 26
-"""Stored entries up to this size are copied into a state; larger ones are given as they are."""
+"""Stored entries up to this size are copied into a state; larger ones are views of the storage."""
 
 
-class Replay:
-    """A ring of transitions: the newest replace the oldest once it is full.
+class ReplayBuffer:
+    """A ring buffer of transitions with uniform or prioritised sampling.
 
     Args:
-        capacity: transitions that are kept.
-        batch_size: transitions in a sample.
-        device: where samples live; a store in memory lives there too.
+        capacity: largest number of transitions; new ones then replace the oldest.
+        batch_size: transitions per sample.
+        device: of samples, and of a storage in memory.
         storage: `memory`, or `memmap` for a file that may be larger than memory.
-        folder: where that file goes; the system's temporary folder if not given.
-        prioritised: whether to draw by priority, see `PrioritisedSampler`; otherwise all are alike likely.
-        alpha: how much priorities matter.
-        beta: how much weights make up for it.
-        seed: of what is drawn.
+        folder: the folder of that file; by default the system's temporary folder.
+        prioritised: whether to sample by priority, see `PrioritisedSampler`; otherwise uniformly.
+        alpha: exponent of priorities.
+        beta: exponent of importance weights.
+        seed: random seed of sampling.
 
     Attributes:
-        buffer: TorchRL's buffer inside.
+        buffer: the underlying buffer of TorchRL.
 
     Example:
-        >>> replay = Replay(1_000_000, batch_size=256, prioritised=True)
-        >>> replay.extend(compact(agent_transitions(batch, steps=3, discount=0.99)))
-        >>> sample = replay.sample()
-        >>> replay.update_priorities(sample["index"], errors)
+        >>> buffer = ReplayBuffer(1_000, batch_size=4, prioritised=True)
+        >>> buffer.extend(TensorDict({"reward": torch.arange(10.0)}, [10]))
+        >>> samples = buffer.sample()
+        >>> sorted(samples.keys())
+        ['index', 'reward', 'weight']
+        >>> buffer.update_priorities(samples["index"], torch.rand(4))
     """
 
     def __init__(
@@ -59,27 +61,27 @@ class Replay:
         seed: int = 0,
     ) -> None:
         self.capacity, self.prioritised, self.device = capacity, prioritised, torch.device(device)
-        home = torch.device("cpu") if storage == "memmap" else self.device
-        self.generator = torch.Generator(home).manual_seed(seed)
+        storage_device = torch.device("cpu") if storage == "memmap" else self.device
+        self.generator = torch.Generator(storage_device).manual_seed(seed)
         self.buffer = TensorDictReplayBuffer(
-            storage=_mapped(capacity, folder)
+            storage=_memmap_storage(capacity, folder)
             if storage == "memmap"
-            else LazyTensorStorage(capacity, device=home),
-            sampler=PrioritisedSampler(capacity, alpha=alpha, beta=beta, device=home)
+            else LazyTensorStorage(capacity, device=storage_device),
+            sampler=PrioritisedSampler(capacity, alpha=alpha, beta=beta, device=storage_device)
             if prioritised
             else RandomSampler(),
             writer=RoundRobinWriter(),
             batch_size=batch_size,
             generator=self.generator,
         )
-        self._home = home
+        self._storage_device = storage_device
 
     def __len__(self) -> int:
         return len(self.buffer)
 
     @property
     def beta(self) -> float | None:
-        """How much weights make up for priorities; None where there are none."""
+        """The exponent of importance weights; None without priorities."""
         sampler = self.buffer.sampler
         return sampler.beta if isinstance(sampler, PrioritisedSampler) else None
 
@@ -90,33 +92,33 @@ class Replay:
 
     @property
     def bytes_per_transition(self) -> int:
-        """Bytes of one stored transition; zero before the first."""
+        """The size of a stored transition in bytes; zero if the buffer is empty."""
         return sum(value[0].nbytes for _, value in self._entries()) if len(self) else 0
 
     def extend(self, transitions: TensorDictBase) -> None:
-        """Store transitions `[M]`, the last `capacity` of them if there are more."""
-        fresh = transitions[-self.capacity :].to(self._home)
+        """Store transitions `[M]`; only the last `capacity` of them if there are more."""
+        fresh = transitions[-self.capacity :].to(self._storage_device)
         if len(fresh):
             self.buffer.extend(fresh.copy())
 
     def sample(self) -> TensorDictBase:
-        """Transitions `[batch_size]` with their `index` int64 and `weight` float32."""
-        drawn = self.buffer.sample()
+        """Sample transitions `[batch_size]`, with their `index` int64 and importance `weight` float32."""
+        samples = self.buffer.sample()
         if self.prioritised:
-            drawn.rename_key_(WEIGHT, "weight")
+            samples.rename_key_(WEIGHT, "weight")
         else:
-            drawn.set("weight", torch.ones(drawn.batch_size, device=self._home))
-        return drawn.to(self.device) if drawn.device != self.device else drawn
+            samples.set("weight", torch.ones(samples.batch_size, device=self._storage_device))
+        return samples.to(self.device) if samples.device != self.device else samples
 
     def update_priorities(self, index: Tensor, priority: Tensor) -> None:
-        """Say how much there is still to learn from the transitions at `index [M]`, such as their errors."""
+        """Set the priorities `[M]` of the transitions at `index [M]`, such as their absolute errors."""
         if self.prioritised:
-            self.buffer.update_priority(index.to(self._home), priority.to(self._home))
+            self.buffer.update_priority(index.to(self._storage_device), priority.to(self._storage_device))
 
     def state_dict(self) -> dict[str, Any]:
-        """What is stored, where the next goes, and what is drawn next.
+        """Return the stored transitions, the write position, the priorities and the random state.
 
-        Large entries are not copied: write them down before the next `extend`.
+        Entries above `SNAPSHOT_BYTES` are not copied: save them before the next `extend`.
         """
         size, stored = len(self), {}
         for name, value in self._entries():
@@ -130,21 +132,27 @@ class Replay:
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on as the replay that gave `state` would have."""
+        """Restore a state; the next samples are then those of the saved buffer.
+
+        Raises:
+            ValueError: the state holds more transitions than `capacity`.
+        """
         self.buffer.empty()
         stored = state["stored"]
         if stored:
             nested = {tuple(name.split(".")): value for name, value in stored.items()}
             size = len(next(iter(stored.values())))
             if size > self.capacity:
-                raise ValueError(f"the replay holds {size} transitions, here is room for {self.capacity}")
-            self.buffer.extend(TensorDict(nested, batch_size=[size]).to(self._home))
+                raise ValueError(
+                    f"the state holds {size} transitions, more than the capacity {self.capacity}"
+                )
+            self.buffer.extend(TensorDict(nested, batch_size=[size]).to(self._storage_device))
             self.buffer.sampler.load_state_dict(state["sampler"])
         self.buffer.writer._cursor = int(state["cursor"])
-        go_on(self.generator, state["generator"])
+        restore_generator(self.generator, state["generator"])
 
     def _entries(self) -> list[tuple[str, Tensor]]:
-        """Every stored entry `[capacity, ...]` by name, such as `ego.self`, as a plain tensor."""
+        """Return every stored entry `[capacity, ...]` by name, such as `ego.self`, as a plain tensor."""
         content = self.buffer.storage._storage
         if content is None:
             return []
@@ -154,8 +162,8 @@ class Replay:
         )
 
 
-def _mapped(capacity: int, folder: Path | None) -> LazyMemmapStorage:
-    """A store in files of its own, which go when it does."""
+def _memmap_storage(capacity: int, folder: Path | None) -> LazyMemmapStorage:
+    """Build a storage in files of its own, which are deleted with it."""
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
     return LazyMemmapStorage(
@@ -164,5 +172,5 @@ def _mapped(capacity: int, folder: Path | None) -> LazyMemmapStorage:
 
 
 def _plain(value: Tensor) -> Tensor:
-    """The same memory without the file that a mapped tensor remembers."""
+    """Return the same memory without the reference to its file that a memory-mapped tensor keeps."""
     return value.as_subclass(Tensor)

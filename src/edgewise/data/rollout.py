@@ -1,4 +1,4 @@
-"""Collecting: a policy plays in an environment, and what happened comes back as one batch."""
+"""Collect rollouts: run a policy in a batched environment for a fixed number of steps."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from edgewise.graphs.policy import Policy
 
 
 class Rollout:
-    """Plays a policy in an environment, portion after portion, each going on where the one before ended.
+    """Collects consecutive batches of a policy in an environment.
 
-    A batch has what the policy saw and wrote at its root and what followed under `next`: the reward, the
-    flags and the observation, which for a world that ended is its last, not the first of its successor.
-    The policy runs without gradients, exploring, with its modules in evaluation mode (no dropout).
+    The root of a batch has the observations and everything that the policy wrote. `next` has the reward, the
+    flags and the next observation; at the end of an episode this is its last observation, not that after the
+    reset. The policy explores, without gradients and with its modules in evaluation mode (no dropout).
 
-    Storage is taken once and used again: a batch holds until the next `collect`. Clone what should live on.
+    The memory of a batch is reused: a batch is valid until the next `collect`. Clone it to keep it longer.
 
     Args:
-        env: an environment of batch size `[B]`. What it saves of itself decides whether a rollout resumes.
-        policy: takes the root TensorDict and sets `action` and whatever else should be kept.
+        env: an environment of batch size `[B]`. Its `state_dict` decides whether a rollout can be resumed.
+        policy: takes the root TensorDict and sets `action` and any entries to keep.
         rollout_length: T, steps of every world in a batch.
-        keep_state: whether batches hold the simulator's `state`, which no model reads.
+        keep_state: whether batches keep the simulator's `state`, which no model reads.
 
     Example:
         >>> rollout = Rollout(env, RandomPolicy(env.actions, env.graph), rollout_length=16)
@@ -49,29 +49,29 @@ class Rollout:
 
     @property
     def frames(self) -> int:
-        """Steps of single worlds in one batch, `B * T`."""
+        """The number of environment steps in a batch, `B * T`."""
         return int(self.env.batch_size.numel()) * self.rollout_length
 
     def collect(self) -> TensorDictBase:
-        """The next T steps of every world, `[B, T]`."""
-        played = []
+        """Collect the next T steps of every world, `[B, T]`."""
+        steps = []
         with _acting(self.policy):
             root = self.env.reset() if self._carried is None else self._carried
             for _ in range(self.rollout_length):
                 step, root = self.env.step_and_maybe_reset(self.policy(root))
-                forget(root, step["next", "done"])
-                played.append(step.exclude(*self._dropped))
+                reset_hidden_state(root, step["next", "done"])
+                steps.append(step.exclude(*self._dropped))
             self._carried = root.select(*self._carried_names, RECURRENT, strict=False)
-            self._storage = TensorDict.stack(played, -1, out=self._storage)
+            self._storage = TensorDict.stack(steps, -1, out=self._storage)
         return self._storage.copy()
 
     def state_dict(self) -> dict[str, Any]:
-        """What is under way: the worlds as they stand, and the environment's own state."""
+        """Return the current observations of all worlds and the environment's state."""
         carried = {} if self._carried is None else self._carried.to_dict()
         return {"carried": carried, "env": self.env.state_dict()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on, bit for bit, as the rollout that gave `state` would have."""
+        """Restore a state; the next batch is then bit-equal to that of the saved rollout."""
         self.env.load_state_dict(state["env"])
         self._carried = None
         if state["carried"]:
@@ -79,21 +79,21 @@ class Rollout:
             self._carried = TensorDict(state["carried"], batch_size=size, device=device).clone()
 
 
-def forget(root: TensorDictBase, done: Tensor) -> None:
-    """Clear what agents remember, where there is such an entry, in the worlds that have just begun anew.
+def reset_hidden_state(root: TensorDictBase, done: Tensor) -> None:
+    """Set the hidden states of recurrent models to zero in worlds that were reset.
 
     Args:
         root: the next root, changed in place.
-        done: which worlds ended with the step before, `[*B, 1]` bool.
+        done: `[*B, 1]` bool, the worlds whose episode ended with the last step.
     """
-    memory = root.get(RECURRENT, None)
-    if memory is not None:
-        root.set(RECURRENT, memory.apply(lambda each: each.masked_fill(done.unsqueeze(-1), 0.0)))
+    hidden = root.get(RECURRENT, None)
+    if hidden is not None:
+        root.set(RECURRENT, hidden.apply(lambda each: each.masked_fill(done.unsqueeze(-1), 0.0)))
 
 
 @contextmanager
 def _acting(policy: Policy) -> Iterator[None]:
-    """Without gradients, exploring, and with all modules of the policy in evaluation mode until the end."""
+    """Run a policy without gradients, exploring, with all its modules in evaluation mode."""
     modules = list(policy.modules()) if isinstance(policy, nn.Module) else []
     training = [module for module in modules if module.training]
     for module in training:

@@ -1,9 +1,9 @@
-"""Sums over a million priorities that are drawn from and changed in microseconds: a tree of wide fan-out.
+"""A sum tree with a wide fan-out, for sampling from and updating millions of priorities.
 
-Each node is the sum of `FAN_OUT` children that lie side by side, with their running sums beside them, so a
-step down or up the tree is one numpy operation on a small matrix for a whole batch. The levels end where a
-running sum over all nodes is cheap. A changed leaf has its ancestors summed anew from their children: no
-rounding error ever builds up, and the same leaves always give the same tree, bit for bit.
+Each node is the sum of `FAN_OUT` adjacent children, whose cumulative sums are stored too. So one step down or
+up the tree is one numpy operation on a small matrix for a whole batch. The levels end where a cumulative sum
+over all nodes is cheap. If a leaf changes, its ancestors are summed again from their children: rounding
+errors do not accumulate, and the same leaves always give the same tree, bit for bit.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ Indices = NDArray[np.int64]
 
 FAN_OUT = 32
 TOP = 1024
-"""Levels end at this many nodes or fewer."""
+"""Largest number of nodes of the top level."""
 BELOW_ONE = 1.0 - 2.0**-52
 
 
 class SumTree:
-    """Non-negative numbers by index, of which any is found by its share of the whole.
+    """Non-negative numbers by index, with search by cumulative sum.
 
     Args:
-        capacity: how many numbers; all are zero at first.
+        capacity: the number of leaves, initially zero.
 
     Example:
         >>> tree = SumTree(1_000_000)
@@ -42,7 +42,7 @@ class SumTree:
 
     @property
     def leaves(self) -> Numbers:
-        """The numbers, `[capacity]`, not to be written to."""
+        """The numbers, `[capacity]`, read-only."""
         return self._levels[0][: self.capacity]
 
     @property
@@ -51,14 +51,14 @@ class SumTree:
         return float(self._levels[-1].sum())
 
     def set(self, index: Indices, value: Numbers) -> None:
-        """Change the numbers at `index [M]`; of several for one place the largest holds, in any order."""
+        """Set the numbers at `index [M]`; of duplicates the largest is kept."""
         leaves = self._levels[0]
         leaves[index] = 0.0
         np.maximum.at(leaves, index, value)
         self._sum_up(index)
 
     def fill(self, values: Numbers) -> None:
-        """Change the first `len(values)` numbers, and set the others to zero."""
+        """Set the first `len(values)` numbers, and all others to zero."""
         self._levels[0][:] = 0.0
         self._levels[0][: len(values)] = values
         for below, running, above in zip(self._levels, self._running, self._levels[1:], strict=False):
@@ -66,25 +66,25 @@ class SumTree:
             above[: len(running)] = running[:, -1]
 
     def find(self, share: Numbers) -> Indices:
-        """The indices `[M]` at which the running sum first exceeds each `share [M]` in [0, 1) of the total.
+        """Return the first indices `[M]` at which the cumulative sum exceeds `share [M]` of the total.
 
-        A number of zero is never found, whatever the rounding.
+        Shares are in [0, 1). The index of a zero is never returned, whatever the rounding.
         """
         running = self._levels[-1].cumsum()
-        wanted = np.minimum(share, BELOW_ONE) * running[-1]
-        node = running.searchsorted(wanted, side="right")
-        wanted -= running[node] - self._levels[-1][node]
+        target = np.minimum(share, BELOW_ONE) * running[-1]
+        node = running.searchsorted(target, side="right")
+        target -= running[node] - self._levels[-1][node]
         rows = np.arange(len(share))
         for sums, level in zip(reversed(self._running), reversed(self._levels[:-1]), strict=True):
             running = sums.take(node, 0)
-            wanted = np.minimum(np.maximum(wanted, 0.0), running[:, -1] * BELOW_ONE)
-            child = (running > wanted[:, None]).argmax(-1)
+            target = np.minimum(np.maximum(target, 0.0), running[:, -1] * BELOW_ONE)
+            child = (running > target[:, None]).argmax(-1)
             node = node * FAN_OUT + child
-            wanted -= running[rows, child] - level[node]
+            target -= running[rows, child] - level[node]
         return node
 
     def _sum_up(self, index: Indices) -> None:
-        """Sum the ancestors of the leaves at `index` anew; writing one of them twice is no harm."""
+        """Recompute the ancestors of the leaves at `index`; duplicates are harmless."""
         for below, running, above in zip(self._levels, self._running, self._levels[1:], strict=False):
             index = index // FAN_OUT
             sums = below.reshape(-1, FAN_OUT).take(index, 0).cumsum(-1)
@@ -93,5 +93,5 @@ class SumTree:
 
 
 def _padded(count: int) -> int:
-    """The next multiple of the fan-out, so that children form whole rows."""
+    """Round up to a multiple of the fan-out, so that children form whole rows."""
     return -(-count // FAN_OUT) * FAN_OUT

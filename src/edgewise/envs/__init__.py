@@ -1,1 +1,1 @@
-"""Environments: batched graph problems of one anatomy, one folder each, named in `registry.py`."""
+"""The base of graph environments, its contract, and parts that several environments share."""

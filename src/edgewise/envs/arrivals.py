@@ -1,7 +1,7 @@
-"""The laws packets arrive and leave by; every draw takes the same share of the generator, whatever the rates.
+"""Random counts of arrivals or departures per time step, with a fixed number of draws from the generator.
 
-That last point keeps worlds apart: a world whose rates change must not shift the random numbers of its
-neighbours, as `torch.poisson` would, which draws as often as its rates ask.
+The number of draws must not depend on the rates: otherwise a change of rates in one world would shift the
+random numbers of the others. `torch.poisson` draws a varying number, so counts are sampled here by inversion.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ LawName = Literal["bernoulli", "poisson", "fixed", "normal"]
 
 @dataclass(frozen=True)
 class Law:
-    """A law of packets per slot with a given mean.
+    """A probability law of counts per time step with a given mean.
 
     Args:
-        name: `bernoulli` (0 or 1), `poisson`, `fixed` (the rate itself) or `normal` (rounded, not below
+        name: `bernoulli` (0 or 1), `poisson`, `fixed` (the rate itself) or `normal` (rounded and clipped at
             zero).
         deviation: standard deviation of `normal` before rounding.
-        highest_rate: the largest rate `poisson` will be asked for; it sizes the table that is inverted.
+        highest_rate: largest rate that `poisson` is called with; it sets the number of terms.
 
     Example:
         >>> law = Law("bernoulli")
@@ -37,7 +37,7 @@ class Law:
     highest_rate: float = 1.0
 
     def __call__(self, rate: Tensor, generator: torch.Generator | None) -> Tensor:
-        """Packets of one slot, `[*B]` float like `rate`."""
+        """Sample the counts of one time step, `[*B]` float like `rate`."""
         if self.name == "fixed":
             return rate.clone()
         if self.name == "normal":
@@ -50,51 +50,51 @@ class Law:
 
 
 def poisson_terms(highest_rate: float) -> int:
-    """How many values a Poisson table needs so that what lies beyond is too rare for single precision."""
+    """Return how many terms a Poisson table needs so that the rest is below single precision."""
     return math.ceil(highest_rate + 7.0 * math.sqrt(highest_rate) + 9.0)
 
 
 def poisson_count(uniform: Tensor, rate: Tensor, *, terms: int) -> Tensor:
-    """The first Poisson count whose cumulative probability exceeds `uniform`, all `[*B]`; term by term.
+    """Return the first Poisson count whose cumulative probability exceeds `uniform`, all `[*B]`.
 
-    For rates that change from call to call; `poisson_table` is for rates that stay.
+    The terms are summed in every call, for rates that change; `poisson_table` is for constant rates.
     """
     term = torch.exp(-rate.double())
     total = term.clone()
     count = torch.zeros_like(uniform)
-    for following in range(1, terms + 1):
+    for number in range(1, terms + 1):
         count += uniform >= total
-        term *= rate / following
+        term *= rate / number
         total += term
     return count
 
 
 def poisson_table(rate: Tensor, *, terms: int) -> Tensor:
-    """Cumulative probabilities P(x ≤ 0..terms-1) of Poisson laws, `[*B]` to `[*B, terms]`."""
+    """Compute the cumulative probabilities P(x ≤ 0..terms-1) of Poisson laws, `[*B]` to `[*B, terms]`."""
     counts = torch.arange(terms, device=rate.device, dtype=torch.float64)
     mean = rate.to(torch.float64).unsqueeze(-1)
     log_probability = torch.xlogy(counts, mean) - mean - torch.lgamma(counts + 1.0)
     return log_probability.exp().cumsum(-1).to(rate.dtype)
 
 
-def end_to_end(table: Tensor) -> Tensor:
-    """The rows of `table` `[R, T]` as one rising line `[R * T]`: row r runs from r to r + 1.
+def flatten_table(table: Tensor) -> Tensor:
+    """Concatenate the rows of `table` `[R, T]` into one increasing sequence `[R * T]`.
 
-    A draw of row r is then found by one search for `r + uniform`, and rows need not be copied to where they
-    are drawn from.
+    Row r is shifted to the interval from r to r + 1. So a count of row r is found by one binary search for
+    `r + uniform`, without copying rows.
     """
     row = torch.arange(len(table), device=table.device, dtype=torch.float64)
     return (row.unsqueeze(-1) + table.double().clamp_max(1.0)).flatten()
 
 
-def invert_row(uniform: Tensor, row: Tensor, *, line: Tensor, terms: int) -> Tensor:
-    """The first count whose cumulative probability exceeds `uniform` in row `row` of a table; all `[*B]`.
+def invert_row(uniform: Tensor, row: Tensor, *, flat_table: Tensor, terms: int) -> Tensor:
+    """Return the first count whose cumulative probability exceeds `uniform` in row `row`; all `[*B]`.
 
     Args:
         uniform: in [0, 1).
         row: int64.
-        line: `[R * T]`, from `end_to_end`.
+        flat_table: `[R * T]`, from `flatten_table`.
         terms: T.
     """
-    found = torch.searchsorted(line, row + uniform.double(), right=True)
+    found = torch.searchsorted(flat_table, row + uniform.double(), right=True)
     return (found - row * terms).to(uniform.dtype)

@@ -1,4 +1,4 @@
-"""The part of the contract that one step shows: types, shapes, masks, agents and flags."""
+"""The part of the contract that can be checked on one step: dtypes, shapes, masks, agents and flags."""
 
 from __future__ import annotations
 
@@ -10,29 +10,19 @@ from torch import Tensor
 
 from edgewise.envs.base import GraphEnv
 from edgewise.envs.transition import DONE
-from edgewise.graphs.actions import (
-    AgentsContinuous,
-    AgentsDiscrete,
-    ChooseEdgePerGroup,
-    ChooseFromSet,
-    ChooseIndependentSet,
-    ChooseNode,
-    ChooseSuccessor,
-    EdgesDiscrete,
-)
-from edgewise.graphs.keys import GRAPH
+from edgewise.graphs.keys import GRAPH, MASK
 
 
 def check_root(env: GraphEnv[Any], root: TensorDictBase) -> None:
-    """Raise where `root`, before a step, is not as the contract has it; `check_entries` included."""
+    """Raise AssertionError if `root`, before a step, breaks the contract; includes `check_entries`."""
     check_entries(env, root)
-    mask = root.get("action_mask", None)
-    if mask is not None and not isinstance(env.actions, ChooseIndependentSet):
-        _refuse(~mask.any(-1).reshape(len(mask), -1).all(-1), f"{env.name}: no action is legal")
+    mask = root.get(MASK, None)
+    if mask is not None:
+        _refuse(~env.actions.has_legal_action(mask), f"{env.name}: no action is legal")
 
 
 def check_entries(env: GraphEnv[Any], entries: TensorDictBase) -> None:
-    """Raise where observations, mask or agents of a root or a next are not as the contract has them."""
+    """Raise AssertionError if observation, mask or agents of a root or a next break the contract."""
     for name in entries.keys(include_nested=True, leaves_only=True):
         value = entries[name]
         if value.device != env.device:
@@ -52,7 +42,7 @@ def check_entries(env: GraphEnv[Any], entries: TensorDictBase) -> None:
 
 
 def check_flags(env: GraphEnv[Any], root: TensorDictBase, following: TensorDictBase) -> None:
-    """Raise where reward, flags or agents' endings of one step contradict each other."""
+    """Raise AssertionError if reward, flags or agents' flags of one step contradict each other."""
     agents = (env.num_agents,) if env.num_agents else ()
     _expect(env, following, "reward", shape=(*agents, 1), dtype=torch.float32)
     for name in DONE:
@@ -68,9 +58,11 @@ def check_flags(env: GraphEnv[Any], root: TensorDictBase, following: TensorDictB
     paid = following["reward"].squeeze(-1) != 0
     _refuse((paid & ~before["active"]).any(-1), f"{env.name}: an inactive agent gets a reward")
     _refuse((after["active"] & ~before["active"]).any(-1), f"{env.name}: an inactive agent becomes active")
-    _refuse((before["terminated"] & ~after["terminated"]).any(-1), f"{env.name}: an agent's end is forgotten")
+    _refuse(
+        (before["terminated"] & ~after["terminated"]).any(-1), f"{env.name}: an agent's `terminated` is reset"
+    )
     gone = before["active"] & ~after["active"] & ~after["terminated"]
-    _refuse(gone.any(-1), f"{env.name}: an agent stops acting and is not terminated")
+    _refuse(gone.any(-1), f"{env.name}: an agent becomes inactive but is not terminated")
     _refuse(~after["active"].any(-1) & ~done, f"{env.name}: no agent is active and the world is not done")
 
 
@@ -92,31 +84,18 @@ def _check_graph(env: GraphEnv[Any], graph: TensorDictBase) -> None:
 
 
 def _check_mask(env: GraphEnv[Any], entries: TensorDictBase) -> None:
-    shape = _mask_shape(env, entries)
-    if entries.get("action_mask", None) is None:
-        if isinstance(env.actions, ChooseNode | ChooseIndependentSet | ChooseFromSet | ChooseEdgePerGroup):
+    mask = entries.get(MASK, None)
+    if mask is None:
+        if env.actions.needs_mask:
             raise AssertionError(f"{env.name}: {type(env.actions).__name__} needs `action_mask`: give `mask`")
         return
-    _expect(env, entries, "action_mask", shape=shape, dtype=torch.bool)
-    if isinstance(env.actions, ChooseNode | ChooseIndependentSet):
-        absent = entries["action_mask"] & ~entries[GRAPH, "node_mask"]
+    num_edges = env.graph.edges_of(entries[GRAPH]).mask.shape[-1]
+    shape = env.actions.mask_shape(env.graph, num_edges=num_edges)
+    _expect(env, entries, MASK, shape=shape, dtype=torch.bool)
+    exists = env.actions.default_mask(entries[GRAPH])
+    if exists is not None:
+        absent = mask & ~exists
         _refuse(absent.any(-1), f"{env.name}: `action_mask` allows a node that does not exist")
-
-
-def _mask_shape(env: GraphEnv[Any], entries: TensorDictBase) -> tuple[int, ...]:
-    match env.actions:
-        case ChooseNode() | ChooseIndependentSet():
-            return (env.graph.num_nodes,)
-        case ChooseFromSet(max_choices) | ChooseSuccessor(max_choices):
-            return (max_choices,)
-        case AgentsDiscrete(agents, actions):
-            return (agents, actions)
-        case AgentsContinuous(agents, dim):
-            return (agents, dim)
-        case EdgesDiscrete(actions):
-            return (env.graph.edges_of(entries[GRAPH]).mask.shape[-1], actions)
-        case ChooseEdgePerGroup(groups, size):
-            return (groups, 1 + size)
 
 
 def _check_agents(env: GraphEnv[Any], entries: TensorDictBase) -> None:
@@ -125,9 +104,11 @@ def _check_agents(env: GraphEnv[Any], entries: TensorDictBase) -> None:
     for name in ("active", "terminated"):
         _expect(env, entries, ("agents", name), shape=(env.num_agents,), dtype=torch.bool)
     active, nodes = entries["agents", "active"], entries[GRAPH, "node_mask"]
-    _refuse((active & entries["agents", "terminated"]).any(-1), f"{env.name}: an ended agent is still active")
+    _refuse(
+        (active & entries["agents", "terminated"]).any(-1), f"{env.name}: a terminated agent is still active"
+    )
     absent = active & ~nodes[:, : env.num_agents]
-    _refuse(absent.any(-1), f"{env.name}: an active agent is no node; agents are the first nodes")
+    _refuse(absent.any(-1), f"{env.name}: an active agent is not a node; agents are the first nodes")
 
 
 def _expect(
@@ -139,20 +120,20 @@ def _expect(
     dtype: torch.dtype,
     within: str = "",
 ) -> None:
-    """Raise where the entry is absent or of another shape, beside the batch, or another type."""
+    """Raise AssertionError if an entry is missing or has another shape, after the batch, or dtype."""
     value, label = entries.get(name, None), f"{env.name}: `{within}{_dotted(name)}`"
     if value is None:
         raise AssertionError(f"{label} is missing")
     if value.dtype != dtype:
         raise AssertionError(f"{label} must be {dtype}, is {value.dtype}")
     if tuple(value.shape[1:]) != shape:
-        raise AssertionError(f"{label} must be [B, {shape}] in shape, is {list(value.shape)}")
+        raise AssertionError(f"{label} must have shape [B, {shape}], is {list(value.shape)}")
 
 
-def _refuse(wrong: Tensor, complaint: str) -> None:
-    """Raise where any world `[B]` is wrong, naming the first."""
+def _refuse(wrong: Tensor, message: str) -> None:
+    """Raise AssertionError if `wrong` `[B]` is true for any world, naming the first."""
     if wrong.any():
-        raise AssertionError(f"{complaint} in world {int(wrong.nonzero()[0])}")
+        raise AssertionError(f"{message} in world {int(wrong.nonzero()[0])}")
 
 
 def _dotted(name: str | tuple[str, ...]) -> str:

@@ -1,4 +1,4 @@
-"""Settings that are a number or a range, from which every world draws its own. Never imports torch."""
+"""Settings that are a number, or a range from which every world samples its own. Never imports torch."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ WholeNumbers = int | tuple[int, int]
 RealNumbers = float | tuple[float, float]
 
 
-def lowest(value: RealNumbers) -> float:
-    """The smallest number that the setting allows."""
+def lower_bound(value: RealNumbers) -> float:
+    """Return the smallest number of a setting."""
     return value[0] if isinstance(value, tuple) else value
 
 
-def highest(value: RealNumbers) -> float:
-    """The largest number that the setting allows."""
+def upper_bound(value: RealNumbers) -> float:
+    """Return the largest number of a setting."""
     return value[1] if isinstance(value, tuple) else value
 
 
-def _rising(value: RealNumbers) -> RealNumbers:
-    if lowest(value) > highest(value):
+def _check_order(value: RealNumbers) -> RealNumbers:
+    if lower_bound(value) > upper_bound(value):
         raise ValueError(f"a range goes from low to high, got {value[0]} to {value[1]}")  # type: ignore[index]
     return value
 
 
-WholeRange = Annotated[WholeNumbers, AfterValidator(_rising)]
-"""A whole number, or the two ends of a range, both included: `7` or `(4, 12)`."""
-RealRange = Annotated[RealNumbers, AfterValidator(_rising)]
-"""A number, or the two ends of a range: `0.5` or `(0.2, 0.8)`."""
+WholeRange = Annotated[WholeNumbers, AfterValidator(_check_order)]
+"""An integer, or the bounds of a range, both included: `7` or `(4, 12)`."""
+RealRange = Annotated[RealNumbers, AfterValidator(_check_order)]
+"""A real number, or the bounds of a range: `0.5` or `(0.2, 0.8)`."""

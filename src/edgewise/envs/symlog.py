@@ -1,4 +1,4 @@
-"""Numbers of any size made small enough for a network, such as queues."""
+"""Compress numbers of any size into a range that a network can handle."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from torch import Tensor
 
 
 def symlog(x: Tensor) -> Tensor:
-    """`sign(x) log(1 + |x|)`: near zero the number itself, far out its size."""
+    """Compute `sign(x) log(1 + |x|)`: about `x` near zero, logarithmic in its size far out."""
     return x.sign() * x.abs().log1p()

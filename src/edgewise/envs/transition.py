@@ -1,4 +1,4 @@
-"""What a step does: an environment says it as a `Transition`; counters, agents and flags follow here."""
+"""The result of a step: environments return a `Transition`, from which counters and flags are computed."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ import torch
 from tensordict import TensorDict
 from torch import Tensor
 
-from edgewise.envs.packing import Entries
+from edgewise.envs.entries import Entries
 
 DONE = ("done", "terminated", "truncated")
 
 
 @dataclass(frozen=True)
 class Transition:
-    """What one step does to B worlds.
+    """The result of one step of B worlds.
 
     Attributes:
-        state: the entries of the state that the step changes; the others stay as they were.
-        reward: `[B]`, or `[B, A]` where agents act; what inactive agents are given is ignored.
-        terminated: `[B]` bool, worlds that ended; None for none. Where agents act, a world also ends with its
-            last active agent.
-        agents_terminated: `[B, A]` bool, agents that ended in this step; None for none.
-        truncated: `[B]` bool, worlds cut off for another reason than `max_steps`; None for none.
+        state: the entries of the state that change.
+        reward: `[B]`, or `[B, A]` if agents act; the reward of inactive agents is ignored.
+        terminated: `[B]` bool, worlds that terminate; None for none. If agents act, a world also terminates
+            with its last active agent.
+        agents_terminated: `[B, A]` bool, agents that terminate in this step; None for none.
+        truncated: `[B]` bool, worlds truncated for another reason than `max_steps`; None for none.
     """
 
     state: Entries
@@ -34,37 +34,37 @@ class Transition:
     truncated: Tensor | None = None
 
 
-def follow(
-    before: TensorDict, moved: Transition, *, max_steps: int | None
+def apply_transition(
+    before: TensorDict, transition: Transition, *, max_steps: int | None
 ) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """The state after a step, and what the step gives: `reward` and the three flags.
+    """Return the state after a step, and the outcome of the step: `reward` and the three flags.
 
     Args:
-        before: the state it starts from, with `step` and, where agents act, `active` and `terminated`.
-        moved: what the environment says.
-        max_steps: where worlds are cut off.
+        before: the state before the step, with `step` and, if agents act, `active` and `terminated`.
+        transition: from the environment's `advance`.
+        max_steps: steps after which worlds are truncated; None for no limit.
     """
-    after = {**dict(before.items()), **dict(moved.state.items()), "step": before.get("step") + 1}
-    reward, terminated = moved.reward, moved.terminated
+    after = {**dict(before.items()), **dict(transition.state.items()), "step": before.get("step") + 1}
+    reward, terminated = transition.reward, transition.terminated
     active = before.get("active", None)
     if active is not None:
         reward = reward.masked_fill(~active, 0.0)
-        if moved.agents_terminated is not None:
-            ended = moved.agents_terminated & active
+        if transition.agents_terminated is not None:
+            ended = transition.agents_terminated & active
             after["active"], after["terminated"] = active & ~ended, before.get("terminated") | ended
-            nobody = ~after["active"].any(-1)
-            terminated = nobody if terminated is None else terminated | nobody
-    flags = _flags(after["step"], terminated, moved.truncated, max_steps=max_steps)
+            none_left = ~after["active"].any(-1)
+            terminated = none_left if terminated is None else terminated | none_left
+    flags = _flags(after["step"], terminated, transition.truncated, max_steps=max_steps)
     return after, {"reward": reward.unsqueeze(-1), **flags}
 
 
 def _flags(
     step: Tensor, terminated: Tensor | None, truncated: Tensor | None, *, max_steps: int | None
 ) -> dict[str, Tensor]:
-    """The three flags `[B, 1]`; a world that ends by itself is not called cut off as well."""
-    over = torch.zeros_like(step, dtype=torch.bool) if terminated is None else terminated
-    cut = torch.zeros_like(over) if max_steps is None else step >= max_steps
+    """Compute the three flags `[B, 1]`; a world that terminates is not truncated as well."""
+    terminal = torch.zeros_like(step, dtype=torch.bool) if terminated is None else terminated
+    cut_off = torch.zeros_like(terminal) if max_steps is None else step >= max_steps
     if truncated is not None:
-        cut = cut | truncated
-    over, cut = over.unsqueeze(-1), (cut & ~over).unsqueeze(-1)
-    return {"done": over | cut, "terminated": over, "truncated": cut}
+        cut_off = cut_off | truncated
+    terminal, cut_off = terminal.unsqueeze(-1), (cut_off & ~terminal).unsqueeze(-1)
+    return {"done": terminal | cut_off, "terminated": terminal, "truncated": cut_off}

@@ -1,1 +1,1 @@
-"""How good a policy is: episodes on fixed instances, and what may be concluded from them."""
+"""Evaluate policies on fixed instances, with statistics, ratings and recorded episodes."""

@@ -1,4 +1,4 @@
-"""Play a policy on a fixed set of instances, all as one batch, and count each world's first episode."""
+"""Evaluate a policy on a fixed set of instances: all worlds as one batch, one episode each."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from edgewise.graphs.keys import RECURRENT
 from edgewise.graphs.policy import Policy
 
 MAX_STEPS = 100_000
-"""Where an episode is cut when neither the caller nor the environment's config names a limit."""
+"""Limit of an episode if neither the caller nor the environment's config sets one."""
 
 CHECK_EVERY = 16
-"""Steps between two looks at whether all worlds are done: a look waits for the device."""
+"""Steps between checks whether all worlds are done; each check synchronises with the device."""
 
 Progress = Callable[[int, int, int], None]
-"""Called with worlds done, worlds in all, and steps played."""
+"""Called with the number of worlds done, the number of worlds, and the steps so far."""
 
 
 class EnvFactory(Protocol):
-    """Makes an environment of so many worlds, such as `functools.partial(make_env, "graphwalk")`."""
+    """Builds an environment, such as `functools.partial(make_env, "graphwalk")`."""
 
     def __call__(self, *, num_envs: int, seed: int) -> EnvBase:
-        """The environment."""
+        """Build an environment of `num_envs` worlds."""
 
 
 def evaluate(
@@ -48,23 +48,23 @@ def evaluate(
     progress: Progress | None = None,
     start: TensorDictBase | None = None,
 ) -> Evaluation:
-    """Play `episodes` worlds at once, made from `seed`, each for one episode.
+    """Run one episode in each of `episodes` worlds, as one batch.
 
-    A world that is done stays at its last decision while the others go on: it counts no more, and since
-    nothing is reset, what is drawn for the others does not depend on when it ended. Global random states are
-    left as they were.
+    A world that is done is kept at its last observation and no longer counted while the others continue.
+    Since nothing is reset, random numbers of the others do not depend on when it ended. Global random states
+    are left unchanged.
 
     Args:
-        env: an environment of `episodes` worlds, or what makes one. An environment gets its random state
-            back afterwards.
-        policy: any callable that sets `action`; modules play in evaluation mode.
-        episodes: how many worlds.
-        seed: of the instances, and of the policy's own draws.
-        deterministic: whether policies act by their mode, not by sampling.
-        max_steps: limit of an episode; the environment's own is used when absent.
-        record: how many worlds to record, the first ones.
-        progress: called now and then.
-        start: the `state` that worlds begin in, `[episodes]`; what the environment draws from `seed` if not
+        env: an environment of `episodes` worlds, or a function that builds one. The random state of a given
+            environment is restored afterwards.
+        policy: any callable that sets `action`; modules are put in evaluation mode.
+        episodes: number of worlds.
+        seed: seed of the instances and of the actions that the policy samples.
+        deterministic: whether the policy acts by its mode instead of sampling.
+        max_steps: limit of an episode; that of the environment if not given.
+        record: number of worlds to record, the first ones.
+        progress: called every few steps.
+        start: initial `state` of the worlds, `[episodes]`; sampled by the environment from `seed` if not
             given.
     """
     if not 0 <= record <= episodes or episodes < 1:
@@ -77,7 +77,7 @@ def evaluate(
     mode = ExplorationType.DETERMINISTIC if deterministic else ExplorationType.RANDOM
     limit = max_steps or getattr(getattr(world, "config", None), "max_steps", None) or MAX_STEPS
     with (
-        _own_randomness(world, seed, restore=world is env),
+        _isolated_randomness(world, seed, restore=world is env),
         _evaluation_mode(policy),
         set_exploration_type(mode),
         torch.no_grad(),
@@ -89,7 +89,7 @@ def evaluate(
 
 @dataclass
 class _Tally:
-    """What is counted of each world so far; all tensors, nothing waits for the device."""
+    """Sums over the steps of each world so far, as tensors on the device."""
 
     returns: Tensor
     """`[B]`, or `[B, A]` where agents act, float64."""
@@ -101,7 +101,7 @@ class _Tally:
 
     @staticmethod
     def start(root: TensorDictBase) -> _Tally:
-        """Nothing counted yet."""
+        """Return sums of zero."""
         agents = root.get(("agents", "active"), None)
         finished = root["done"].new_zeros(root.batch_size)
         counted = finished if agents is None else torch.zeros_like(agents)
@@ -109,7 +109,7 @@ class _Tally:
         return _Tally(zeros, counted, finished.long(), finished, {})
 
     def add(self, root: TensorDictBase, following: TensorDictBase) -> None:
-        """Count one step of the worlds that are not done yet."""
+        """Add one step of the worlds that are not done yet."""
         playing = ~self.finished
         reward = following["reward"].squeeze(-1).to(self.returns.dtype)
         active = root.get(("agents", "active"), None)
@@ -134,8 +134,8 @@ def _play(
     progress: Progress | None,
     start: TensorDictBase | None,
 ) -> tuple[_Tally, list[TensorDictBase]]:
-    """Step all worlds until each is done, and the states `[record]` passed on the way."""
-    root = env.reset() if start is None else _begin(env, start)
+    """Step all worlds until each is done; returns the sums, and the states `[record]` of every step."""
+    root = env.reset() if start is None else _reset_to(env, start)
     names = list(root.keys(include_nested=True, leaves_only=True))
     tally, recorded = _Tally.start(root), [_states(root, record)]
     for step in range(1, limit + 1):
@@ -154,8 +154,8 @@ def _play(
     return tally, recorded
 
 
-def _begin(env: EnvBase, start: TensorDictBase) -> TensorDictBase:
-    """The root of worlds that are in the given states: a reset that is asked to renew none of them."""
+def _reset_to(env: EnvBase, start: TensorDictBase) -> TensorDictBase:
+    """Return the root of worlds in the given states, by a partial reset of none of them."""
     none = torch.zeros(*env.batch_size, 1, dtype=torch.bool, device=env.device)
     return env.reset(TensorDict({"state": start.clone(), "_reset": none}, env.batch_size, device=env.device))
 
@@ -165,7 +165,7 @@ def _states(root: TensorDictBase, record: int) -> TensorDictBase:
 
 
 def _episode_metrics(following: TensorDictBase) -> dict[str, Tensor]:
-    """The environment's metrics, float64 `[B]`, nested names joined by a dot."""
+    """Return the metrics of the environment, float64 `[B]`, nested names joined by a dot."""
     metrics = following.get("metrics", None)
     if metrics is None:
         return {}
@@ -198,7 +198,7 @@ def _evaluation(
 
 
 def _recordings(recorded: list[TensorDictBase], lengths: Any) -> tuple[TensorDict, ...]:
-    """Each recorded world's states, from the reset to the end of its episode, `[T + 1]`."""
+    """Return the states of each recorded world from the reset to the end of its episode, `[T + 1]`."""
     count = recorded[0].batch_size[0]
     if count == 0:
         return ()
@@ -211,8 +211,8 @@ def _numpy(tensor: Tensor) -> Any:
 
 
 @contextmanager
-def _own_randomness(env: EnvBase, seed: int, *, restore: bool) -> Iterator[None]:
-    """Seeded global generators inside, the old ones outside; the environment's too, if it is the caller's."""
+def _isolated_randomness(env: EnvBase, seed: int, *, restore: bool) -> Iterator[None]:
+    """Seed the global generators, and restore them on exit; `restore` includes the environment."""
     devices = list(range(torch.cuda.device_count())) if torch.cuda.is_initialized() else []
     python, old = random.getstate(), np.random.get_state()
     kept = env.state_dict() if restore else None
@@ -231,7 +231,7 @@ def _own_randomness(env: EnvBase, seed: int, *, restore: bool) -> Iterator[None]
 
 @contextmanager
 def _evaluation_mode(policy: Policy) -> Iterator[None]:
-    """Modules evaluate inside, and are put back as they were."""
+    """Put a module in evaluation mode, and restore its mode on exit."""
     if not isinstance(policy, nn.Module):
         yield
         return

@@ -1,4 +1,4 @@
-"""What an evaluation found: one number per episode and measure, kept as JSON and read without torch."""
+"""The result of an evaluation: one value per episode and measure, saved as JSON and read without torch."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ class Evaluation:
 
     Args:
         env: name of the environment.
-        seed: the seed that made the instances; equal seeds and episodes mean equal instances.
-        returns: undiscounted return of each episode, `[E]`: the mean over the agents that acted where agents
-            act, and in the view of player 0 where two play.
+        seed: seed of the instances; equal seeds and episodes mean equal instances.
+        returns: undiscounted return of each episode, `[E]`: the mean over the agents that acted if there are
+            agents, and the return of player 0 if there are two players.
         lengths: steps of each episode, `[E]`.
         finished: whether the episode ended before the evaluation's own step limit, `[E]`.
         metrics: the environment's own episode metrics by name, `[E]` each; NaN where undefined.
         agent_returns: return of each agent, `[E, A]`, NaN where an agent never acted; None without agents.
         deterministic: whether the policy acted by its mode.
-        policy: who played: `policy`, or the name of a baseline.
+        policy: `policy`, or the name of a baseline.
         baseline: whether it is a baseline.
         frames: frames the policy had been trained for.
-        settings: what was changed of the environment for this evaluation, such as its size.
+        settings: environment settings changed for this evaluation, such as its size.
         recordings: `state` over time, `[T + 1]`, of the recorded episodes; not saved.
     """
 
@@ -57,20 +57,20 @@ class Evaluation:
 
     @property
     def episodes(self) -> int:
-        """How many episodes were played."""
+        """Number of episodes."""
         return len(self.returns)
 
     @property
     def success(self) -> Values | None:
-        """The environment's `success` metric, `[E]`, where it has one."""
+        """The `success` metric of the environment, `[E]`; None if it has none."""
         return self.metrics.get("success")
 
     def measures(self) -> dict[str, Values]:
-        """Every measure by name, `[E]` each: `return`, `length`, and the environment's metrics."""
+        """Return all measures by name, `[E]` each: `return`, `length`, and the metrics of the environment."""
         return {"return": self.returns, "length": self.lengths, **self.metrics}
 
     def summary(self, *, seed: int = 0, level: float = 0.95) -> dict[str, Interval]:
-        """The mean of each measure with its BCa interval over episodes; undefined values are left out."""
+        """Compute the mean of each measure with its BCa interval over episodes, ignoring NaN."""
         intervals = {}
         for name, values in self.measures().items():
             defined = values[~np.isnan(values)]
@@ -80,7 +80,7 @@ class Evaluation:
         return intervals
 
     def to_json(self) -> dict[str, Any]:
-        """The evaluation as plain lists, without the recordings; NaN becomes null."""
+        """Return the evaluation as plain lists, without the recordings; NaN becomes None."""
         return {
             "format": FORMAT,
             "env": self.env,
@@ -102,7 +102,7 @@ class Evaluation:
 
     @classmethod
     def from_json(cls, entry: Mapping[str, Any]) -> Evaluation:
-        """The evaluation that `to_json` wrote."""
+        """Build the evaluation from the output of `to_json`."""
         if entry.get("format") != FORMAT:
             raise DataError(f"format {entry.get('format')!r} is not {FORMAT!r}")
         agents = entry["agent_returns"]
@@ -122,12 +122,12 @@ class Evaluation:
         )
 
     def save(self, path: Path | str) -> Path:
-        """Write the evaluation as JSON, whole or not at all."""
+        """Write the evaluation as JSON, by an atomic replacement of the file."""
         target = Path(path)
         target.parent.mkdir(parents=True, exist_ok=True)
-        stage = target.with_name(f".{target.name}.stage")
-        stage.write_text(json.dumps(self.to_json(), allow_nan=False) + "\n", encoding="utf-8")
-        stage.replace(target)
+        staging = target.with_name(f".{target.name}.stage")
+        staging.write_text(json.dumps(self.to_json(), allow_nan=False) + "\n", encoding="utf-8")
+        staging.replace(target)
         return target
 
     @classmethod

@@ -1,4 +1,4 @@
-"""Instances of several kinds that were played as one batch: each kind by itself, and beside the others."""
+"""Split an evaluation that played several stages as one batch into the results of each stage."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from edgewise.evaluation.statistics import Values
 
 SUCCESS = "success"
 OF_SUCCESSES = ("time", "energy")
-"""Measures that are also told over successful episodes alone, as `time.successful`."""
+"""Measures that are also reported over successful episodes alone, as `time.successful`."""
 
 
 @dataclass(frozen=True)
-class Kind:
-    """Episodes of one kind: they come one after another.
+class StageEpisodes:
+    """The episodes of one evaluation stage, which are consecutive in the batch.
 
     Args:
-        name: what tables call them.
+        name: name of the stage in tables and metrics.
         episodes: how many.
-        settings: how their environment differs.
+        settings: environment settings of this stage.
     """
 
     name: str
@@ -31,16 +31,18 @@ class Kind:
     settings: Mapping[str, Any]
 
 
-def with_kinds(evaluation: Evaluation, kinds: Sequence[Kind]) -> Evaluation:
-    """The evaluation with `success.NAME` for each kind, undefined on the episodes of others."""
-    return replace(evaluation, metrics={**_of_successes(evaluation), **_success_by_kind(evaluation, kinds)})
+def with_stage_metrics(evaluation: Evaluation, stages: Sequence[StageEpisodes]) -> Evaluation:
+    """Return the evaluation with a metric `success.NAME` for each stage, NaN on the episodes of others."""
+    return replace(
+        evaluation, metrics={**_with_successes(evaluation), **_success_by_stage(evaluation, stages)}
+    )
 
 
-def by_kind(evaluation: Evaluation, kinds: Sequence[Kind]) -> list[Evaluation]:
-    """One evaluation for each kind, with its settings."""
+def split_by_stage(evaluation: Evaluation, stages: Sequence[StageEpisodes]) -> list[Evaluation]:
+    """Return one evaluation for each stage, with its settings."""
     found, begin = [], 0
-    for kind in kinds:
-        chosen = slice(begin, begin + kind.episodes)
+    for stage in stages:
+        chosen = slice(begin, begin + stage.episodes)
         agents = evaluation.agent_returns
         found.append(
             replace(
@@ -48,18 +50,18 @@ def by_kind(evaluation: Evaluation, kinds: Sequence[Kind]) -> list[Evaluation]:
                 returns=evaluation.returns[chosen],
                 lengths=evaluation.lengths[chosen],
                 finished=evaluation.finished[chosen],
-                metrics=_cut(evaluation, chosen),
+                metrics=_slice_metrics(evaluation, chosen),
                 agent_returns=None if agents is None else agents[chosen],
-                settings={**evaluation.settings, **kind.settings},
+                settings={**evaluation.settings, **stage.settings},
                 recordings=(),
             )
         )
-        begin += kind.episodes
+        begin += stage.episodes
     return found
 
 
-def _of_successes(evaluation: Evaluation) -> dict[str, Values]:
-    """The metrics, some of them over successful episodes besides."""
+def _with_successes(evaluation: Evaluation) -> dict[str, Values]:
+    """Return the metrics, with some of them restricted to successful episodes added."""
     metrics = dict(evaluation.metrics)
     if evaluation.success is not None:
         for name in OF_SUCCESSES:
@@ -68,20 +70,20 @@ def _of_successes(evaluation: Evaluation) -> dict[str, Values]:
     return metrics
 
 
-def _success_by_kind(evaluation: Evaluation, kinds: Sequence[Kind]) -> dict[str, Values]:
+def _success_by_stage(evaluation: Evaluation, stages: Sequence[StageEpisodes]) -> dict[str, Values]:
     if evaluation.success is None:
         return {}
-    ends = np.cumsum([kind.episodes for kind in kinds])
-    place = np.arange(evaluation.episodes)
+    ends = np.cumsum([stage.episodes for stage in stages])
+    index = np.arange(evaluation.episodes)
     found = {}
-    for kind, end in zip(kinds, ends, strict=True):
-        belongs = (place >= end - kind.episodes) & (place < end)
-        found[f"{SUCCESS}.{kind.name}"] = np.where(belongs, evaluation.success, np.nan)
+    for stage, end in zip(stages, ends, strict=True):
+        belongs = (index >= end - stage.episodes) & (index < end)
+        found[f"{SUCCESS}.{stage.name}"] = np.where(belongs, evaluation.success, np.nan)
     return found
 
 
-def _cut(evaluation: Evaluation, chosen: slice) -> dict[str, Values]:
-    """The metrics of some episodes, without those of single kinds."""
+def _slice_metrics(evaluation: Evaluation, chosen: slice) -> dict[str, Values]:
+    """Return the metrics of some episodes, without those of single stages."""
     prefix = f"{SUCCESS}."
-    whole = _of_successes(evaluation)
-    return {name: values[chosen] for name, values in whole.items() if not name.startswith(prefix)}
+    metrics = _with_successes(evaluation)
+    return {name: values[chosen] for name, values in metrics.items() if not name.startswith(prefix)}

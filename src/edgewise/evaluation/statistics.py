@@ -1,30 +1,30 @@
-"""What may be concluded from few runs: interquartile means, bootstrap intervals, probability of improvement.
+"""Statistics of few runs: interquartile means, bootstrap intervals, probability of improvement.
 
-Every interval takes a `numpy.random.Generator`, so that a figure can be printed again. The advice followed is
-that of "Deep Reinforcement Learning at the Edge of the Statistical Precipice" (https://arxiv.org/abs/2108.13264).
+Every interval takes a `numpy.random.Generator`, so that figures are reproducible. The methods are those of
+"Deep Reinforcement Learning at the Edge of the Statistical Precipice" (https://arxiv.org/abs/2108.13264).
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Values = NDArray[np.float64]
 Statistic = Callable[[Values], Values]
-"""A function of samples `[..., n]` to one number each, `[...]`."""
+"""A function that reduces the last axis, `[..., n]` to `[...]`."""
 
 RESAMPLES = 10_000
 _CHUNK = 1 << 22
-_NORMAL = NormalDist()
 
 
 @dataclass(frozen=True)
 class Interval:
-    """An estimate between two bounds; bounds are NaN where one sample says nothing of the spread."""
+    """An estimate with its confidence interval; the bounds are NaN if there is only one sample."""
 
     estimate: float
     low: float
@@ -33,12 +33,12 @@ class Interval:
 
 
 def mean(values: ArrayLike) -> Values:
-    """The mean over the last axis, `[..., n]` to `[...]`."""
+    """Compute the mean over the last axis, `[..., n]` to `[...]`."""
     return np.asarray(values, dtype=np.float64).mean(axis=-1)
 
 
 def interquartile_mean(values: ArrayLike) -> Values:
-    """The mean of the middle half over the last axis, `[..., n]` to `[...]`.
+    """Compute the mean of the middle half over the last axis, `[..., n]` to `[...]`.
 
     A quarter of the samples, rounded down, is dropped at each end.
 
@@ -62,21 +62,21 @@ def percentile_interval(
     level: float = 0.95,
     resamples: int = RESAMPLES,
 ) -> Interval:
-    """The bootstrap interval between the percentiles of the resampled statistic.
+    """Compute the percentile bootstrap interval of a statistic.
 
     Args:
         values: samples, `[n]`.
-        statistic: what is estimated.
-        generator: source of the resamples.
-        level: coverage, in (0, 1).
-        resamples: how many resamples are drawn.
+        statistic: the statistic to estimate.
+        generator: draws the resamples.
+        level: confidence level, in (0, 1).
+        resamples: number of resamples.
     """
     samples = _samples(values, level)
     estimate = float(statistic(samples))
     if len(samples) == 1:
         return Interval(estimate, np.nan, np.nan, level)
     draws = bootstrap(samples[:, None], statistic, generator=generator, resamples=resamples)
-    return _between(estimate, draws, level, tails=_tails(level))
+    return _interval(estimate, draws, level)
 
 
 def bca_interval(
@@ -87,9 +87,10 @@ def bca_interval(
     level: float = 0.95,
     resamples: int = RESAMPLES,
 ) -> Interval:
-    """The bias-corrected and accelerated bootstrap interval: percentiles shifted for bias and skewness.
+    """Compute the bias-corrected and accelerated (BCa) bootstrap interval of a statistic.
 
-    Efron, "Better Bootstrap Confidence Intervals" (1987). Arguments as in `percentile_interval`.
+    Efron, "Better Bootstrap Confidence Intervals" (1987). Arguments as in `percentile_interval`. The
+    percentile interval is returned where BCa is not defined, as for samples that are all equal.
 
     Example:
         >>> scores = [0.1, 0.4, 0.4, 0.6, 0.9]
@@ -101,8 +102,11 @@ def bca_interval(
     estimate = float(statistic(samples))
     if len(samples) == 1:
         return Interval(estimate, np.nan, np.nan, level)
-    draws = bootstrap(samples[:, None], statistic, generator=generator, resamples=resamples)
-    return _between(estimate, draws, level, tails=_bca_tails(samples, statistic, draws, level))
+    found = _scipy_bca(samples, statistic, generator=generator, level=level, resamples=resamples)
+    interval = found.confidence_interval
+    if not (np.isfinite(interval.low) and np.isfinite(interval.high)):
+        return _interval(estimate, found.bootstrap_distribution, level)
+    return Interval(estimate, float(interval.low), float(interval.high), level)
 
 
 def stratified_interval(
@@ -113,29 +117,29 @@ def stratified_interval(
     level: float = 0.95,
     resamples: int = RESAMPLES,
 ) -> Interval:
-    """The bootstrap interval of a statistic over all scores, runs resampled within each task.
+    """Compute the bootstrap interval of a statistic over all scores, resampling runs within each task.
 
     Args:
         scores: `[runs, tasks]`, comparable across tasks.
-        statistic: of all `runs * tasks` scores together.
-        generator: source of the resamples.
-        level: coverage, in (0, 1).
-        resamples: how many resamples are drawn.
+        statistic: a statistic of all `runs * tasks` scores.
+        generator: draws the resamples.
+        level: confidence level, in (0, 1).
+        resamples: number of resamples.
     """
     table = _table(scores, "scores", level)
     estimate = float(statistic(table.reshape(-1)))
     if len(table) == 1:
         return Interval(estimate, np.nan, np.nan, level)
     draws = bootstrap(table, statistic, generator=generator, resamples=resamples)
-    return _between(estimate, draws, level, tails=_tails(level))
+    return _interval(estimate, draws, level)
 
 
 def probability_of_improvement(scores: ArrayLike, other: ArrayLike) -> float:
-    """How often a run of the first beats a run of the second on the same task, ties counting half.
+    """Compute how often a run of the first beats a run of the second on the same task; ties count half.
 
     Args:
         scores: `[runs, tasks]`, or `[runs]` for one task.
-        other: `[other runs, tasks]`; numbers of runs may differ.
+        other: `[other runs, tasks]`; the number of runs may differ.
 
     Example:
         >>> probability_of_improvement([1.0, 3.0], [0.0, 2.0])
@@ -153,7 +157,7 @@ def improvement_interval(
     level: float = 0.95,
     resamples: int = RESAMPLES,
 ) -> Interval:
-    """The probability of improvement with its stratified bootstrap interval, both sides resampled."""
+    """Compute the probability of improvement with its bootstrap interval, resampling runs of both sides."""
     left, right = _pair(scores, other, level)
     estimate = float(_improvement(left, right))
     if len(left) == 1 and len(right) == 1:
@@ -163,7 +167,7 @@ def improvement_interval(
         _improvement(_resampled(left, count, generator), _resampled(right, count, generator))
         for count in _chunks(resamples, each)
     ]
-    return _between(estimate, np.concatenate(parts), level, tails=_tails(level))
+    return _interval(estimate, np.concatenate(parts), level)
 
 
 def paired_difference(
@@ -174,14 +178,14 @@ def paired_difference(
     level: float = 0.95,
     resamples: int = RESAMPLES,
 ) -> Interval:
-    """The mean of `values - other` over pairs (the same instances), with its BCa interval.
+    """Compute the mean of `values - other` over pairs (the same instances), with its BCa interval.
 
     Args:
         values: `[n]`.
         other: `[n]`, in the same order.
-        generator: source of the resamples.
-        level: coverage, in (0, 1).
-        resamples: how many resamples are drawn.
+        generator: draws the resamples.
+        level: confidence level, in (0, 1).
+        resamples: number of resamples.
     """
     left, right = np.asarray(values, dtype=np.float64), np.asarray(other, dtype=np.float64)
     if left.shape != right.shape:
@@ -192,7 +196,7 @@ def paired_difference(
 def bootstrap(
     table: Values, statistic: Statistic, *, generator: np.random.Generator, resamples: int = RESAMPLES
 ) -> Values:
-    """The statistic of each resample, `[resamples]`; rows of `table [n, strata]` are drawn per stratum."""
+    """Compute the statistic of each resample, `[resamples]`; `table [n, strata]` is resampled per stratum."""
     each = max(1, _CHUNK // table.size)
     parts = [
         statistic(_resampled(table, count, generator).reshape(count, -1))
@@ -201,8 +205,28 @@ def bootstrap(
     return np.concatenate(parts)
 
 
+def _scipy_bca(
+    samples: Values, statistic: Statistic, *, generator: np.random.Generator, level: float, resamples: int
+) -> Any:
+    """Run SciPy's BCa bootstrap; degenerate samples give an interval of NaN, without a warning."""
+    import scipy.stats  # takes a second, and training needs no intervals
+
+    with warnings.catch_warnings(), np.errstate(divide="ignore", invalid="ignore"):
+        warnings.simplefilter("ignore", scipy.stats.DegenerateDataWarning)
+        return scipy.stats.bootstrap(
+            (samples,),
+            lambda draws, axis: statistic(np.moveaxis(draws, axis, -1)),
+            n_resamples=resamples,
+            batch=max(1, _CHUNK // len(samples)),
+            vectorized=True,
+            confidence_level=level,
+            method="BCa",
+            rng=generator,
+        )
+
+
 def _resampled(table: Values, count: int, generator: np.random.Generator) -> Values:
-    """`[count, n, strata]` from `[n, strata]`, each stratum drawn by itself."""
+    """Draw `[count, n, strata]` from `[n, strata]`, each stratum by itself."""
     rows, strata = table.shape
     picks = generator.integers(0, rows, size=(count, rows, strata))
     return table[picks, np.arange(strata)]
@@ -213,44 +237,14 @@ def _chunks(total: int, each: int) -> list[int]:
 
 
 def _improvement(left: Values, right: Values) -> Values:
-    """`[..., n, tasks]` against `[..., m, tasks]` to `[...]`."""
+    """Compare `[..., n, tasks]` with `[..., m, tasks]`; returns `[...]`."""
     difference = left[..., :, None, :] - right[..., None, :, :]
     return (0.5 + 0.5 * np.sign(difference)).mean(axis=(-1, -2, -3))
 
 
-def _between(estimate: float, draws: Values, level: float, *, tails: tuple[float, float]) -> Interval:
-    low, high = np.quantile(draws, tails)
+def _interval(estimate: float, draws: Values, level: float) -> Interval:
+    low, high = np.quantile(draws, ((1 - level) / 2, (1 + level) / 2))
     return Interval(estimate, float(low), float(high), level)
-
-
-def _tails(level: float) -> tuple[float, float]:
-    return (1 - level) / 2, (1 + level) / 2
-
-
-def _bca_tails(samples: Values, statistic: Statistic, draws: Values, level: float) -> tuple[float, float]:
-    """The percentiles that the bias of the draws and the skewness of the statistic ask for."""
-    estimate = statistic(samples)
-    below = (np.mean(draws < estimate) + np.mean(draws <= estimate)) / 2
-    if not 0 < below < 1:
-        return _tails(level)
-    bias = _NORMAL.inv_cdf(float(below))
-    acceleration = _acceleration(samples, statistic)
-    shifted = [bias + _NORMAL.inv_cdf(tail) for tail in _tails(level)]
-    low, high = (_NORMAL.cdf(bias + z / (1 - acceleration * z)) for z in shifted)
-    return low, high
-
-
-def _acceleration(samples: Values, statistic: Statistic) -> float:
-    """A sixth of the skewness of the statistic, from leaving out one sample at a time."""
-    parts = []
-    count = len(samples)
-    for rows in np.array_split(np.arange(count), 1 + count**2 // _CHUNK):
-        others = np.arange(count - 1) + (np.arange(count - 1) >= rows[:, None])
-        parts.append(statistic(samples[others]))
-    left_out = np.concatenate(parts)
-    deviation = left_out.mean() - left_out
-    spread = float((deviation**2).sum())
-    return float((deviation**3).sum()) / (6 * spread**1.5) if spread > 0 else 0.0
 
 
 def _samples(values: ArrayLike, level: float) -> Values:
@@ -268,7 +262,7 @@ def _pair(scores: ArrayLike, other: ArrayLike, level: float = 0.95) -> tuple[Val
 
 
 def _table(values: ArrayLike, name: str, level: float) -> Values:
-    """`[runs, tasks]` of finite numbers; `[runs]` is one task."""
+    """Return `[runs, tasks]` of finite numbers; `[runs]` is one task."""
     array = np.asarray(values, dtype=np.float64)
     table = array[:, None] if array.ndim == 1 else array
     if table.ndim != 2 or table.size == 0:

@@ -10,17 +10,15 @@ import torch
 from tensordict.nn import TensorDictModuleBase
 
 from edgewise.algorithms.config import SelfPlayConfig
-from edgewise.algorithms.registry import algorithm_class
 from edgewise.algorithms.setup import Setup
 from edgewise.config.errors import ConfigError
-from edgewise.config.plugins import Environment, environment, load
+from edgewise.config.plugins import Environment, algorithm, environment, load
 from edgewise.data.rollout import Rollout
 from edgewise.envs.base import GraphEnv
 from edgewise.experiments.instances import Instances, apply_stage
 from edgewise.experiments.intervention import with_intervention
 from edgewise.experiments.matches import Matches
 from edgewise.experiments.recipe import AnyRun
-from edgewise.experiments.recipes import recipe
 from edgewise.experiments.replays import replay_function
 from edgewise.experiments.seeds import derive_seed
 from edgewise.graphs.policy import Policy
@@ -58,7 +56,7 @@ class Builder:
     @property
     def entry(self) -> Environment:
         """The declaration of the environment."""
-        return environment(recipe(self.config.recipe).env)
+        return environment(self.config.env_name)
 
     @cached_property
     def env(self) -> GraphEnv[Any]:
@@ -89,7 +87,7 @@ class Builder:
             device=config.device,
             compile=config.training.compile,
         )
-        return algorithm_class(recipe(config.recipe).algorithm).from_setup(setup)
+        return algorithm(config.algorithm_name).load("algorithm").from_setup(setup)
 
     @cached_property
     def collector(self) -> Collector:

@@ -19,7 +19,6 @@ from edgewise.algorithms.state import module_state
 from edgewise.config.errors import ConfigError
 from edgewise.config.plugins import environment
 from edgewise.experiments.measure import Trained, load_trained
-from edgewise.experiments.recipes import recipe
 from edgewise.models.agents.ego import EgoSpec
 
 PROGRAM, WEIGHTS, CARD = "policy.pt2", "policy.safetensors", "policy.json"
@@ -67,7 +66,7 @@ def export(run: Path, folder: Path, *, which: str = "best") -> Exported:
     if not isinstance(trained.policy, EgoPolicy):
         raise ConfigError(
             f"{run} was trained by {trained.config.recipe}, whose policy sees whole graphs",
-            hint="export takes policies of single agents, such as those of the marine recipes",
+            hint="export takes policies that act on `agents.ego`, such as those of DQN or SAC",
         )
     spec = _spec(trained)
     program = AgentProgram(trained.policy).eval()
@@ -111,7 +110,7 @@ def _tried(program: AgentProgram, folder: Path, spec: EgoSpec) -> float:
 def _spec(trained: Trained) -> EgoSpec:
     """Return how much each agent of a run observes."""
     config = trained.config
-    env = environment(recipe(config.recipe).env).load("env")(config.env, num_envs=1, seed=0)
+    env = environment(config.env_name).load("env")(config.env, num_envs=1, seed=0)
     return ego_spec(env)
 
 

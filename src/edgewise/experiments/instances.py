@@ -17,7 +17,7 @@ from edgewise.config.plugins import Environment
 from edgewise.envs.base import GraphEnv
 from edgewise.evaluation.evaluate import evaluate
 from edgewise.evaluation.result import Evaluation
-from edgewise.evaluation.stages import Kind, with_kinds
+from edgewise.evaluation.stages import StageEpisodes, with_stage_metrics
 from edgewise.experiments.intervention import with_intervention
 from edgewise.experiments.recipe import AnyRun
 from edgewise.experiments.seeds import derive_seed
@@ -37,7 +37,7 @@ class Instances:
         settings: how they differ from the run's own environment.
         deterministic: whether policies act by their mode.
         algorithm: config of the run whose policy is evaluated; it may ask for interventions by a baseline.
-        kinds: of instances, in their order; empty where all are of one kind.
+        stages: of the evaluation, in the order of their instances; empty where it has none.
         start: initial states `[num_envs]`; what the seed gives if not given.
     """
 
@@ -47,7 +47,7 @@ class Instances:
     settings: Mapping[str, Any]
     deterministic: bool = True
     algorithm: Config | None = None
-    kinds: tuple[Kind, ...] = ()
+    stages: tuple[StageEpisodes, ...] = ()
     start: TensorDictBase | None = None
 
     @classmethod
@@ -55,7 +55,7 @@ class Instances:
         """Build the instances that the config of a run asks for, or `episodes` of them in each stage."""
         chosen = config.evaluation
         if chosen.stages:
-            return replace(cls._of_kinds(config, entry=entry, episodes=episodes), algorithm=config.algorithm)
+            return replace(cls._of_stages(config, entry=entry, episodes=episodes), algorithm=config.algorithm)
         made = cls.make(
             entry,
             config.env,
@@ -82,13 +82,15 @@ class Instances:
         return cls(env=worlds, entry=entry, seed=seed, settings=dict(settings))
 
     @classmethod
-    def _of_kinds(cls, config: AnyRun, *, entry: Environment, episodes: int | None) -> Instances:
+    def _of_stages(cls, config: AnyRun, *, entry: Environment, episodes: int | None) -> Instances:
         """Build all stages of a run's evaluation as one batch, each stage from its own seed.
 
         The settings of a stage are applied as those of a curriculum are, so that they are part of the state.
         """
         chosen = config.evaluation
-        kinds = tuple(Kind(stage.name, episodes or stage.episodes, stage.settings) for stage in chosen.stages)
+        stages = tuple(
+            StageEpisodes(stage.name, episodes or stage.episodes, stage.settings) for stage in chosen.stages
+        )
 
         def worlds(count: int, seed: int) -> Instances:
             return cls.make(
@@ -101,12 +103,12 @@ class Instances:
             )
 
         parts = []
-        for index, kind in enumerate(kinds):
-            env = worlds(kind.episodes, derive_seed(chosen.seed, f"{index}/{kind.name}")).env
-            apply_stage(env, kind.settings, where=f"evaluation.stages.{index}.settings (stage {kind.name})")
+        for index, stage in enumerate(stages):
+            env = worlds(stage.episodes, derive_seed(chosen.seed, f"{index}/{stage.name}")).env
+            apply_stage(env, stage.settings, where=f"evaluation.stages.{index}.settings (stage {stage.name})")
             parts.append(env.reset()["state"])
-        made = worlds(sum(kind.episodes for kind in kinds), chosen.seed)
-        return replace(made, kinds=kinds, start=torch.cat(parts))
+        made = worlds(sum(stage.episodes for stage in stages), chosen.seed)
+        return replace(made, stages=stages, start=torch.cat(parts))
 
     def __call__(self, policy: Policy, *, record: int = 0) -> Evaluation:
         """Evaluate a policy, and record the states of the first `record` episodes."""
@@ -121,11 +123,12 @@ class Instances:
                 start=self.start,
             )
         result = replace(result, settings=dict(self.settings))
-        return with_kinds(result, self.kinds) if self.kinds else result
+        return with_stage_metrics(result, self.stages) if self.stages else result
 
     def baselines(self, names: tuple[str, ...]) -> dict[str, Policy]:
         """Build the environment's baselines of these names for these instances."""
         known = self.entry.load_baselines()
+        names = tuple(sorted(known)) if names == ("all",) else names
         unknown = sorted(set(names) - set(known))
         if unknown:
             raise ConfigError(

@@ -12,10 +12,12 @@ import torch
 
 from edgewise.config.errors import ConfigError, EdgewiseError
 from edgewise.experiments.build import Builder
+from edgewise.experiments.code import refuse_changes, warn_of_changes, write_code
 from edgewise.experiments.load import load_config
 from edgewise.experiments.recipe import AnyRun
 from edgewise.training import durable
-from edgewise.training.logging.progress import Watcher
+from edgewise.training.callbacks import Callback
+from edgewise.training.logging.progress import ProgressReporter
 from edgewise.training.parts import Collector, Parts
 from edgewise.training.probe import choose_num_envs
 from edgewise.training.run_folder import RunFolder
@@ -26,25 +28,36 @@ RUNS = Path("runs")
 
 REPORT = "report.html"
 
+ATTEMPTS = 1000
+"""How often another number is tried for a run folder that somebody else creates at the same moment."""
+
 PROBE_LENGTH = 8
 """Rollout length of the batches that are tried where `num_envs` is auto."""
 
 log = logging.getLogger(__name__)
 
 
-def start(config: AnyRun, *, folder: Path | None = None, watcher: Watcher | None = None) -> Path:
+def start(
+    config: AnyRun,
+    *,
+    folder: Path | None = None,
+    progress: ProgressReporter | None = None,
+    callbacks: Sequence[Callback] = (),
+) -> Path:
     """Train to the end, and return the run folder.
 
     Args:
         config: of the run.
-        folder: a place that does not exist yet; the next free number under `runs/` if not given.
-        watcher: is told how the run does.
+        folder: a path that does not exist yet; the next free number under `runs/` if not given.
+        progress: shows how the run is doing.
+        callbacks: listen to the run.
     """
     config, parts = make_parts(config)
-    run = RunFolder.create(folder or next_folder(config.name), config.to_plain())
+    run = create_folder(config, folder)
+    write_code(config, run.path)
     log.info("run folder: %s", run.path)
     with run.locked():
-        _drive(Trainer(config, parts, run, watcher=watcher), run)
+        _drive(Trainer(config, parts, run, progress=progress, callbacks=callbacks), run)
     return run.path
 
 
@@ -53,7 +66,9 @@ def resume(
     *,
     checkpoint: Path | None = None,
     flags: Sequence[tuple[str, str | None]] = (),
-    watcher: Watcher | None = None,
+    progress: ProgressReporter | None = None,
+    callbacks: Sequence[Callback] = (),
+    accept_changed_code: bool = False,
 ) -> Path:
     """Continue a run from a checkpoint, and return its folder.
 
@@ -61,13 +76,17 @@ def resume(
         folder: of the run.
         checkpoint: where to go back to; the newest whole one if not given.
         flags: changes to its config, such as `("--total-frames", "1e6")`, which its folder then keeps.
-        watcher: is told how the run does.
+        progress: shows how the run is doing.
+        callbacks: listen to the run.
+        accept_changed_code: whether to continue with code of the user's that has changed since.
     """
     run = RunFolder(folder)
-    wanted = load_config(run.config_file).training.total_frames
+    own = load_config(run.config_file)
+    wanted = own.training.total_frames
+    (warn_of_changes if accept_changed_code else refuse_changes)(own, run.path)
     config, parts = make_parts(load_config(run.config_file, flags=flags))
     with run.locked():
-        trainer = Trainer(config, parts, run, watcher=watcher)
+        trainer = Trainer(config, parts, run, progress=progress, callbacks=callbacks)
         restored = trainer.restore(checkpoint)
         if config.training.total_frames < min(wanted, trainer.frames):
             raise ConfigError(
@@ -75,7 +94,7 @@ def resume(
                 f"more than the {config.training.total_frames:,} wanted",
                 hint="give more with --total-frames, or go back with --checkpoint",
             )
-        log.info("going on from %s", "the beginning" if restored is None else restored)
+        log.info("continuing from %s", "the beginning" if restored is None else restored)
         if flags:
             durable.replace_whole(run.config_file, json.dumps(config.to_plain(), indent=2).encode())
         _drive(trainer, run)
@@ -83,7 +102,7 @@ def resume(
 
 
 def make_parts(config: AnyRun) -> tuple[AnyRun, Parts]:
-    """The parts of a run, and its config with everything chosen that it left open."""
+    """Build the parts of a run; return them with its config, in which everything is chosen now."""
     torch.set_num_threads(config.threads)
     if config.training.num_envs == "auto":
 
@@ -96,13 +115,27 @@ def make_parts(config: AnyRun) -> tuple[AnyRun, Parts]:
     return config, Builder(config).parts()
 
 
+def create_folder(config: AnyRun, folder: Path | None) -> RunFolder:
+    """Create the run folder; without a path, the next free number, also where runs are started at once."""
+    if folder is not None:
+        return RunFolder.create(folder, config.to_plain())
+    for _ in range(ATTEMPTS):
+        path = next_folder(config.name)
+        try:
+            return RunFolder.create(path, config.to_plain())
+        except ConfigError:
+            if not path.exists():
+                raise
+    raise ConfigError(f"no free folder for {config.name} under {RUNS}", hint="give one with --out")
+
+
 def next_folder(name: str, *, within: Path = RUNS) -> Path:
-    """The first folder `name-1`, `name-2`, … that is not there yet."""
+    """Return the first folder `name-1`, `name-2`, … that does not exist yet."""
     return next(path for number in count(1) if not (path := within / f"{name}-{number}").exists())
 
 
 def _drive(trainer: Trainer, run: RunFolder) -> None:
-    """Trains, and leaves a report however that ends."""
+    """Train, and write the report however that ends."""
     try:
         trainer.run()
     except EdgewiseError:
@@ -112,7 +145,7 @@ def _drive(trainer: Trainer, run: RunFolder) -> None:
 
 
 def _report(run: RunFolder) -> None:
-    """Writes the report; a run that has come so far is never lost to its report."""
+    """Write the report; a failure is logged, and never loses the run."""
     from edgewise.report.page import write_report
 
     try:

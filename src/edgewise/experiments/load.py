@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +17,18 @@ from edgewise.config.errors import ConfigError
 from edgewise.config.layers import Layer, PlannedRun, Problem
 from edgewise.config.loading import resolve
 from edgewise.config.model import Config
+from edgewise.config.plugins.addresses import Address
 from edgewise.config.run import RunConfig
 from edgewise.config.settings import from_flags, from_keywords
+from edgewise.config.wording import did_you_mean
+from edgewise.experiments.defaults import defaults
 from edgewise.experiments.recipe import AnyRun
 from edgewise.experiments.recipes import nearest, recipe
+
+log = logging.getLogger(__name__)
+
+CHOSEN = ("recipe", "env_name", "algorithm_name")
+"""Fields that say what a run is made of."""
 
 
 class Unchecked(Config):
@@ -27,18 +38,21 @@ class Unchecked(Config):
 
 
 def load_config(
-    source: str | Path | AnyRun,
+    source: str | Path | AnyRun | type,
     *,
+    algorithm: str | type | None = None,
     file: str | Path | None = None,
     flags: Sequence[tuple[str, str | None]] = (),
     keywords: Mapping[str, Any] | None = None,
 ) -> AnyRun:
-    """The config of a run: recipe, then file, then flags or keywords, each winning over the one before.
+    """Return the config of a run: recipe or defaults, then file, then flags or keywords, each over the one before.
 
     Args:
-        source: name of a recipe, path of a YAML or JSON file that names one under `recipe`, or a config.
-        file: a further file, for a `source` that is a recipe.
-        flags: as typed, `("--env.num-nodes", "7")`; last names do where they are unambiguous.
+        source: name of a recipe; name, address or class of an environment; path of a YAML or JSON file; or a
+            config.
+        algorithm: name, address or class of an algorithm, for a `source` that is an environment.
+        file: a further file, for a `source` that is a recipe or an environment.
+        flags: as typed, `("--env.num-nodes", "7")`; the last name is enough where it is unambiguous.
         keywords: the same from Python, `{"total_frames": 1_000_000}`.
 
     Raises:
@@ -47,27 +61,41 @@ def load_config(
     if isinstance(source, RunConfig):
         layers, schema = [Layer("the given config", source.to_plain())], type(source)
     else:
-        layers, schema = _base(str(source), file)
+        layers, schema = _base(_reference(source), file, _reference(algorithm))
     return _over(layers, schema, flags=flags, keywords=keywords)
 
 
 def load_runs(
-    source: str | Path, *, file: str | Path | None = None, flags: Sequence[tuple[str, str | None]] = ()
+    source: str | Path,
+    *,
+    algorithm: str | None = None,
+    file: str | Path | None = None,
+    flags: Sequence[tuple[str, str | None]] = (),
 ) -> list[tuple[AnyRun, Path | None]]:
-    """The configs of all runs that a source asks for, each with where its run folder goes, if it says.
+    """Return the configs of all runs that a source asks for, each with the folder for its run folder, if it says.
 
-    A recipe is one run, and so is a file that changes one; a file in the layout of a system may be many.
+    A recipe or an environment is one run, and so is a file that changes one; a file in the layout of a system
+    may be many.
 
     Args:
         source: as in `load_config`.
+        algorithm: as in `load_config`.
         file: as in `load_config`.
         flags: as in `load_config`; they change every run.
     """
-    layer = read(Path(source)) if str(source) not in plugins.recipes() and _is_file(str(source)) else None
+    layer = read(Path(source)) if _is_file(str(source)) else None
     planned = None if layer is None or file is not None else _planned_runs(layer)
     if planned is None:
-        return [(load_config(source, file=file, flags=flags), None)]
+        return [(load_config(source, algorithm=algorithm, file=file, flags=flags), None)]
     return [(_over(*_on_recipe(run), flags=flags), run.folder) for run in planned]
+
+
+def _reference(given: Any) -> Any:
+    """Return a name or address for what was given; a class is registered, since the user has it in hand."""
+    if isinstance(given, type):
+        plugins.register(given)
+        return plugins.address_of(given)
+    return None if given is None else str(given)
 
 
 def _over(
@@ -77,47 +105,113 @@ def _over(
     flags: Sequence[tuple[str, str | None]] = (),
     keywords: Mapping[str, Any] | None = None,
 ) -> AnyRun:
-    """The config of these layers with flags or keywords over them, which choose no recipe."""
+    """Put flags or keywords over the layers; they cannot change what the run is made of."""
     layers, below = list(layers), len(layers)
     if flags:
         layers.append(from_flags(schema, flags))
     if keywords:
         layers.append(from_keywords(schema, keywords))
     for layer in layers[below:]:
-        if layer.values.pop("recipe", None) is not None:
-            reason = "a recipe is chosen by its name alone, and cannot be changed by a setting"
-            layer.problems.append(Problem(layer.origin(("recipe",)), ("recipe",), reason))
-    return resolve(schema, layers)
+        for name in CHOSEN:
+            if layer.values.pop(name, None) is not None:
+                reason = f"{name} is chosen by what is trained, and cannot be changed by a setting"
+                layer.problems.append(Problem(layer.origin((name,)), (name,), reason))
+    return resolve(schema, without_replaced_schedules(layers))
 
 
-def _base(source: str, file: str | Path | None) -> tuple[list[Layer], type[AnyRun]]:
-    """The layers of recipe and file, and the schema of the recipe; of what is known where that is not."""
-    if source in plugins.recipes():
+def _base(source: str, file: str | Path | None, algorithm: str | None) -> tuple[list[Layer], type[AnyRun]]:
+    """Return the layers below flags, and their schema; a stand-in where what is trained is unknown."""
+    if source in plugins.recipes() or source in plugins.registered("recipe"):
+        if algorithm is not None:
+            raise ConfigError(
+                f"{source} is a recipe, which has its algorithm already",
+                hint=f"name the environment instead: {recipe(source).env} --algorithm {algorithm}",
+            )
         found = recipe(source)
         layers = [Layer(f"recipe {source}", found.config.to_plain())]
         return (layers if file is None else [*layers, _read_for(source, Path(file))]), found.schema
-    if not _is_file(source):
-        raise ConfigError(f"no recipe and no file is called {source}", hint=nearest(source))
-    if file is not None:
-        raise ConfigError(
-            f"{source} is a file already, so {file} has nothing to change", hint="give one file"
-        )
+    if _is_file(source):
+        if file is not None:
+            raise ConfigError(
+                f"{source} is a file already, so {file} has nothing to change", hint="give one file"
+            )
+        return _from_file(source, algorithm)
+    if source in plugins.environments() or Address.parse(source) is not None:
+        layer, schema = defaults(source, algorithm)
+        return ([layer] if file is None else [layer, read(Path(file))]), schema
+    return _by_name(source, algorithm)
+
+
+def _by_name(source: str, algorithm: str | None) -> tuple[list[Layer], type[AnyRun]]:
+    """Look a name up among all plug-ins, those of the project's file included."""
+    for kind in ("recipe", "environment"):
+        try:
+            plugins.find(kind, source)
+        except ConfigError:
+            continue
+        return _base(source, None, algorithm)
+    names = [*plugins.recipes(), *plugins.environments()]
+    near = did_you_mean(source, names)
+    raise ConfigError(
+        f"no recipe, environment or file is called {source}",
+        hint=near
+        if near.startswith("did")
+        else f"recipes: {', '.join(plugins.recipes())}; environments: {', '.join(plugins.environments())}",
+    )
+
+
+def _from_file(source: str, algorithm: str | None) -> tuple[list[Layer], type[AnyRun]]:
+    """Return the layers of a file and of the recipe or environment that it names."""
     layer = read(Path(source))
     planned = _planned_runs(layer)
     if planned is not None:
         return _on_recipe(_only_run(planned, layer))
-    named = layer.values.get("recipe")
-    if isinstance(named, str) and named in plugins.recipes():
-        found = recipe(named)
-        return [Layer(f"recipe {named}", found.config.to_plain()), layer], found.schema
-    if not layer.problems or "recipe" in layer.values:
-        layer.problems.append(_unknown_recipe(layer, named))
+    named, env_name = layer.values.get("recipe"), layer.values.get("env_name")
+    is_complete = (Path(source).parent / "versions.json").is_file()
+    if isinstance(named, str):
+        try:
+            found = recipe(named)
+        except ConfigError as error:
+            layer.problems.append(_unknown_recipe(layer, named, error))
+        else:
+            below = [] if is_complete else [Layer(f"recipe {named}", found.config.to_plain())]
+            return [*below, layer], found.schema
+    elif isinstance(env_name, str):
+        chosen = algorithm or layer.values.get("algorithm_name")
+        try:
+            usual, schema = defaults(env_name, chosen if isinstance(chosen, str) else None)
+        except ConfigError as error:
+            raise ConfigError(f"{layer.origin(('env_name',))}: {error.message}", hint=error.hint) from error
+        return ([layer] if is_complete else [usual, layer]), schema
+    elif not layer.problems or "recipe" in layer.values:
+        layer.problems.append(_unknown_recipe(layer, named, None))
     stand_in = {"recipe": "unknown", "name": "unknown", "env": {}, "model": {}, "algorithm": {}}
     return [Layer("", stand_in), layer], RunConfig[Unchecked, Unchecked, Unchecked]
 
 
+def without_replaced_schedules(layers: Sequence[Layer]) -> list[Layer]:
+    """Drop the schedule of each number that a later layer sets by itself: the later word wins."""
+    kept = [replace(layer, values=deepcopy(layer.values)) for layer in layers]
+    for index, layer in enumerate(kept):
+        numbers = layer.values.get("algorithm")
+        own = _schedules(layer)
+        for name in numbers if isinstance(numbers, Mapping) else ():
+            if name in own:
+                continue
+            for below in kept[:index]:
+                if _schedules(below).pop(name, None) is not None:
+                    log.info("%s: %s replaces its schedule", layer.origin(("algorithm", name)), name)
+    return kept
+
+
+def _schedules(layer: Layer) -> dict[str, Any]:
+    training = layer.values.get("training")
+    found = training.get("schedules") if isinstance(training, Mapping) else None
+    return found if isinstance(found, dict) else {}
+
+
 def _on_recipe(run: PlannedRun) -> tuple[list[Layer], type[AnyRun]]:
-    """A planned run over its recipe."""
+    """Return the layers of a planned run over its recipe."""
     found = recipe(run.layer.values["recipe"])
     return [Layer(f"recipe {found.name}", found.config.to_plain()), run.layer], found.schema
 
@@ -141,22 +235,26 @@ def _only_run(runs: list[PlannedRun], layer: Layer) -> PlannedRun:
 
 
 def _is_file(source: str) -> bool:
-    return Path(source).suffix in (".yaml", ".yml", ".json") or Path(source).exists()
+    return Path(source).suffix in (".yaml", ".yml", ".json") or (
+        Path(source).is_file() and Path(source).suffix != ".py"
+    )
 
 
-def _unknown_recipe(layer: Layer, named: Any) -> Problem:
+def _unknown_recipe(layer: Layer, named: Any, error: ConfigError | None) -> Problem:
     if named is None:
         return Problem(
             layer.name,
             ("recipe",),
-            f"is missing; say which one the file changes: {', '.join(plugins.recipes())}",
+            "is missing; name what is trained: a recipe under `recipe`, or an environment under `env_name`",
         )
+    if error is not None and not error.message.startswith("no recipe"):
+        return Problem(layer.origin(("recipe",)), ("recipe",), f"{error.message}; {error.hint}")
     reason = f"got {named!r}, expected the name of a recipe; {nearest(str(named))}"
     return Problem(layer.origin(("recipe",)), ("recipe",), reason)
 
 
 def _read_for(name: str, file: Path) -> Layer:
-    """A file laid over the recipe called `name`; if it names one, then this one."""
+    """Read a file that changes the recipe called `name`; if it names one, then this one."""
     layer = read(file)
     named = layer.values.get("recipe", name)
     if named != name:

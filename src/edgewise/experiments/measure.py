@@ -10,12 +10,13 @@ from typing import Any
 from edgewise.config.errors import CheckpointError, ConfigError
 from edgewise.config.plugins import environment
 from edgewise.evaluation.result import Evaluation
-from edgewise.evaluation.stages import by_kind
+from edgewise.evaluation.stages import split_by_stage
 from edgewise.experiments.build import Builder
+from edgewise.experiments.code import warn_of_changes
 from edgewise.experiments.instances import Instances, changed
 from edgewise.experiments.load import load_config
+from edgewise.experiments.policy import TrainedPolicy
 from edgewise.experiments.recipe import AnyRun
-from edgewise.experiments.recipes import recipe
 from edgewise.graphs.policy import Policy
 from edgewise.training.checkpoint import store as checkpoint
 from edgewise.training.checkpoint.fitting import check_revision
@@ -33,6 +34,12 @@ class Trained:
     algorithm: Algorithm
     frames: int
     checkpoint: Path
+
+    def for_users(self) -> TrainedPolicy:
+        """Return the policy with `act`, and an environment of one world that it was loaded for."""
+        config = self.config
+        env = environment(config.env_name).load("env")(config.env, num_envs=1, seed=0, device=config.device)
+        return TrainedPolicy(self.policy, env)
 
     @property
     def policy(self) -> Policy:
@@ -56,6 +63,7 @@ def load_trained(
     """
     folder, path = _locate(run, which)
     config = load_config(folder.config_file, keywords={"device": device} if device else None)
+    warn_of_changes(config, folder.path)
     config = config.model_copy(update={"env": changed(config.env, settings or {})})
     algorithm = Builder(_without_curriculum(config), num_envs=1).algorithm
     state = checkpoint.load(path, parts=("algorithm", "trainer"))
@@ -63,7 +71,7 @@ def load_trained(
     try:
         algorithm.load_state_dict(state["algorithm"])
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
-        raise CheckpointError(f"the weights in {path} do not fit {config.recipe}: {error}") from error
+        raise CheckpointError(f"the weights in {path} do not fit {config.name}: {error}") from error
     return Trained(config=config, algorithm=algorithm, frames=checkpoint.step_of(path), checkpoint=path)
 
 
@@ -119,7 +127,7 @@ def measure_run(
     trained = load_trained(run, settings=differing, which=which, device=device)
     instances = replace(
         Instances.make(
-            environment(recipe(own.recipe).env),
+            environment(own.env_name),
             own.env,
             episodes=episodes or own.evaluation.episodes,
             seed=own.evaluation.seed if seed is None else seed,
@@ -158,26 +166,25 @@ def _measure_kinds(
     asked = own.model_copy(
         update={"evaluation": chosen.model_copy(update=changes), "device": trained.config.device}
     )
-    entry = environment(recipe(own.recipe).env)
+    entry = environment(own.env_name)
     instances = replace(Instances.of(asked, entry=entry), deterministic=deterministic)
     name = _folder(run).path.name
     found = [
         replace(instances(trained.policy), policy=name, frames=trained.frames),
         *measure_baselines(instances, baselines),
     ]
-    return [part for one in found for part in by_kind(one, instances.kinds)] if apart else found
+    return [part for one in found for part in split_by_stage(one, instances.stages)] if apart else found
 
 
 def measure_baselines(instances: Instances, names: Sequence[str]) -> list[Evaluation]:
     """What hand-written policies do on the instances; `all` for each there is."""
-    chosen = sorted(instances.entry.load_baselines()) if list(names) == ["all"] else list(names)
-    policies = instances.baselines(tuple(chosen))
+    policies = instances.baselines(tuple(names))
     return [replace(instances(policy), policy=name, baseline=True) for name, policy in policies.items()]
 
 
 def environment_of(run: Path) -> str:
     """Name of the environment that a run was trained in; `run` is its folder, or a checkpoint's within it."""
-    return recipe(load_config(_folder(run).config_file).recipe).env
+    return load_config(_folder(run).config_file).env_name
 
 
 def _folder(run: Path) -> RunFolder:

@@ -1,4 +1,4 @@
-"""What a recipe is: a whole configuration with a name, and the function that builds it, without torch."""
+"""A recipe is a preset: the whole config of a run that reproduces a result, with a name. Never imports torch."""
 
 from __future__ import annotations
 
@@ -16,19 +16,25 @@ class Recipe:
 
     Args:
         name: what users call it.
-        summary: what it shows, in a line.
-        env: name of the environment, as in the registry of environments.
-        algorithm: name of the algorithm, as in the registry of algorithms.
-        config: every setting; files and flags change it.
+        summary: one line on what it shows.
+        config: every setting, the names of environment and algorithm included; files and flags change it.
     """
 
     name: str
     summary: str
-    env: str
-    algorithm: str
     config: AnyRun
 
     @property
+    def env(self) -> str:
+        """Name or address of the environment."""
+        return self.config.env_name
+
+    @property
+    def algorithm(self) -> str:
+        """Name or address of the algorithm."""
+        return self.config.algorithm_name
+
+    @property
     def schema(self) -> type[AnyRun]:
-        """The class of its configs, which knows the fields of environment, model and algorithm."""
+        """The class of its config, which has the fields of environment, model and algorithm."""
         return type(self.config)

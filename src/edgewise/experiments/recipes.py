@@ -1,19 +1,15 @@
-"""Recipes by name, imported when asked for. Never imports torch."""
+"""Recipes by name or address, imported when asked for. Never imports torch."""
 
 from __future__ import annotations
 
 from edgewise.config import plugins
-from edgewise.config.errors import ConfigError
 from edgewise.config.wording import did_you_mean
 from edgewise.experiments.recipe import Recipe
 
 
-def recipe(name: str) -> Recipe:
-    """Return the recipe called `name`."""
-    known = plugins.recipes()
-    if name not in known:
-        raise ConfigError(f"no recipe is called {name}", hint=nearest(name))
-    found: Recipe = plugins.load(known[name])
+def recipe(reference: str) -> Recipe:
+    """Return the recipe of this name or address."""
+    found: Recipe = plugins.find("recipe", reference)
     return found
 
 

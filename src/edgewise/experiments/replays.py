@@ -59,7 +59,7 @@ def _with_returns(draw: Callable[..., dict[str, Any]], policy: EgoPolicy, *, env
         seen = env.observe(states.to(env.device))["agents"]["ego"]
         time, agents = seen["mask"].shape[:2]
         ego = TensorDict({name: value.flatten(0, 1) for name, value in seen.items()}, [time * agents])
-        returns = policy.returns(ego)
+        returns = policy.return_quantiles(ego)
         shown = None if returns is None else returns.unflatten(0, (time, agents)).cpu()
         return draw(states, returns=shown)
 

@@ -1,1 +1,1 @@
-"""What a graph is inside a TensorDict: its spec, its edges, and the bridge to one disjoint union and back."""
+"""Graphs inside TensorDicts: their spec, their edges, their actions, and the union that PyG takes."""

@@ -1,4 +1,4 @@
-"""Sets of nodes as bits of whole numbers: intersections of thousands of sets at once cost next to nothing."""
+"""Sets of nodes as bits of integers, for fast intersections of thousands of sets."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import torch
 from torch import Tensor
 
 WORD = 62
-"""Nodes per word of a bit set: int64 without its sign, and one to spare."""
+"""Nodes per word of a bit set: int64 without its sign bit and one spare bit."""
 
 
 def pack(members: Tensor) -> Tensor:
-    """Sets of nodes as bit words, `[*B, N]` bool to `[*B, W]` int64 with `W = ceil(N / 62)`.
+    """Pack sets of nodes into bit words, `[*B, N]` bool to `[*B, W]` int64 with `W = ceil(N / 62)`.
 
     Example:
         >>> pack(torch.tensor([True, False, True]))
@@ -22,6 +22,6 @@ def pack(members: Tensor) -> Tensor:
 
 
 def unpack(words: Tensor, num_nodes: int) -> Tensor:
-    """The reverse of `pack`, `[*B, W]` int64 to `[*B, num_nodes]` bool."""
+    """Unpack bit words, the inverse of `pack`, `[*B, W]` int64 to `[*B, num_nodes]` bool."""
     node = torch.arange(num_nodes, device=words.device)
     return (words[..., node // WORD] >> node % WORD & 1).bool()

@@ -1,8 +1,8 @@
-"""The bridge: padded graphs of any leading shape ⇄ one disjoint union, by tensor arithmetic alone.
+"""The bridge: convert padded graphs of any batch shape to one disjoint union for PyG, and back.
 
-Two ways give the same answer. *Static*: every node slot is kept and one sink node is added; absent edges run
-from the sink to itself, so shapes depend on the padded sizes alone and the path compiles, exports and even
-vmaps. *Compact*: absent nodes and edges are dropped, which is less work where padding is heavy.
+Two forms give the same results. *Static*: every node slot is kept and a sink node is added; absent edges run
+from the sink to itself. Shapes depend only on the padded sizes, so this form compiles, exports and vmaps.
+*Compact*: absent nodes and edges are dropped, which is faster for graphs with much padding.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Pool = Literal["mean", "sum", "max"]
 
 @dataclass(frozen=True)
 class Union:
-    """Many graphs as one: what a PyG convolution takes, and the way back.
+    """Many graphs as one disjoint union, in the form that PyG convolutions take.
 
     Attributes:
         x: `[M, F]`.
@@ -32,10 +32,9 @@ class Union:
         edge_attr: `[L, D]` or None.
         node_type: `[M]` int64 or None.
         pos: `[M, P]` or None.
-        batch: `[M]` int64, the graph each node belongs to; the sink and absent nodes belong to graph
-            `num_graphs`, so that a norm or a pool over `batch` never sees padding. Not sorted where absent
-            nodes are kept.
-        kept: None where all slots are kept (static), else `[B * N]` bool, which slots the M nodes are.
+        batch: `[M]` int64, the graph of each node. The sink and absent nodes belong to graph `num_graphs`, so
+            that norms and pools over `batch` exclude padding. Not sorted if absent nodes are kept.
+        kept: `[B * N]` bool, the slots of the M nodes; None if all slots are kept (static).
         node_mask: `[*B, N]` bool.
     """
 
@@ -50,16 +49,16 @@ class Union:
 
     @property
     def num_graphs(self) -> int:
-        """How many graphs the union holds, the sink's not counted."""
+        """Number of graphs in the union, without that of the sink."""
         return math.prod(self.node_mask.shape[:-1])
 
     @property
     def batch_size(self) -> int:
-        """One more than the highest number in `batch`: what PyG's norms and pools call `batch_size`."""
+        """One more than the largest index in `batch`: the argument `batch_size` of PyG's norms and pools."""
         return self.num_graphs + 1
 
     def nodes(self, h: Tensor) -> Tensor:
-        """Node values `[M, C]` back in their slots `[*B, N, C]`; absent nodes are zero."""
+        """Return node values `[M, C]` in their slots `[*B, N, C]`; absent nodes are zero."""
         slots = self.node_mask.numel()
         if self.kept is None:
             flat = h[:slots].masked_fill(~self.node_mask.reshape(slots, 1), 0.0)
@@ -68,12 +67,12 @@ class Union:
         return flat.reshape(*self.node_mask.shape, h.shape[-1])
 
     def pool(self, h: Tensor, how: Pool = "mean") -> Tensor:
-        """Node values `[M, C]` over the existing nodes of each graph, `[*B, C]`; zero where none exists."""
+        """Pool node values `[M, C]` over the existing nodes of each graph, `[*B, C]`; zero if none exists."""
         return pool_nodes(self.nodes(h), self.node_mask, how=how)
 
 
 def pool_nodes(h: Tensor, node_mask: Tensor, *, how: Pool = "mean") -> Tensor:
-    """Mean, sum or maximum over existing nodes, `[*B, C]`; zero where none exists.
+    """Compute the mean, sum or maximum over existing nodes, `[*B, C]`; zero if none exists.
 
     Args:
         h: node values `[*B, N, C]`.
@@ -94,15 +93,14 @@ def pool_nodes(h: Tensor, node_mask: Tensor, *, how: Pool = "mean") -> Tensor:
 def union(
     graph: TensorDict, spec: GraphSpec, *, compact: bool | None = None, edges: Edges | None = None
 ) -> Union:
-    """One disjoint union of all graphs in `graph`, whatever its leading dimensions.
+    """Build the disjoint union of all graphs in `graph`.
 
     Args:
-        graph: a padded graph as `spec` describes it, batch size `[*B]`, none included; a plain dict of its
-            tensors does as well.
-        spec: the graph's shape and edge source.
-        compact: drop absent nodes and edges (data-dependent shapes) instead of sending them to a sink; None
-            leaves the choice to `prefers_compact`.
-        edges: edges computed before, to save computing them again.
+        graph: padded graphs with any batch size `[*B]`, or a plain dict of their tensors.
+        spec: shape and edge source of the graphs.
+        compact: drop absent nodes and edges (data-dependent shapes) instead of connecting them to a sink;
+            None for `prefers_compact`.
+        edges: edges of the graphs, if they are computed already.
     """
     edges = spec.edges_of(graph) if edges is None else edges
     compact = prefers_compact(edges) if compact is None else compact
@@ -110,24 +108,24 @@ def union(
 
 
 def prefers_compact(edges: Edges) -> bool:
-    """Compact where dropping slots is possible and costs no synchronisation: on a CPU, run eagerly.
+    """Return whether the compact form is possible without synchronisation: on a CPU in eager mode.
 
-    There it is much faster with padding and a few per cent slower without (benchmarks/bridge.py). Elsewhere
-    shapes stay static: on an accelerator the host would have to wait for the count of what is left, and
-    `torch.compile`, `torch.export`, `torch.func` transforms and fake tensors have no count to give.
+    There it is much faster with padding and a few per cent slower without (benchmarks/bridge.py). On an
+    accelerator it would have to wait for the number of existing nodes. `torch.compile`, `torch.export`,
+    `torch.func` transforms and fake tensors do not support data-dependent shapes.
     """
     return edges.mask.device.type == "cpu" and not _traced(edges.mask)
 
 
 def _traced(tensor: Tensor) -> bool:
-    """Whether somebody looks on for whom shapes must not depend on data."""
+    """Return whether a compiler, a function transform or a fake tensor needs static shapes."""
     if torch.compiler.is_compiling():
         return True
     return type(tensor) is not Tensor or torch._C._functorch.maybe_current_level() is not None
 
 
 def _offsets(index: Tensor, num_nodes: int) -> Tensor:
-    """Edge ends `[*B, 2, E]` as indices into the stacked nodes, `[2, B * E]`."""
+    """Return edge ends `[*B, 2, E]` as indices into the stacked nodes, `[2, B * E]`."""
     graphs, num_edges = math.prod(index.shape[:-2]), index.shape[-1]
     start = torch.arange(graphs, device=index.device).unsqueeze(-1) * num_nodes
     ends = index.reshape(graphs, 2, num_edges).transpose(0, 1) + start
@@ -156,7 +154,7 @@ def _static(graph: TensorDict, spec: GraphSpec, edges: Edges) -> Union:
 
 
 def _with_sink(values: Tensor, mask: Tensor) -> Tensor:
-    """Node values `[*B, N, C]` as `[B * N + 1, C]`; absent nodes and the sink, which is last, are zero."""
+    """Return node values `[*B, N, C]` as `[B * N + 1, C]`; absent nodes and the sink, last, are zero."""
     flat = values.masked_fill(~mask.unsqueeze(-1), 0).reshape(mask.numel(), values.shape[-1])
     return pad(flat, (0, 0, 0, 1))
 
@@ -180,12 +178,12 @@ def _compact(graph: TensorDict, spec: GraphSpec, edges: Edges) -> Union:
 
 
 def _rows(values: Tensor, number: Tensor) -> Tensor:
-    """Rows `number [L]` of `values [*B, K, C]` with everything before C flattened, `[L, C]`."""
+    """Return rows `number [L]` of `values [*B, K, C]` with everything before C flattened, `[L, C]`."""
     return values.reshape(math.prod(values.shape[:-1]), values.shape[-1]).index_select(0, number)
 
 
 def _ends(edges: Edges, link: Tensor, num_nodes: int) -> Tensor:
-    """Ends of the edges in the flat slots `link [L]` as indices into the stacked nodes, `[2, L]`."""
+    """Return the ends of edges in the flat slots `link [L]` as indices into the stacked nodes, `[2, L]`."""
     if not edges.complete:
         return _offsets(edges.index, num_nodes).index_select(1, link)
     source, target = link // num_nodes, link % num_nodes

@@ -1,4 +1,4 @@
-"""Compilation that a machine without a C++ compiler survives."""
+"""Compile modules, or run them uncompiled on machines without a C++ compiler."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ Compilable = TypeVar("Compilable", bound=Callable[..., Any])
 
 
 def compile_module(target: Compilable, *, enabled: bool = True) -> Compilable:
-    """A module or a function that runs compiled, once for all sizes.
+    """Compile a module or a function once for all sizes.
 
-    Give it tensors or plain dicts of them: the batch size of a TensorDict is a Python value, for each of
-    which the target would be compiled anew. (`union` and edge sources take a graph as a plain dict too.)
+    Call the result with tensors or plain dicts of tensors. A TensorDict would be compiled again for every
+    batch size, because its batch size is a Python value. (`union` and edge sources also take a plain dict.)
 
-    A module is compiled in place and returned, so that its parameters keep their names in checkpoints; a copy
-    of it is not compiled. The first call compiles (10 to 20 seconds, under a second from inductor's cache on
-    disk). Where no C++ compiler is found, one line is logged and the target comes back as it was.
+    A module is compiled in place and returned, so its parameters keep their names in checkpoints; copies of
+    it are not compiled. The first call compiles: 10 to 20 seconds, or under a second from inductor's cache on
+    disk. Without a C++ compiler, a warning is logged once and the target is returned unchanged.
 
     Args:
         target: a module or a function of tensors.
-        enabled: false gives the target back as it was.
+        enabled: False returns the target unchanged.
     """
     if not enabled:
         return target
     compiler = cpp_compiler()
     if shutil.which(compiler) is None:
-        _say_eager(compiler)
+        _warn_uncompiled(compiler)
         return target
     if isinstance(target, nn.Module):
         target.compile(dynamic=True)
@@ -45,15 +45,15 @@ def compile_module(target: Compilable, *, enabled: bool = True) -> Compilable:
 
 
 def cpp_compiler() -> str:
-    """The C++ compiler that inductor will call: what `CXX` names, or the platform's own."""
+    """Return the C++ compiler that inductor calls: the value of `CXX`, or the platform's default."""
     return os.environ.get("CXX") or ("clang++" if sys.platform == "darwin" else "g++")
 
 
 @cache
-def _say_eager(compiler: str) -> None:
-    """Say once per process that nothing is compiled."""
+def _warn_uncompiled(compiler: str) -> None:
+    """Warn once per process that nothing is compiled."""
     _logger.warning(
-        "compile is on but the C++ compiler %r is not found: running uncompiled, which is slower but equal; "
-        "install it, or name another in CXX",
+        "compile is on but the C++ compiler %r is not found: running uncompiled, which is slower but gives "
+        "equal results; install it, or set CXX to another compiler",
         compiler,
     )

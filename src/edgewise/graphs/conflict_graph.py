@@ -1,4 +1,4 @@
-"""An undirected graph whose adjacent nodes cannot be chosen together."""
+"""Conflict graphs: undirected graphs whose adjacent nodes cannot be chosen together."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ Pairs = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True)
 class ConflictGraph:
-    """Nodes, and which of them cannot be active together.
+    """An undirected graph whose edges are conflicts: adjacent nodes cannot be active together.
 
     Args:
-        num_nodes: N.
-        pairs: `(low, high)` for each conflict, `low < high`, each once.
+        num_nodes: number of nodes N.
+        pairs: `(low, high)` of each conflict once, with `low < high`.
     """
 
     num_nodes: int
@@ -25,12 +25,12 @@ class ConflictGraph:
 
     @cached_property
     def adjacency(self) -> Tensor:
-        """`[N, N]` bool, symmetric, no loops."""
+        """Adjacency matrix `[N, N]` bool, symmetric, without self-loops."""
         return adjacency_of(self, self.num_nodes)
 
 
 def adjacency_of(graph: ConflictGraph, size: int) -> Tensor:
-    """The adjacency of a graph, padded, `[size, size]` bool."""
+    """Build the adjacency matrix of a graph, padded to `[size, size]` bool."""
     rows = [[False] * size for _ in range(size)]
     for low, high in graph.pairs:
         rows[low][high] = rows[high][low] = True

@@ -1,4 +1,4 @@
-"""Graphs from and to PyTorch Geometric and networkx."""
+"""Convert graphs from and to PyTorch Geometric and networkx."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def spec_for(graphs: Sequence[Data]) -> GraphSpec:
-    """The smallest spec with explicit edges that holds all of `graphs`, as `from_pyg` takes them.
+    """Return the smallest spec with explicit edges that holds all of `graphs`.
 
     Example:
         >>> path = Data(x=torch.zeros(3, 4), edge_index=torch.tensor([[0, 1], [1, 2]]))
@@ -42,13 +42,12 @@ def spec_for(graphs: Sequence[Data]) -> GraphSpec:
 
 
 def from_pyg(graphs: Data | Batch | Sequence[Data], spec: GraphSpec | None = None) -> TensorDict:
-    """Padded graphs `[K]` from K Data objects or a Batch of them; one Data gives a graph without leading
-    dimension.
+    """Convert K Data objects, or a Batch of them, to padded graphs `[K]`; one Data gives batch size `[]`.
 
     Args:
-        graphs: with `x [n, F]`, `edge_index [2, e]` and, where the spec has them, `edge_attr [e, D]`,
-            `pos [n, P]` and `node_type [n]`. With `Topology` edges each names its `topology`; with edges by
-            rule `edge_index` is not looked at.
+        graphs: with `x [n, F]`, `edge_index [2, e]` and, if the spec has them, `edge_attr [e, D]`,
+            `pos [n, P]` and `node_type [n]`. With `Topology` edges each needs its `topology`; with edges
+            computed from positions `edge_index` is ignored.
         spec: None for `spec_for` of these graphs.
     """
     if isinstance(graphs, Data) and not isinstance(graphs, Batch):
@@ -66,9 +65,9 @@ def from_pyg(graphs: Data | Batch | Sequence[Data], spec: GraphSpec | None = Non
 
 
 def to_pyg(graph: TensorDict, spec: GraphSpec) -> list[Data]:
-    """One Data per graph, leading dimensions in row-major order, absent nodes and edges left out.
+    """Convert padded graphs to one Data each, batch dimensions in row-major order, without padding.
 
-    Edges by rule or topology are computed or looked up. `Batch.from_data_list` makes one Batch of the list.
+    Edges are computed or looked up as the spec defines. `Batch.from_data_list` makes one Batch of the list.
     """
     edges = spec.edges_of(graph)
     flat = union(graph, spec, compact=True, edges=edges)
@@ -102,16 +101,16 @@ def from_networkx(
     node_attributes: Sequence[str] = ("x",),
     edge_attributes: Sequence[str] = ("edge_attr",),
 ) -> TensorDict:
-    """Padded graphs `[K]` from networkx; one graph gives a graph without leading dimension.
+    """Convert networkx graphs to padded graphs `[K]`; one graph gives batch size `[]`.
 
-    Nodes come in the order in which networkx has them. An undirected edge becomes one each way. `pos` and
-    `node_type` are taken where nodes have them.
+    Nodes keep the order of networkx. An undirected edge becomes two directed ones. `pos` and `node_type` are
+    read if nodes have them.
 
     Args:
         graphs: with any labels as nodes.
         spec: None for `spec_for` of these graphs.
-        node_attributes: numbers or sequences of numbers on every node, side by side in `x`.
-        edge_attributes: the same on every edge, side by side in `edge_attr`.
+        node_attributes: numbers or sequences of numbers on every node, concatenated into `x`.
+        edge_attributes: the same on every edge, concatenated into `edge_attr`.
     """
     if isinstance(graphs, Sequence):
         return from_pyg([_from_networkx(graph, node_attributes, edge_attributes) for graph in graphs], spec)
@@ -119,7 +118,7 @@ def from_networkx(
 
 
 def to_networkx(graph: TensorDict, spec: GraphSpec) -> list[networkx.DiGraph]:
-    """One directed networkx graph per graph, leading dimensions in row-major order.
+    """Convert padded graphs to one directed networkx graph each, batch dimensions in row-major order.
 
     Nodes are `0 .. n - 1` with `x`, `pos` and `node_type`, edges have `edge_attr`, all as lists of numbers. A
     graph with parallel edges becomes a MultiDiGraph.
@@ -132,10 +131,12 @@ def to_networkx(graph: TensorDict, spec: GraphSpec) -> list[networkx.DiGraph]:
 
 
 def _fill(padded: TensorDict, graph: Data, spec: GraphSpec, number: int) -> None:
-    """Write one graph into its row."""
+    """Write one graph into its row of `padded`."""
     nodes, name = int(graph.num_nodes), f"graph[{number}]"
     if nodes > spec.num_nodes:
-        raise ValueError(f"{name}: {nodes} nodes, but the spec holds {spec.num_nodes}: raise num_nodes")
+        raise ValueError(
+            f"{name}: {nodes} nodes, but the spec has room for {spec.num_nodes}: raise num_nodes"
+        )
     padded["node_mask"][:nodes] = True
     _write(padded, "x", graph, nodes, name)
     if spec.position_dim:
@@ -151,11 +152,13 @@ def _fill(padded: TensorDict, graph: Data, spec: GraphSpec, number: int) -> None
 def _fill_edges(padded: TensorDict, graph: Data, edges: Explicit, name: str) -> None:
     count, nodes, index = int(graph.num_edges), int(graph.num_nodes), graph.edge_index
     if count > edges.num_edges:
-        raise ValueError(f"{name}: {count} edges, but the spec holds {edges.num_edges}: raise num_edges")
+        raise ValueError(
+            f"{name}: {count} edges, but the spec has room for {edges.num_edges}: raise num_edges"
+        )
     if count == 0:
         return
     if index.dtype != torch.int64:
-        raise ValueError(f"{name}.edge_index: dtype is {index.dtype}, int64 is wanted")
+        raise ValueError(f"{name}.edge_index: dtype is {index.dtype}, must be int64")
     lowest, highest = int(index.min()), int(index.max())
     if lowest < 0 or highest >= nodes:
         raise ValueError(f"{name}.edge_index: from {lowest} to {highest}, but nodes are 0 .. {nodes - 1}")
@@ -166,35 +169,35 @@ def _fill_edges(padded: TensorDict, graph: Data, edges: Explicit, name: str) -> 
 
 
 def _fill_topology(padded: TensorDict, graph: Data, spec: GraphSpec, name: str) -> None:
-    """The id; where edges are given as well, they must be those of the topology."""
+    """Write the topology id; edges, if given as well, must be those of the topology."""
     if graph.get("topology") is None:
-        raise ValueError(f"{name}.topology: missing, but the spec's edges are looked up by it")
+        raise ValueError(f"{name}.topology: missing, but the spec looks edges up by it")
     padded["topology"].fill_(int(graph.topology))
     validate(padded, spec, name=name)
     edges = spec.edges_of(padded)
     if graph.edge_index is not None and not torch.equal(graph.edge_index, edges.index[:, edges.mask]):
         raise ValueError(
             f"{name}.edge_index: not the edges of topology {int(graph.topology)}; "
-            "a graph that lost nodes is stored with explicit edges"
+            "use explicit edges for a graph without some of its nodes"
         )
 
 
 def _write(padded: TensorDict, key: str, graph: Data, count: int, name: str) -> None:
-    """Copy `count` rows of `graph[key]`, after a look at their shape."""
+    """Copy `count` rows of `graph[key]` after checking their shape."""
     place, values = padded[key], graph.get(key)
     if count == 0 or place.shape[-1] == 0:
         return
     if values is None:
-        raise ValueError(f"{name}.{key}: missing, but the spec asks for it")
+        raise ValueError(f"{name}.{key}: missing, but the spec requires it")
     values = values.unsqueeze(-1) if values.dim() < place.dim() else values
-    wanted = [count, *place.shape[1:]]
-    if list(values.shape) != wanted:
-        raise ValueError(f"{name}.{key}: shape is {list(values.shape)}, the spec asks for {wanted}")
+    expected = [count, *place.shape[1:]]
+    if list(values.shape) != expected:
+        raise ValueError(f"{name}.{key}: shape is {list(values.shape)}, the spec requires {expected}")
     place[:count] = values
 
 
 def _width(graphs: Sequence[Data], key: str) -> int:
-    """How many numbers a row of `key` has in any of the graphs; zero where none has it."""
+    """Return the width of `key` in the graphs that have it; zero if none has."""
     found = [graph[key] for graph in graphs if graph.get(key) is not None]
     return max((1 if values.dim() == 1 else values.shape[-1] for values in found), default=0)
 
@@ -224,7 +227,7 @@ def _from_networkx(graph: Any, node_attributes: Sequence[str], edge_attributes: 
 
 
 def _columns(items: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> Tensor | None:
-    """The named attributes of all items side by side, `[len(items), width]`; None where no item has any."""
+    """Concatenate the named attributes of all items, `[len(items), width]`; None if no item has any."""
     found = [key for key in keys if any(key in item for item in items)]
     if not found:
         return None

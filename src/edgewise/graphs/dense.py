@@ -1,4 +1,4 @@
-"""Edges as matrices, for kernels that look at all pairs at once."""
+"""Edges as matrices, for kernels that work on all pairs of nodes."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from edgewise.graphs.edges import Edges
 
 @dataclass(frozen=True)
 class DenseEdges:
-    """Edges by pair, source first.
+    """Edges as matrices over pairs of nodes, source first.
 
     Attributes:
         mask: `[*B, N, N]` bool, `mask[..., source, target]`.
-        attr: `[*B, N, N, D]` or None; what it holds where there is no edge is not said for complete edges,
-            and zero for others.
+        attr: `[*B, N, N, D]` or None. Where there is no edge, it is undefined for complete edges and zero for
+            others.
     """
 
     mask: Tensor
@@ -25,14 +25,14 @@ class DenseEdges:
 
 
 def dense_edges(edges: Edges, num_nodes: int) -> DenseEdges:
-    """The same edges as matrices: a view of complete edges, a scatter of any others.
+    """Return edges as matrices: a view of complete edges, a scatter of others.
 
-    A matrix has one place for a pair. Of parallel edges, two from one source to one target, all but one are
-    lost; graphs that may have them (`parallel_edges` tells) belong on the sparse path.
+    A matrix has one place per pair, so of parallel edges, with the same source and target, only one is kept.
+    Use sparse message passing for graphs that may have parallel edges; `parallel_edges` finds them.
 
     Args:
         edges: `[*B, 2, E]`, see `Edges`.
-        num_nodes: N.
+        num_nodes: number of nodes N.
     """
     square = (num_nodes, num_nodes)
     if edges.complete:
@@ -51,7 +51,7 @@ def dense_edges(edges: Edges, num_nodes: int) -> DenseEdges:
 
 
 def parallel_edges(edges: Edges, num_nodes: int) -> Tensor:
-    """Which graphs have two edges from one source to one target, `[*B]` bool."""
+    """Return which graphs have two edges with the same source and target, `[*B]` bool."""
     slot = _slots(edges, num_nodes)
     places = num_nodes * num_nodes
     count = torch.zeros(*slot.shape[:-1], places + 1, dtype=torch.int64, device=slot.device)
@@ -60,6 +60,6 @@ def parallel_edges(edges: Edges, num_nodes: int) -> Tensor:
 
 
 def _slots(edges: Edges, num_nodes: int) -> Tensor:
-    """The place `source * N + target` of every edge, `[*B, E]`; absent edges go to a place after the last."""
+    """Return the place `source * N + target` of every edge, `[*B, E]`; absent edges go past the last."""
     source, target = edges.index.unbind(-2)
     return torch.where(edges.mask, source * num_nodes + target, num_nodes * num_nodes)

@@ -1,4 +1,4 @@
-"""Random streams that go on where they were saved, on the same kind of device or on another."""
+"""Restore random generators, also from a state that was saved on another kind of device."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import torch
 from torch import Tensor
 
 
-def go_on(generator: torch.Generator, state: Tensor) -> None:
-    """Let a generator draw as the one whose `state` was saved would have.
+def restore_generator(generator: torch.Generator, state: Tensor) -> None:
+    """Set a generator to a saved `state`, so that it draws what the saved one would have drawn.
 
-    A state of another kind of device cannot be taken over, as its size tells: from it a new stream begins,
-    the same whenever it begins from this state.
+    A state from another kind of device, which has another size, cannot be restored. It is hashed into a seed
+    instead, so that the same state always gives the same random numbers.
     """
-    kept = state.cpu()
-    if kept.shape == generator.get_state().shape:
-        generator.set_state(kept)
+    saved = state.cpu()
+    if saved.shape == generator.get_state().shape:
+        generator.set_state(saved)
     else:
-        digest = hashlib.sha256(kept.numpy().tobytes()).digest()
+        digest = hashlib.sha256(saved.numpy().tobytes()).digest()
         generator.manual_seed(int.from_bytes(digest[:8], "big") >> 1)

@@ -1,4 +1,4 @@
-"""The heaviest independent set of a conflict graph of any size, and what load a graph can carry."""
+"""Maximum-weight independent sets of conflict graphs of any size, and the capacity of a graph."""
 
 from __future__ import annotations
 
@@ -12,55 +12,55 @@ from torch import Tensor
 from edgewise.graphs.conflict_graph import ConflictGraph
 
 KEY_BITS = 20
-"""Nodes whose places in an order are weighed at once: floats and solvers keep numbers of 2^20 whole."""
+"""Nodes per tie-breaking objective: weights up to 2^20 are exact in floats and in the solver."""
 
 SLACK = 1e-6
-"""Share of its weight by which one set may fall short of another and still count as heavy, for rounding."""
+"""Relative tolerance within which two weights count as equal."""
 
 
 def heaviest_set(
     graph: ConflictGraph, weights: Sequence[Tensor], *, order: Tensor, counted: Tensor
 ) -> Tensor:
-    """The heaviest independent set of one graph of any size, by mixed-integer programming.
+    """Find a maximum-weight independent set of a graph of any size by mixed-integer programming.
 
-    The first weight decides, then the second, and so on. Of equally heavy sets the first in `order` is taken:
-    the one that does without the last counted node of the order if any of them does, then without the last
-    but one, and so on.
+    Weights are compared lexicographically: the first weight decides, then the second, and so on. Ties are
+    broken by `order`: prefer the set without the last counted node of the order, then without the last but
+    one, and so on.
 
     Args:
-        graph: of any size.
-        weights: each `[N]`, numbers from zero.
+        graph: conflict graph of any size.
+        weights: non-negative numbers, each `[N]`.
         order: `[N]` int64, the rank of each node in the order.
-        counted: `[N]` bool, the nodes the order looks at.
+        counted: `[N]` bool, the nodes that break ties.
 
     Returns:
         `[N]` bool.
     """
-    rules = [_edge_clauses(graph)]
+    constraints = [_edge_constraints(graph)]
     lower, upper = np.zeros(graph.num_nodes), np.ones(graph.num_nodes)
     for weight in weights:
         objective = weight.double().numpy()
-        best = _solve(-objective, rules, lower, upper)
-        rules.append(_as_heavy(objective, float(objective @ best)))
-    last_first = np.argsort(order.numpy())[::-1]
-    last_first = last_first[counted.numpy()[last_first]]
-    for start in range(0, len(last_first), KEY_BITS):
-        block = last_first[start : start + KEY_BITS]
+        best = _solve(-objective, constraints, lower, upper)
+        constraints.append(_weight_constraint(objective, float(objective @ best)))
+    reverse_order = np.argsort(order.numpy())[::-1]
+    reverse_order = reverse_order[counted.numpy()[reverse_order]]
+    for start in range(0, len(reverse_order), KEY_BITS):
+        block = reverse_order[start : start + KEY_BITS]
         key = np.zeros(graph.num_nodes)
         key[block] = 2.0 ** np.arange(len(block))[::-1]
-        best = _solve(key, rules, lower, upper)
+        best = _solve(key, constraints, lower, upper)
         lower[block] = upper[block] = best[block]
     return torch.from_numpy(best > 0.5)
 
 
-def _as_heavy(weight: np.ndarray, total: float) -> LinearConstraint:
-    """A set weighs no less than `total`; half of one less is less where weights are whole numbers."""
-    whole = bool((weight == np.round(weight)).all())
-    return LinearConstraint(weight, total - (0.5 if whole else SLACK * max(1.0, total)), np.inf)
+def _weight_constraint(weight: np.ndarray, total: float) -> LinearConstraint:
+    """Build the constraint that a set weighs at least `total`, up to rounding."""
+    integral = bool((weight == np.round(weight)).all())
+    return LinearConstraint(weight, total - (0.5 if integral else SLACK * max(1.0, total)), np.inf)
 
 
-def _edge_clauses(graph: ConflictGraph) -> LinearConstraint:
-    """At most one end of every edge."""
+def _edge_constraints(graph: ConflictGraph) -> LinearConstraint:
+    """Build the constraint that a set has at most one end of every edge."""
     matrix = np.zeros((len(graph.pairs), graph.num_nodes))
     for row, pair in enumerate(graph.pairs):
         matrix[row, pair] = 1.0
@@ -70,7 +70,7 @@ def _edge_clauses(graph: ConflictGraph) -> LinearConstraint:
 def _solve(
     cost: np.ndarray, constraints: list[LinearConstraint], lower: np.ndarray, upper: np.ndarray
 ) -> np.ndarray:
-    """The cheapest 0/1 vector under the constraints, `[N]`."""
+    """Return the 0/1 vector `[N]` of minimal cost under the constraints."""
     kept = [constraint for constraint in constraints if np.atleast_2d(constraint.A).shape[0]]
     result = milp(
         cost,
@@ -85,7 +85,9 @@ def _solve(
 
 
 def uniform_capacity(graph: ConflictGraph) -> float:
-    """The largest λ that unit servers can carry at every node: one over the fractional chromatic number.
+    """Compute the largest rate λ that unit servers can carry at every node.
+
+    It is one over the fractional chromatic number.
 
     Example:
         >>> ring = ConflictGraph(5, ((0, 1), (1, 2), (2, 3), (3, 4), (0, 4)))
@@ -96,19 +98,23 @@ def uniform_capacity(graph: ConflictGraph) -> float:
 
 
 def carried_share(graph: ConflictGraph, rates: Sequence[float]) -> float:
-    """How many times these rates, one for each node, unit servers can carry; infinity where all are zero.
+    """Compute the largest factor by which unit servers can carry these rates; infinity if all are zero.
 
-    Time is shared between independent sets so that every node is active for its share of it. The shares are a
-    linear program whose sets are brought in one by one, the heaviest at the current prices first.
+    Time is shared between independent sets so that every node is active often enough. The shares solve a
+    linear program by column generation: each round adds a maximum-weight set at the current dual prices.
+
+    Args:
+        graph: conflict graph of N nodes.
+        rates: one per node.
     """
     count, wanted = graph.num_nodes, np.array(rates)
     columns = list(np.eye(count))
-    clauses = _edge_clauses(graph)
+    on_edges = _edge_constraints(graph)
     while True:
         table = np.stack(columns, 1)
         plan = linprog(np.ones(len(columns)), A_ub=-table, b_ub=-wanted)
         prices = -plan.ineqlin.marginals
-        entering = _solve(-prices, [clauses], np.zeros(count), np.ones(count))
+        entering = _solve(-prices, [on_edges], np.zeros(count), np.ones(count))
         if prices @ entering <= 1.0 + 1e-9:
             return float(1.0 / plan.fun) if plan.fun > 0.0 else np.inf
         columns.append(entering)

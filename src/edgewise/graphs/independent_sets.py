@@ -1,4 +1,4 @@
-"""Sets of nodes with no edge between two of them: all, or those that no node can join."""
+"""Enumerate the independent sets of a graph: all of them, or the maximal ones."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import torch
 from torch import Tensor
 
 MAX_SETS = 20_000
-"""Above so many maximal sets a graph is not enumerated."""
+"""Default limit on the number of maximal sets."""
 
 
 def independent_sets(adjacency: Tensor) -> Tensor:
-    """All independent sets of a graph of at most 16 nodes, the empty one included.
+    """Return all independent sets of a graph of at most 16 nodes, including the empty set.
 
     Args:
-        adjacency: `[N, N]` bool, symmetric, no loops.
+        adjacency: `[N, N]` bool, symmetric, without self-loops.
 
     Returns:
-        `[S, N]` bool, ordered by the number whose bits they are (node 0 is the lowest bit).
+        `[S, N]` bool, in increasing order of the integers whose bits they are (node 0 is the lowest bit).
 
     Example:
         >>> independent_sets(torch.tensor([[False, True], [True, False]])).int()
@@ -26,40 +26,44 @@ def independent_sets(adjacency: Tensor) -> Tensor:
     """
     count = len(adjacency)
     if count > 16:
-        raise ValueError(f"all 2^{count} sets of a graph of {count} nodes are too many: use maximal_sets")
+        raise ValueError(
+            f"a graph of {count} nodes has too many sets to enumerate (at most 16 nodes): use maximal_sets"
+        )
     members = (torch.arange(2**count).unsqueeze(-1) >> torch.arange(count) & 1).bool()
     conflicts = (members.float() @ adjacency.float()).bool() & members
     return members[~conflicts.any(-1)]
 
 
 def maximal_sets(adjacency: Tensor, *, limit: int = MAX_SETS) -> Tensor | None:
-    """The independent sets that no node can join, or None where there are more than `limit`.
+    """Return the maximal independent sets, or None if there are more than `limit`.
 
-    Bron and Kerbosch's search with pivots on the complement graph, on integers as bit sets.
+    Uses the algorithm of Bron and Kerbosch with pivots on the complement graph, with integers as bit sets.
 
     Args:
-        adjacency: `[N, N]` bool, symmetric, no loops.
-        limit: when to give up.
+        adjacency: `[N, N]` bool, symmetric, without self-loops.
+        limit: largest number of sets.
 
     Returns:
-        `[S, N]` bool, ordered by the number whose bits they are.
+        `[S, N]` bool, in increasing order of the integers whose bits they are.
     """
     count = len(adjacency)
-    everyone = (1 << count) - 1
-    apart = [everyone & ~(1 << node) for node in range(count)]
+    all_nodes = (1 << count) - 1
+    non_neighbours = [all_nodes & ~(1 << node) for node in range(count)]
     for node, other in adjacency.nonzero().tolist():
-        apart[node] &= ~(1 << other)
+        non_neighbours[node] &= ~(1 << other)
     found: list[int] = []
-    stack = [(0, everyone, 0)]
+    stack = [(0, all_nodes, 0)]
     while stack and len(found) <= limit:
         chosen, open_nodes, closed = stack.pop()
         if not open_nodes and not closed:
             found.append(chosen)
             continue
-        pivot = max(_bits(open_nodes | closed), key=lambda node: (apart[node] & open_nodes).bit_count())
-        for node in _bits(open_nodes & ~apart[pivot]):
+        pivot = max(
+            _bits(open_nodes | closed), key=lambda node: (non_neighbours[node] & open_nodes).bit_count()
+        )
+        for node in _bits(open_nodes & ~non_neighbours[pivot]):
             bit = 1 << node
-            stack.append((chosen | bit, open_nodes & apart[node], closed & apart[node]))
+            stack.append((chosen | bit, open_nodes & non_neighbours[node], closed & non_neighbours[node]))
             open_nodes &= ~bit
             closed |= bit
     if len(found) > limit:

@@ -1,16 +1,18 @@
-"""The keys of an environment's root TensorDict that several packages read, each written once."""
+"""Keys of an environment's root TensorDict that several packages read."""
 
 from __future__ import annotations
 
 from tensordict import NestedKey
 
 GRAPH = "graph"
-"""The graph that the policy observes, a nested TensorDict; see `GraphSpec`."""
+"""The observed graph, a nested TensorDict; see `GraphSpec`."""
 STATE = "state"
-"""Everything that the simulator needs; no model reads it."""
+"""The state of the simulation; no model reads it."""
 RECURRENT = "recurrent"
 """Hidden states of recurrent actors and critics."""
+MASK = "action_mask"
+"""Which actions are legal, bool; its shape is that of the action layout."""
 ACTIVE: NestedKey = ("agents", "active")
 """Which agents act, `[*B, A]` bool."""
 EGO: NestedKey = ("agents", "ego")
-"""What each agent observes by itself, `[*B, A, ...]`."""
+"""Observations of single agents, `[*B, A, ...]`."""

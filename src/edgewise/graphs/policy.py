@@ -1,4 +1,4 @@
-"""What a policy is everywhere in edgewise, and how one acts in an environment other than its own."""
+"""The type of policies, and how a policy acts in an environment other than its own."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any, Protocol, runtime_checkable
 from tensordict import TensorDictBase
 
 Policy = Callable[[TensorDictBase], TensorDictBase]
-"""Anything that sets `action` in the root TensorDict of an environment."""
+"""A function that sets `action` in the root TensorDict of an environment and returns it."""
 
 
 @runtime_checkable
 class PortablePolicy(Protocol):
-    """A policy that holds constants of its environment and can exchange them for another's."""
+    """A policy that holds constants of its environment and can replace them by those of another."""
 
     def on(self, env: Any) -> AbstractContextManager[None]:
         """Act in `env` inside the context, and in its own environment again after it."""

@@ -1,4 +1,4 @@
-"""Edges computed from positions, so that rollouts and replay store positions and never N x N matrices."""
+"""Edges computed from positions, so that rollouts and replay buffers do not store N x N matrices."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class Pairs:
     """The geometry of all ordered pairs of nodes, source first.
 
     Attributes:
-        displacement: `[*B, N, N, P]`, `pos[source] - pos[target]`: the sender as the receiver sees it.
-        distance: `[*B, N, N]`; its gradient is zero where two nodes coincide.
+        displacement: `[*B, N, N, P]`, `pos[source] - pos[target]`.
+        distance: `[*B, N, N]`; its gradient is zero if two nodes coincide.
     """
 
     displacement: Tensor
@@ -29,13 +29,13 @@ class Pairs:
 
 
 class PairFeature(Protocol):
-    """Numbers that describe one ordered pair of nodes; the parts of a rule's edge features."""
+    """Features of ordered pairs of nodes, from which edge features are concatenated."""
 
     def width(self, position_dim: int) -> int:
-        """How many numbers there are for a pair."""
+        """Return the number of features of a pair."""
 
     def __call__(self, graph: TensorDict, pairs: Pairs) -> Tensor:
-        """The numbers of every pair, `[*B, N, N, width]`, source first."""
+        """Compute the features of every pair, `[*B, N, N, width]`, source first."""
 
 
 @dataclass(frozen=True)
@@ -43,11 +43,11 @@ class Displacement:
     """`pos[source] - pos[target]`, P numbers."""
 
     def width(self, position_dim: int) -> int:
-        """P."""
+        """Return P."""
         return position_dim
 
     def __call__(self, graph: TensorDict, pairs: Pairs) -> Tensor:  # noqa: ARG002
-        """The displacement as it is."""
+        """Return the displacement."""
         return pairs.displacement
 
 
@@ -56,22 +56,22 @@ class Distance:
     """The distance, one number."""
 
     def width(self, position_dim: int) -> int:  # noqa: ARG002
-        """One."""
+        """Return 1."""
         return 1
 
     def __call__(self, graph: TensorDict, pairs: Pairs) -> Tensor:  # noqa: ARG002
-        """The distance as a column."""
+        """Return the distance as a column."""
         return pairs.distance.unsqueeze(-1)
 
 
 @dataclass(frozen=True)
 class PairFunction:
-    """Pair features of an environment's own.
+    """Pair features computed by a function.
 
     Args:
-        function: takes the graph and its `Pairs`, gives `[*B, N, N, num_features]`, source first. It may read
-            any entry of the graph. What it gives for pairs that are no edge is ignored.
-        num_features: how many numbers it gives for a pair.
+        function: maps the graph and its `Pairs` to `[*B, N, N, num_features]`, source first. It may read any
+            entry of the graph. Its result for pairs that are not edges is ignored.
+        num_features: number of features of a pair.
 
     Example:
         >>> def closing_speed(graph, pairs):
@@ -87,11 +87,11 @@ class PairFunction:
     num_features: int
 
     def width(self, position_dim: int) -> int:  # noqa: ARG002
-        """As declared."""
+        """Return `num_features`."""
         return self.num_features
 
     def __call__(self, graph: TensorDict, pairs: Pairs) -> Tensor:
-        """What the function gives."""
+        """Call the function."""
         return self.function(graph, pairs)
 
 
@@ -100,13 +100,13 @@ Features = tuple[PairFeature, ...]
 
 
 class PositionRule(EdgeSource):
-    """What rules over positions share: who may send to whom, and what an edge carries.
+    """Base of edge sources that compute edges from positions.
 
     Attributes:
         features: parts of the edge features, concatenated; `()` for edges without features.
-        senders: node types that send; None for all.
-        receivers: node types that receive; None for all. With `receivers=(0,)` edges are one-way: nodes of
-            type 0 hear everybody, the others hear nobody.
+        senders: node types that may be sources; None for all.
+        receivers: node types that may be targets; None for all. With `receivers=(0,)` all edges lead to nodes
+            of type 0.
     """
 
     features: Features
@@ -117,15 +117,15 @@ class PositionRule(EdgeSource):
 
     @property
     def needs_types(self) -> int:  # type: ignore[override]
-        """One more than the highest type that the rule speaks of."""
+        """One more than the highest node type in `senders` and `receivers`."""
         return max((*(self.senders or ()), *(self.receivers or ()), -1)) + 1
 
     def width(self, position_dim: int) -> int:
-        """The widths of all parts together."""
+        """Return the sum of the widths of all parts."""
         return sum(feature.width(position_dim) for feature in self.features)
 
     def __call__(self, graph: TensorDict) -> Edges:
-        """The pairs that the rule links, in slots for all ordered pairs."""
+        """Compute the edges, in slots for all ordered pairs."""
         pairs = pairs_of(graph)
         linked = self.link(pairs.distance, self.allowed(graph)).flatten(-2)
         index = all_pairs(pairs.distance.shape[-1], linked.device).expand(*linked.shape[:-1], -1, -1)
@@ -134,10 +134,10 @@ class PositionRule(EdgeSource):
 
     @abstractmethod
     def link(self, distance: Tensor, allowed: Tensor) -> Tensor:
-        """Which allowed pairs are edges; all three `[*B, N, N]`, source first."""
+        """Return which allowed pairs are edges; all three tensors are `[*B, N, N]`, source first."""
 
     def allowed(self, graph: TensorDict) -> Tensor:
-        """Pairs of distinct existing nodes whose types may send and receive, `[*B, N, N]` bool."""
+        """Return the pairs of distinct existing nodes whose types may send and receive, `[*B, N, N]` bool."""
         exists = graph["node_mask"]
         sends = exists & _of_types(graph, self.senders)
         receives = exists & _of_types(graph, self.receivers)
@@ -145,23 +145,23 @@ class PositionRule(EdgeSource):
         return sends.unsqueeze(-1) & receives.unsqueeze(-2) & distinct
 
     def attributes(self, graph: TensorDict, pairs: Pairs) -> Tensor | None:
-        """The features of all pairs, `[*B, N, N, D]`, or None where the rule has none."""
+        """Compute the features of all pairs, `[*B, N, N, D]`; None without features."""
         parts = [feature(graph, pairs) for feature in self.features]
         return torch.cat(parts, -1) if parts else None
 
 
 @dataclass(frozen=True)
 class Radius(PositionRule):
-    """An edge both ways between all nodes less than `radius` apart, however many there are.
+    """Edges in both directions between all nodes less than `radius` apart.
 
-    Distinct nodes at one position are neighbours at distance zero; a node is never its own neighbour; a pair
-    at exactly `radius` is not linked.
+    Nodes at the same position are neighbours at distance zero. A node is never its own neighbour. A pair at
+    exactly `radius` is not an edge.
 
     Args:
-        radius: above zero; infinity links everybody.
+        radius: positive; infinity for a complete graph.
         features: parts of the edge features, concatenated; `()` for edges without features.
-        senders: node types that send; None for all.
-        receivers: node types that receive; None for all.
+        senders: node types that may be sources; None for all.
+        receivers: node types that may be targets; None for all.
 
     Example:
         >>> Radius(0.35, features=(Distance(),)).width(position_dim=2)
@@ -176,27 +176,27 @@ class Radius(PositionRule):
 
     def __post_init__(self) -> None:
         if not self.radius > 0:
-            raise ValueError(f"Radius.radius must be above zero, got {self.radius}")
+            raise ValueError(f"Radius.radius must be positive, got {self.radius}")
         _check_rule(self)
 
     def link(self, distance: Tensor, allowed: Tensor) -> Tensor:
-        """Nearer than the radius."""
+        """Return the allowed pairs closer than the radius."""
         return allowed & (distance < self.radius)
 
 
 @dataclass(frozen=True)
 class Nearest(PositionRule):
-    """Every node hears the `k` nodes nearest to it, or all there are where there are fewer.
+    """Edges to every node from the `k` nodes nearest to it, or from all if there are fewer.
 
-    Nodes at equal distance are taken in the order of their slots. A node is never its own neighbour.
+    Ties in distance are broken by the order of node slots. A node is never its own neighbour.
 
     Args:
-        k: one or more.
+        k: number of neighbours, at least one.
         features: parts of the edge features, concatenated; `()` for edges without features.
-        senders: node types that send; None for all.
-        receivers: node types that receive; None for all.
-        pairs: true for slots for all ordered pairs, which dense kernels read as they are; false for only k
-            slots per node, `target * k + rank`, which spares sparse convolutions the others.
+        senders: node types that may be sources; None for all.
+        receivers: node types that may be targets; None for all.
+        pairs: True for edge slots for all ordered pairs, which dense kernels use directly; False for k slots
+            per node, `target * k + rank`, which is less work for sparse convolutions.
     """
 
     k: int
@@ -208,11 +208,11 @@ class Nearest(PositionRule):
 
     def __post_init__(self) -> None:
         if self.k < 1:
-            raise ValueError(f"Nearest.k must be one or more, got {self.k}")
+            raise ValueError(f"Nearest.k must be at least one, got {self.k}")
         _check_rule(self)
 
     def __call__(self, graph: TensorDict) -> Edges:
-        """The k nearest of every node."""
+        """Compute the edges from the k nearest nodes."""
         if self.pairs:
             return super().__call__(graph)
         pairs, allowed = pairs_of(graph), self.allowed(graph)
@@ -228,12 +228,12 @@ class Nearest(PositionRule):
         return Edges(index, mask, attr)
 
     def link(self, distance: Tensor, allowed: Tensor) -> Tensor:
-        """Among the k nearest of the target."""
+        """Return the allowed pairs whose source is among the k nearest of the target."""
         source = self.ranked(distance, allowed)
         return torch.zeros_like(allowed).scatter(-2, source, True) & allowed
 
     def ranked(self, distance: Tensor, allowed: Tensor) -> Tensor:
-        """The sources nearest to each target, in order, those not allowed last, `[*B, min(k, N - 1), N]`."""
+        """Return the sources nearest to each target, those not allowed last, `[*B, min(k, N - 1), N]`."""
         finite = distance.clamp(max=torch.finfo(distance.dtype).max)
         cost = finite.masked_fill(~allowed, torch.inf).transpose(-1, -2)
         nearest = cost.argsort(dim=-1, stable=True).narrow(-1, 0, min(self.k, distance.shape[-1] - 1))
@@ -241,7 +241,7 @@ class Nearest(PositionRule):
 
 
 def pairs_of(graph: TensorDict) -> Pairs:
-    """Displacements and distances of all ordered pairs of nodes; absent nodes count as if at the origin."""
+    """Compute displacements and distances of all ordered pairs; absent nodes count as at the origin."""
     position = graph["pos"].masked_fill(~graph["node_mask"].unsqueeze(-1), 0.0).movedim(-1, -2)
     apart = position.unsqueeze(-1) - position.unsqueeze(-2)  # [*B, P, N, N]: sums over P stay contiguous
     square = apart.square().sum(-3)
@@ -251,7 +251,7 @@ def pairs_of(graph: TensorDict) -> Pairs:
 
 
 def _of_types(graph: TensorDict, types: NodeTypes) -> Tensor:
-    """Which nodes are of one of `types`, `[*B, N]` bool; all of them where `types` is None."""
+    """Return which nodes are of one of `types`, `[*B, N]` bool; all of them if `types` is None."""
     if types is None:
         return torch.ones_like(graph["node_mask"])
     none = torch.zeros_like(graph["node_mask"])
@@ -259,12 +259,12 @@ def _of_types(graph: TensorDict, types: NodeTypes) -> Tensor:
 
 
 def _check_rule(rule: PositionRule) -> None:
-    """Raise ValueError for types or features that no graph can have."""
+    """Raise ValueError for invalid node types or features."""
     name = type(rule).__name__
     for field in ("senders", "receivers"):
         types = getattr(rule, field)
         if types is not None and (not types or min(types) < 0):
-            raise ValueError(f"{name}.{field} must be None or node types from zero up, got {types}")
+            raise ValueError(f"{name}.{field} must be None or non-negative node types, got {types}")
     for feature in rule.features:
         if isinstance(feature, type) or not hasattr(feature, "width"):
             raise ValueError(f"{name}.features must be pair features such as Distance(), got {feature!r}")

@@ -1,4 +1,4 @@
-"""What a graph is inside a TensorDict: one `GraphSpec` says it and builds specs and zeros from it."""
+"""The shape of graphs inside a TensorDict, and their TorchRL specs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from edgewise.graphs.edges import Edges, EdgeSource, Explicit
 
 @dataclass(frozen=True)
 class GraphSpec:
-    """The fixed shape of a padded graph, and where its edges come from.
+    """The fixed shape of padded graphs, and the source of their edges.
 
     A graph is a nested TensorDict with the batch size of its parent and these entries:
 
@@ -22,22 +22,22 @@ class GraphSpec:
     |---|---|---|
     | `x` | `[*B, N, F]` float | always |
     | `node_mask` | `[*B, N]` bool, true where a node exists | always |
-    | `edge_index` | `[*B, 2, E]` int64, row 0 sends to row 1 | explicit edges |
+    | `edge_index` | `[*B, 2, E]` int64, sources in row 0, targets in row 1 | explicit edges |
     | `edge_mask` | `[*B, E]` bool | explicit edges |
     | `edge_attr` | `[*B, E, D]` float | explicit edges with features |
     | `topology` | `[*B]` int64 | topology edges |
     | `pos` | `[*B, N, P]` float | `position_dim > 0` |
     | `node_type` | `[*B, N]` int64 | `node_types > 0` |
 
-    What a padded entry holds never matters: features of absent nodes and ends of absent edges may be
-    anything, NaN included.
+    The content of padding has no effect: features of absent nodes and ends of absent edges may be anything,
+    including NaN.
 
     Args:
-        num_nodes: capacity N; a graph may have fewer, as its mask says.
-        node_features: F.
-        edges: where edges come from: `Explicit`, `Radius`, `Nearest` or `Topology`.
-        position_dim: P, zero for graphs without positions.
-        node_types: how many types there are, zero for graphs of one type.
+        num_nodes: number of node slots N; the mask of a graph marks the nodes that exist.
+        node_features: number of node features F.
+        edges: source of the edges: `Explicit`, `Radius`, `Nearest` or `Topology`.
+        position_dim: numbers per position P; zero for graphs without positions.
+        node_types: number of node types; zero for graphs of one type.
 
     Example:
         >>> spec = GraphSpec(num_nodes=6, node_features=3, edges=Explicit(num_edges=10))
@@ -56,31 +56,31 @@ class GraphSpec:
             least = 1 if name == "num_nodes" else 0
             if not isinstance(getattr(self, name), int) or getattr(self, name) < least:
                 raise ValueError(
-                    f"GraphSpec.{name} must be a whole number from {least} up, got {getattr(self, name)}"
+                    f"GraphSpec.{name} must be an integer of at least {least}, got {getattr(self, name)}"
                 )
         kind = type(self.edges).__name__
         if self.edges.needs_positions and self.position_dim == 0:
-            raise ValueError(f"{kind} edges are a rule over positions: give GraphSpec.position_dim")
+            raise ValueError(f"{kind} edges are computed from positions: set GraphSpec.position_dim")
         if self.edges.needs_types > self.node_types:
             raise ValueError(
-                f"{kind} edges speak of node type {self.edges.needs_types - 1}: "
+                f"{kind} edges use node type {self.edges.needs_types - 1}: "
                 f"GraphSpec.node_types must be at least {self.edges.needs_types}, got {self.node_types}"
             )
         self.edges.check(self.num_nodes)
 
     @property
     def edge_features(self) -> int:
-        """D, the width of an edge's features; zero without."""
+        """Number of edge features D; zero without."""
         return self.edges.width(self.position_dim)
 
     def edges_of(self, graph: TensorDict) -> Edges:
-        """The graph's edges, computed, looked up or read as the spec says."""
+        """Return the edges of `graph`: computed, looked up or read, depending on the edge source."""
         return self.edges(graph)
 
     def composite(
         self, batch_size: tuple[int, ...] = (), device: torch.device | str | None = None
     ) -> Composite:
-        """The TorchRL spec of a graph of this shape."""
+        """Return the TorchRL spec of graphs of this shape."""
         lead, nodes = tuple(batch_size), self.num_nodes
         entries = {
             "x": Unbounded((*lead, nodes, self.node_features), device=device),
@@ -96,9 +96,9 @@ class GraphSpec:
         return Composite(entries, shape=lead, device=device)
 
     def zeros(self, *batch_size: int, device: torch.device | str | None = None) -> TensorDict:
-        """An empty graph: no node and no edge exists."""
+        """Return empty graphs, in which no node and no edge exists."""
         return self.composite(device=device).zero().expand(*batch_size).clone()
 
     def mask_padding(self, graph: TensorDict) -> Tensor:
-        """Node features with absent nodes zeroed, `[*B, N, F]`."""
+        """Return node features with zeros for absent nodes, `[*B, N, F]`."""
         return graph["x"].masked_fill(~graph["node_mask"].unsqueeze(-1), 0.0)

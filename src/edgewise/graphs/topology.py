@@ -1,4 +1,4 @@
-"""Constant graphs kept once and referred to by an id: a board, a network, a conflict graph."""
+"""Constant topologies that are stored once and looked up by an id."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ EdgeList = Sequence[tuple[int, int]] | Tensor
 
 
 class TopologyBank:
-    """K constant graphs, padded to the edge count of the largest.
+    """K constant topologies, padded to the edge count of the largest.
 
     Args:
         index: `[K, 2, E]` int64; ends of absent edges are zero.
@@ -43,11 +43,11 @@ class TopologyBank:
                 f"a bank takes attr [K, E, D] with [K, E] = {list(mask.shape)}, got {list(attr.shape)}"
             )
         self.index = index.masked_fill(~mask.unsqueeze(1), 0)
-        if _readable(index) and bool((self.index < 0).any()):
+        if _has_values(index) and bool((self.index < 0).any()):
             raise ValueError(f"a bank's nodes count from zero, got {int(self.index.min())}")
         self.mask = mask
         self.attr = attr
-        self._elsewhere: dict[torch.device, TopologyBank] = {}
+        self._copies: dict[torch.device, TopologyBank] = {}
 
     @classmethod
     def from_edge_lists(
@@ -57,7 +57,7 @@ class TopologyBank:
         *,
         both_ways: bool = False,
     ) -> TopologyBank:
-        """A bank of K graphs, each given as `(source, target)` pairs or as a tensor `[2, E_k]`.
+        """Build a bank of K graphs, each given as `(source, target)` pairs or as a tensor `[2, E_k]`.
 
         Args:
             edge_lists: K lists of edges.
@@ -99,42 +99,42 @@ class TopologyBank:
 
     @property
     def num_edges(self) -> int:
-        """E, the edge capacity."""
+        """Number of edge slots E."""
         return self.index.shape[-1]
 
     @property
     def num_features(self) -> int:
-        """D, zero without edge features."""
+        """Number of edge features D; zero without."""
         return 0 if self.attr is None else self.attr.shape[-1]
 
     def on(self, device: torch.device) -> TopologyBank:
-        """The bank on `device`, copied there once and kept."""
+        """Return the bank on `device`; the copy is cached."""
         if device == self.index.device:
             return self
-        found = self._elsewhere.get(device)
+        found = self._copies.get(device)
         if found is None:
             found = copy(self)
-            found._elsewhere = {}
-            with torch.inference_mode(False):  # what is kept must serve a backward later
+            found._copies = {}
+            with torch.inference_mode(False):  # the cached tensors must be usable in a later backward pass
                 found.index, found.mask = self.index.to(device), self.mask.to(device)
                 found.attr = None if self.attr is None else self.attr.to(device)
-            if type(found.index) is Tensor:  # a fake tensor of a dry run must not outlive it
-                self._elsewhere[device] = found
+            if type(found.index) is Tensor:  # fake tensors must not be cached
+                self._copies[device] = found
         return found
 
 
 @dataclass(frozen=True)
 class Topology(EdgeSource):
-    """Edges looked up in a bank by the graph's `topology` id `[*B]`; edges of absent nodes are absent.
+    """Edges that are looked up in a bank by `topology` `[*B]`; edges of absent nodes are absent.
 
     Args:
-        bank: the constant graphs.
+        bank: the topologies.
     """
 
     bank: TopologyBank
 
     def __call__(self, graph: TensorDict) -> Edges:
-        """Look the edges up."""
+        """Look up the edges."""
         number, node_mask = graph["topology"], graph["node_mask"]
         bank = self.bank.on(number.device)
         index = bank.index[number]
@@ -142,17 +142,17 @@ class Topology(EdgeSource):
         return Edges(index, mask, None if bank.attr is None else bank.attr[number])
 
     def width(self, position_dim: int) -> int:  # noqa: ARG002
-        """The number of features in the bank."""
+        """Return the number of edge features in the bank."""
         return self.bank.num_features
 
     def entries(self, lead: Lead, num_nodes: int, device: Device) -> dict[str, TensorSpec]:  # noqa: ARG002
-        """The id alone."""
+        """Return the spec of the topology id."""
         return {"topology": Bounded(0, len(self.bank) - 1, shape=lead, dtype=torch.int64, device=device)}
 
     def check(self, num_nodes: int) -> None:
-        """Every end in the bank must be a slot of the graph."""
+        """Raise ValueError if the bank has an edge at a node slot beyond `num_nodes`."""
         index = self.bank.index
-        if not _readable(index) or index.numel() == 0:
+        if not _has_values(index) or index.numel() == 0:
             return
         highest, number = index.flatten(1).amax(1).max(0)
         if int(highest) >= num_nodes:
@@ -163,7 +163,7 @@ class Topology(EdgeSource):
 
 
 def _as_index(edges: EdgeList, number: int) -> Tensor:
-    """One edge list as `[2, E]` int64."""
+    """Convert one edge list to `[2, E]` int64."""
     if isinstance(edges, Tensor):
         index = edges
     else:
@@ -172,11 +172,11 @@ def _as_index(edges: EdgeList, number: int) -> Tensor:
         raise ValueError(
             f"edge list {number} must be pairs or [2, E] integers, got {list(index.shape)} {index.dtype}"
         )
-    if _readable(index) and index.numel() and int(index.min()) < 0:
+    if _has_values(index) and index.numel() and int(index.min()) < 0:
         raise ValueError(f"edge list {number} has the node {int(index.min())}: nodes count from zero")
     return index.long()
 
 
-def _readable(tensor: Tensor) -> bool:
-    """Whether there are values to look at: a fake tensor has none."""
+def _has_values(tensor: Tensor) -> bool:
+    """Return whether a tensor has values, which fake and meta tensors do not."""
     return type(tensor) is Tensor and not tensor.is_meta

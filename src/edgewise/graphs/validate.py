@@ -1,6 +1,6 @@
-"""A close look at a graph from outside: every fault is a ValueError that names the graph and the field.
+"""Validate graphs that come from outside; every fault is a ValueError that names the graph and the field.
 
-Reading values makes the host wait for an accelerator: this is for graphs as they come in, not for every step.
+Reading values synchronises with an accelerator, so validate graphs once on input, not in every step.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ Entries = dict[str, Any]
 
 
 def validate(graph: TensorDict, spec: GraphSpec, *, name: str = "graph") -> None:
-    """Raise ValueError where `graph` is not a graph as `spec` describes it.
+    """Raise ValueError if `graph` does not match `spec`.
 
-    Padding may hold anything and is not looked at; entries that the spec does not know are ignored.
+    Padding is not checked, and entries that are not in the spec are ignored.
 
     Args:
-        graph: batch size `[*B]`, none included, or a plain dict of its tensors.
-        spec: what it should be.
-        name: how to call the graph in messages, as in `graph[3, 1].x: NaN at node 2, feature 0`.
+        graph: graphs with any batch size `[*B]`, or a plain dict of their tensors.
+        spec: expected shape.
+        name: of the graph in messages, as in `graph[3, 1].x: NaN at node 2, feature 0`.
     """
     if not isinstance(graph, TensorDictBase | Mapping):
-        raise ValueError(f"{name}: a TensorDict is wanted, got {type(graph).__name__}")
+        raise ValueError(f"{name}: expected a TensorDict, got {type(graph).__name__}")
     entries = dict(graph.items())
     _check_presence(entries, spec, name)
     lead = graph.batch_size if isinstance(graph, TensorDictBase) else entries["node_mask"].shape[:-1]
@@ -45,22 +45,22 @@ def validate(graph: TensorDict, spec: GraphSpec, *, name: str = "graph") -> None
 def _check_presence(entries: Entries, spec: GraphSpec, name: str) -> None:
     for key in dict(spec.composite().items()):
         if key not in entries:
-            raise ValueError(f"{name}.{key}: missing, but the spec asks for it")
+            raise ValueError(f"{name}.{key}: missing, but the spec requires it")
         if not isinstance(entries[key], Tensor):
-            raise ValueError(f"{name}.{key}: a tensor is wanted, got {type(entries[key]).__name__}")
+            raise ValueError(f"{name}.{key}: expected a tensor, got {type(entries[key]).__name__}")
 
 
 def _check_form(entries: Entries, spec: GraphSpec, *, name: str, lead: tuple[int, ...]) -> None:
-    """Dtypes, shapes and devices."""
+    """Check dtypes, shapes and devices."""
     device = entries["node_mask"].device
-    for key, wanted in spec.composite().items():
-        value, shape = entries[key], (*lead, *wanted.shape)
-        both_float = value.is_floating_point() and wanted.dtype.is_floating_point
-        if value.dtype != wanted.dtype and not both_float:
-            raise ValueError(f"{name}.{key}: dtype is {value.dtype}, the spec asks for {wanted.dtype}")
+    for key, expected in spec.composite().items():
+        value, shape = entries[key], (*lead, *expected.shape)
+        both_float = value.is_floating_point() and expected.dtype.is_floating_point
+        if value.dtype != expected.dtype and not both_float:
+            raise ValueError(f"{name}.{key}: dtype is {value.dtype}, the spec requires {expected.dtype}")
         if value.shape != shape:
             raise ValueError(
-                f"{name}.{key}: shape is {list(value.shape)}, the spec asks for {list(shape)} "
+                f"{name}.{key}: shape is {list(value.shape)}, the spec requires {list(shape)} "
                 f"with leading dimensions {list(lead)}"
             )
         if value.device != device:
@@ -101,7 +101,7 @@ def _check_topology(number: Tensor, known: int, name: str) -> None:
 
 
 def _check_finite(entries: Entries, key: str, exists: Tensor, *, name: str, about: tuple[str, str]) -> None:
-    """Values `[*B, K, C]` must be finite where `exists [*B, K]`."""
+    """Check that values `[*B, K, C]` are finite where `exists [*B, K]`."""
     values = entries[key]
     place = _first(~values.isfinite() & exists.unsqueeze(-1))
     if place:
@@ -119,7 +119,7 @@ def _outside(values: Tensor, count: int) -> Tensor:
 
 
 def _first(bad: Tensor) -> list[int]:
-    """Where the first true entry is; an empty list where there is none."""
+    """Return the index of the first true entry; an empty list if there is none."""
     found = bad.nonzero()
     return [int(number) for number in found[0]] if len(found) else []
 

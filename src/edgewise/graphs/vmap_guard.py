@@ -1,4 +1,4 @@
-"""Shapes that depend on data do not vmap: what to do about it before anything is touched."""
+"""Guard against dropping padding under vmap, which does not support data-dependent shapes."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ _REMEDY = "pass deactivate_vmap=True to TorchRL's estimator or loss, or use Grap
 
 
 def may_compact(module: nn.Module, tensor: Tensor) -> bool:
-    """Whether `module` may drop the padding of `tensor`, which vmap does not allow.
+    """Return whether `module` may drop the padding of `tensor`, which vmap does not support.
 
-    Under vmap over data alone this raises a RuntimeError that says what to do; nothing is harmed. Under vmap
-    over parameters, as in TorchRL's losses, the parameters of the module have been swapped for the length of
-    the call, and an error would leave them so: the module would be of no use afterwards. There the answer is
-    no, the padding stays, and where data is vmapped as well one line is logged.
+    Under vmap over parameters, as in TorchRL's losses, the answer is False and the padding stays. An error
+    there would leave the module with swapped parameters, and so unusable. If the data is vmapped as well, a
+    warning is logged once.
+
+    Raises:
+        RuntimeError: under vmap over data alone, with the remedy in the message.
     """
     if torch._C._functorch.maybe_current_level() is None:
         return True
@@ -30,7 +32,7 @@ def may_compact(module: nn.Module, tensor: Tensor) -> bool:
                 "this module drops padding (compact=True), and shapes that depend on data do not vmap: "
                 f"{_REMEDY}, or build the module with compact=False"
             )
-        _say_padded()
+        _warn_padded()
     return not swapped
 
 
@@ -39,12 +41,12 @@ def _is_batched(tensor: Tensor) -> bool:
 
 
 def _tensors_in_place_of_parameters(module: nn.Module) -> Iterator[Tensor]:
-    """Tensors that are plain attributes, which is where TensorDict puts what it swaps in."""
+    """Yield tensors that are plain attributes, which is how TensorDict swaps parameters."""
     for part in module.modules():
         yield from (value for value in vars(part).values() if isinstance(value, Tensor))
 
 
 @cache
-def _say_padded() -> None:
-    """Say once per process that compaction is off."""
-    _logger.warning("under vmap padding is not dropped, which is slower but equal: %s", _REMEDY)
+def _warn_padded() -> None:
+    """Warn once per process that padding is kept."""
+    _logger.warning("under vmap padding is not dropped, which is slower but gives equal results: %s", _REMEDY)

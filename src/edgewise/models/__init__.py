@@ -1,1 +1,1 @@
-"""Encoders of graphs, heads that act on them, and the actor-critics they make."""
+"""Encoders of graphs, policy heads and actor-critics."""

@@ -1,4 +1,8 @@
-"""Values of actions, for algorithms that learn them: of choices, and of continuous actions."""
+"""Action-value networks on graphs, for TorchRL's `DQNLoss`, `SACLoss` and `DDPGLoss`.
+
+These losses `vmap` their networks by default, which graph networks do not support: see
+`edgewise.objectives.without_vmap`.
+"""
 
 from __future__ import annotations
 
@@ -11,26 +15,33 @@ from torch import Tensor
 from torch.nn import functional
 
 from edgewise.graphs.actions import AgentsContinuous, AgentsDiscrete, ChooseNode
-from edgewise.graphs.keys import ACTIVE, GRAPH
+from edgewise.graphs.keys import ACTIVE, GRAPH, MASK
 from edgewise.graphs.spec import GraphSpec
 from edgewise.models.actor_critic import Actor
 from edgewise.models.build import make_encoder
 from edgewise.models.config import ModelConfig
-from edgewise.models.heads import MASK, acting_agents, allowed_nodes, feed_forward
+from edgewise.models.heads import acting_agents, allowed_nodes, feed_forward
 
 
 class QNetwork(TensorDictModuleBase):
-    """The value of every choice, and the best allowed one: what `DQNLoss` calls.
+    """A Q-network over nodes or over the discrete actions of agents, with a greedy policy.
 
-    Writes `action_value` (`[*B, N]` for nodes, `[*B, A, K]` for agents; a very large negative number where a
-    choice is not allowed), `action`, and `chosen_action_value` (`[*B, 1]` or `[*B, A, 1]`). A state
-    or agent without an allowed choice, such as a finished game's, has value 0 throughout: losses look at such
-    states and drop what they see.
+    Writes `action_value` (`[*B, N]` for nodes, `[*B, A, K]` for agents; a very large negative number for
+    masked actions), `action`, and `chosen_action_value` (`[*B, 1]` or `[*B, A, 1]`). All values are 0 in a
+    state without a legal action, such as the end of a game: losses evaluate such states and mask the result.
 
     Args:
         graph: an environment's `graph`.
         actions: an environment's `actions`.
-        config: widths; the encoder's above all.
+        config: widths, of the encoder above all.
+
+    Example:
+        With `env`, an environment of 64 worlds with `ChooseNode` actions on graphs of 10 nodes:
+
+        >>> network = QNetwork(env.graph, env.actions)
+        >>> network(env.reset())["action_value"].shape
+        torch.Size([64, 10])
+        >>> loss = without_vmap(DQNLoss(network, action_space="categorical", delay_value=True))
     """
 
     def __init__(
@@ -46,7 +57,7 @@ class QNetwork(TensorDictModuleBase):
         self.out_keys = ["action", "action_value", "chosen_action_value"]
 
     def forward(self, tensordict: TensorDict) -> TensorDict:
-        """Value all choices in every world."""
+        """Compute all action values and the greedy action in every world."""
         values, allowed = self._values(tensordict)
         values = values.masked_fill(~allowed, torch.finfo(values.dtype).min)
         values = values.masked_fill(~allowed.any(-1, keepdim=True), 0.0)
@@ -55,7 +66,7 @@ class QNetwork(TensorDictModuleBase):
         return tensordict.set("chosen_action_value", values.gather(-1, action.unsqueeze(-1)))
 
     def _values(self, tensordict: TensorDict) -> tuple[Tensor, Tensor]:
-        """Values and which of them count."""
+        """Return the values and the mask of legal actions."""
         h = self.encoder(tensordict.get(GRAPH))
         if isinstance(self.actions, ChooseNode):
             return self.value(h).squeeze(-1), allowed_nodes(tensordict)
@@ -67,15 +78,23 @@ class QNetwork(TensorDictModuleBase):
 
 
 class ActionCritic(TensorDictModuleBase):
-    """The value of what the agents do, `state_action_value [*B, A, 1]`: what `SACLoss` and `DDPGLoss` call.
+    """A critic of continuous actions: writes `state_action_value [*B, A, 1]`, for `SACLoss` and `DDPGLoss`.
 
-    Actions join the agents' node features before the encoder, so that an agent's value knows what its
-    neighbours do.
+    Actions are concatenated to the agents' node features before the encoder, so the value of an agent depends
+    on the actions of its neighbours.
 
     Args:
         graph: an environment's `graph`.
         actions: an environment's `actions`.
-        config: widths; the encoder's above all.
+        config: widths, of the encoder above all.
+
+    Example:
+        With `env`, an environment of 64 worlds and 3 agents with `AgentsContinuous` actions:
+
+        >>> actor = make_actor_critic(env.graph, env.actions).actor
+        >>> critic = ActionCritic(env.graph, env.actions)
+        >>> critic(actor(env.reset()))["state_action_value"].shape
+        torch.Size([64, 3, 1])
     """
 
     def __init__(
@@ -91,7 +110,7 @@ class ActionCritic(TensorDictModuleBase):
         self.out_keys = ["state_action_value"]
 
     def forward(self, tensordict: TensorDict) -> TensorDict:
-        """Value the joint action of every world."""
+        """Compute the value of every agent under the joint action, in every world."""
         graph, action = tensordict.get(GRAPH).copy(), tensordict.get("action")
         agents, nodes = action.shape[-2], graph["x"].shape[-2]
         padded = functional.pad(action.to(graph["x"].dtype), (0, 0, 0, nodes - agents))
@@ -102,10 +121,10 @@ class ActionCritic(TensorDictModuleBase):
 
 
 class DeterministicActor(TensorDictModuleBase):
-    """An actor's mode with its gradient, without log-probability: the policy of `DDPGLoss`.
+    """A deterministic policy, the mode of an actor with its gradient, for `DDPGLoss`.
 
     Args:
-        actor: an actor of continuous actions, whose weights are shared.
+        actor: an actor of continuous actions; its weights are shared, not copied.
     """
 
     def __init__(self, actor: Actor) -> None:
@@ -114,5 +133,5 @@ class DeterministicActor(TensorDictModuleBase):
         self.in_keys, self.out_keys = list(actor.in_keys), ["action"]
 
     def forward(self, tensordict: TensorDict) -> TensorDict:
-        """The most typical action in every world."""
+        """Set `action` to the mode of the actor's distribution."""
         return tensordict.set("action", self.actor.get_dist(tensordict).mode)

@@ -1,4 +1,4 @@
-"""Actors and critics as TensorDict modules: what rollouts, losses and value estimators call."""
+"""Actors and critics on graphs as TensorDict modules."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tensordict.nn.probabilistic import interaction_type
 from torch import Tensor, nn
 from torch.distributions import Distribution
 
-from edgewise.graphs.actions import ActionLayout, AgentsContinuous, AgentsDiscrete
+from edgewise.graphs.actions import ActionLayout
 from edgewise.graphs.bridge import pool_nodes
 from edgewise.graphs.keys import ACTIVE, GRAPH
 from edgewise.graphs.spec import GraphSpec
@@ -27,7 +27,7 @@ _DETERMINISTIC = (InteractionType.DETERMINISTIC, InteractionType.MODE, Interacti
 
 
 class HasGraph(Protocol):
-    """An environment, as far as a model needs to know it."""
+    """The part of an environment that a model needs."""
 
     @property
     def graph(self) -> GraphSpec:
@@ -35,21 +35,21 @@ class HasGraph(Protocol):
 
     @property
     def actions(self) -> ActionLayout:
-        """How it is acted on."""
+        """Its action layout."""
 
 
 class Actor(TensorDictModuleBase):
-    """Acts on a graph: writes `action` and `action_log_prob`.
+    """A stochastic policy on graphs: writes `action` and `action_log_prob`.
 
-    Draws at random unless TorchRL's exploration type asks for a deterministic action. This is one module
-    rather than a `ProbabilisticActor`, whose machinery costs more than a small graph network.
+    It samples an action unless TorchRL's exploration type is deterministic. It is one module rather than a
+    `ProbabilisticActor`, whose overhead exceeds the time of a small graph network.
 
-    With a memory it also carries what its agents remember, and what those of a critic that goes with it do.
+    A recurrent actor also writes its hidden states, and those of its critic.
 
     Args:
-        encoder: graph to node embeddings.
-        head: node embeddings to a distribution.
-        memory: from one step to the next; None for actors that look at the present alone.
+        encoder: maps graphs to node embeddings.
+        head: maps node embeddings to a distribution over actions.
+        memory: recurrent cell of the agents; None for a feed-forward actor.
     """
 
     log_prob_keys = ("action_log_prob",)
@@ -60,55 +60,55 @@ class Actor(TensorDictModuleBase):
         self.encoder, self.head, self.memory = encoder, head, memory
         self.in_keys = [*head.in_keys, *([] if memory is None else [memory.key])]
         self.out_keys = ["action", "action_log_prob"]
-        self._companions: tuple[Critic, ...] = ()
+        self._carried_critics: tuple[Critic, ...] = ()
 
-    def take_along(self, critic: Critic) -> None:
-        """Carry the critic's memory too while acting; the critic stays a module of its own."""
-        self._companions = (critic,)
+    def carry_critic_memory(self, critic: Critic) -> None:
+        """Write the critic's hidden states too while acting; the critic does not become a submodule."""
+        self._carried_critics = (critic,)
 
     def get_dist(self, tensordict: TensorDict) -> Distribution:
-        """The distribution over actions in the states of `tensordict`, batch `[*B]` or `[*B, A]`."""
+        """Return the distribution over actions, batch `[*B]`, or `[*B, A]` for agents."""
         h = self.encoder(tensordict.get(GRAPH))
         return self.head(h if self.memory is None else self.memory(h, tensordict), tensordict)
 
-    def retarget(self, graph: GraphSpec) -> None:
-        """Run on graphs of another topology or rule from now on; features and types must be the same."""
+    def set_graph(self, graph: GraphSpec) -> None:
+        """Use another topology or edge rule from now on; features and node types must be the same."""
         self.encoder.graph = graph
-        self.head.retarget(graph)
-        for critic in self._companions:
+        self.head.set_graph(graph)
+        for critic in self._carried_critics:
             critic.encoder.graph = graph
 
     @contextmanager
     def on(self, env: HasGraph) -> Iterator[None]:
-        """Act in an environment of another topology or edge rule inside, and in its own again after."""
+        """Use the topology or edge rule of another environment within this context."""
         own = self.encoder.graph
-        self.retarget(env.graph)
+        self.set_graph(env.graph)
         try:
             yield
         finally:
-            self.retarget(own)
+            self.set_graph(own)
 
     def forward(self, tensordict: TensorDict) -> TensorDict:
-        """Choose an action in every world."""
+        """Sample an action in every world, or take the mode if exploration is off."""
         h = self.encoder(tensordict.get(GRAPH))
-        for critic in self._companions:
-            critic.remember(h if critic.encoder is self.encoder else None, tensordict)
-        dist = self.head(h if self.memory is None else self.memory.remember(h, tensordict), tensordict)
+        for critic in self._carried_critics:
+            critic.store_memory(h if critic.encoder is self.encoder else None, tensordict)
+        dist = self.head(h if self.memory is None else self.memory.step(h, tensordict), tensordict)
         action = dist.mode.detach() if interaction_type() in _DETERMINISTIC else dist.sample()
         tensordict.set("action", action)
         return tensordict.set("action_log_prob", dist.log_prob(action))
 
 
 class Critic(TensorDictModuleBase):
-    """Values states: writes `state_value`.
+    """A value function on graphs: writes `state_value`.
 
-    It is `[*B, 1]` for critic `graph` and `[*B, A, 1]` for `node` and `central`.
+    Its shape is `[*B, 1]` for critic `graph`, and `[*B, A, 1]` for `node` and `central`.
 
     Args:
-        encoder: graph to node embeddings.
-        config: which critic, how to pool, and the head's widths.
-        num_agents: A, where the observation does not say it.
-        memory: from one step to the next, of each agent; None for critics that look at the present alone.
+        encoder: maps graphs to node embeddings.
+        config: kind of critic, pooling, and widths of the value head.
+        num_agents: A, if the observation does not determine it.
+        memory: recurrent cell of the agents; None for a feed-forward critic.
     """
 
     def __init__(
@@ -124,17 +124,17 @@ class Critic(TensorDictModuleBase):
         self.out_keys = ["state_value"]
 
     def forward(self, tensordict: TensorDict) -> TensorDict:
-        """Value every world."""
+        """Compute the values of every world."""
         h = self.encoder(tensordict.get(GRAPH))
-        return tensordict.set("state_value", self.from_nodes(h, tensordict))
+        return tensordict.set("state_value", self.value_from_nodes(h, tensordict))
 
-    def remember(self, h: Tensor | None, tensordict: TensorDict) -> None:
-        """Write what it remembers before and after this step; `h` are its encoder's embeddings, if known."""
+    def store_memory(self, h: Tensor | None, tensordict: TensorDict) -> None:
+        """Write the hidden states before and after this step; `h` are the node embeddings, if known."""
         assert self.memory is not None
-        self.memory.remember(self.encoder(tensordict.get(GRAPH)) if h is None else h, tensordict)
+        self.memory.step(self.encoder(tensordict.get(GRAPH)) if h is None else h, tensordict)
 
-    def from_nodes(self, h: Tensor, tensordict: TensorDict, *, chunks: bool = False) -> Tensor:
-        """Values from node embeddings `[*B, N, C]`; in `chunks` the last dimension of B is time."""
+    def value_from_nodes(self, h: Tensor, tensordict: TensorDict, *, chunks: bool = False) -> Tensor:
+        """Compute values from node embeddings `[*B, N, C]`; with `chunks` the last dimension of B is time."""
         exists = tensordict.get(GRAPH).get("node_mask")
         if self.kind == "graph":
             return self.value(pool_nodes(h, exists, how=self.pool))
@@ -144,16 +144,16 @@ class Critic(TensorDictModuleBase):
         else:
             own = self.memory.unroll(h, tensordict) if chunks else self.memory(h, tensordict)
         if self.kind == "central":
-            whole = pool_nodes(h, exists, how=self.pool).unsqueeze(-2)
-            own = torch.cat((own, whole.expand_as(own)), -1)
+            pooled = pool_nodes(h, exists, how=self.pool).unsqueeze(-2)
+            own = torch.cat((own, pooled.expand_as(own)), -1)
         return self.value(own).masked_fill(~exists[..., :agents].unsqueeze(-1), 0.0)
 
 
 class ActorCritic(nn.Module):
-    """An actor and the critic that goes with it.
+    """An actor and a critic, which may share an encoder.
 
     Args:
-        actor: writes `action`, `action_log_prob`.
+        actor: writes `action` and `action_log_prob`.
         critic: writes `state_value`.
     """
 
@@ -161,36 +161,36 @@ class ActorCritic(nn.Module):
         super().__init__()
         self.actor, self.critic = actor, critic
         if critic.memory is not None:
-            actor.take_along(critic)
+            actor.carry_critic_memory(critic)
 
     @property
     def recurrent(self) -> bool:
-        """Whether agents remember; samples are then chunks of time."""
+        """Whether the models are recurrent; samples are then chunks of consecutive steps."""
         return self.actor.memory is not None
 
     @property
     def shared(self) -> bool:
-        """Whether both stand on one encoder."""
+        """Whether actor and critic share one encoder."""
         return self.actor.encoder is self.critic.encoder
 
     def evaluate(self, tensordict: TensorDict) -> tuple[Distribution, Tensor]:
-        """The actor's distribution and the critic's values, with one pass through a shared encoder.
+        """Return the actor's distribution and the critic's values, with one pass through a shared encoder.
 
-        Where agents remember, `tensordict` holds chunks `[*B, L]`, each L steps of one world in a row.
+        For recurrent models, `tensordict` has chunks `[*B, L]` of L consecutive steps of one world each.
         """
         graph, memory = tensordict.get(GRAPH), self.actor.memory
         h = self.actor.encoder(graph)
-        theirs = h if self.shared else self.critic.encoder(graph)
-        values = self.critic.from_nodes(theirs, tensordict, chunks=self.recurrent)
-        own = h if memory is None else memory.unroll(h, tensordict)
-        return self.actor.head(own, tensordict), values
+        critic_h = h if self.shared else self.critic.encoder(graph)
+        values = self.critic.value_from_nodes(critic_h, tensordict, chunks=self.recurrent)
+        actor_h = h if memory is None else memory.unroll(h, tensordict)
+        return self.actor.head(actor_h, tensordict), values
 
-    def retarget(self, graph: GraphSpec) -> None:
-        """Run on graphs of another topology or rule from now on; features and types must be the same.
+    def set_graph(self, graph: GraphSpec) -> None:
+        """Use another topology or edge rule from now on; features and node types must be the same.
 
-        A graph that only has more or fewer nodes, agents or edges needs no call.
+        Graphs with other numbers of nodes, agents or edges need no call.
         """
-        self.actor.retarget(graph)
+        self.actor.set_graph(graph)
         self.critic.encoder.graph = graph
 
 
@@ -202,15 +202,23 @@ def actor_critic_of(env: HasGraph, config: Any) -> ActorCritic:
 def make_actor_critic(
     graph: GraphSpec, actions: ActionLayout, config: ModelConfig | None = None
 ) -> ActorCritic:
-    """An actor and a critic for graphs of one shape and one way to act.
+    """Build an actor and a critic for an environment's graphs and action layout.
 
     Args:
         graph: an environment's `graph`.
         actions: an environment's `actions`.
         config: see `ModelConfig`.
+
+    Raises:
+        ValueError: the critic or the recurrence needs agents, and the action layout has none.
+
+    Example:
+        >>> actor_critic = make_actor_critic(env.graph, env.actions)
+        >>> actor_critic.actor(env.reset())["action_log_prob"].shape
+        torch.Size([64])
     """
     config = config or ModelConfig()
-    agents = actions.num_agents if isinstance(actions, AgentsDiscrete | AgentsContinuous) else 0
+    agents = actions.num_agents
     if config.critic == "auto":
         config = config.model_copy(update={"critic": "central" if agents else "graph"})
     if config.critic != "graph" and not agents:
@@ -220,8 +228,8 @@ def make_actor_critic(
         )
     if config.recurrent and config.critic == "graph":
         raise ValueError(
-            'recurrent models remember for each agent: use them where agents act, with critic="node" or '
-            f'"central", not with {type(actions).__name__} and critic="graph"'
+            'recurrent models have one hidden state per agent: use critic="node" or "central" and an '
+            f'environment with agents, got critic="graph" and {type(actions).__name__}'
         )
 
     def memory(name: str) -> Memory | None:

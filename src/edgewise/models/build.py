@@ -1,4 +1,4 @@
-"""From a config to modules: which encoder, and which head for which way to act."""
+"""Build encoders and heads: the encoder that a config names, the head that an action layout needs."""
 
 from __future__ import annotations
 
@@ -26,8 +26,18 @@ from edgewise.models.set_heads import (
     ChooseFromSetHead,
     ChooseIndependentSetHead,
     EdgesDiscreteHead,
-    MaximalSetHead,
 )
+
+HEADS: dict[type[ActionLayout], type[Head]] = {
+    ChooseNode: ChooseNodeHead,
+    ChooseIndependentSet: ChooseIndependentSetHead,
+    ChooseFromSet: ChooseFromSetHead,
+    ChooseEdgePerGroup: ChooseEdgePerGroupHead,
+    EdgesDiscrete: EdgesDiscreteHead,
+    AgentsDiscrete: AgentsDiscreteHead,
+    AgentsContinuous: AgentsContinuousHead,
+}
+"""The head of each action layout; a layout without one here uses the head of its nearest base class."""
 
 
 def make_encoder(
@@ -39,27 +49,41 @@ def make_encoder(
     return encoder.build(graph, config, role=of)
 
 
+def register_head(layout: type[ActionLayout], head: type[Head]) -> None:
+    """Use `head` for environments whose action layout is a `layout` or a subclass without its own head.
+
+    Args:
+        layout: class of the action layout.
+        head: class whose `build` makes the head.
+
+    Raises:
+        ConfigError: another head is registered for this layout.
+    """
+    known = HEADS.setdefault(layout, head)
+    if known is not head:
+        raise ConfigError(
+            f"{layout.__name__} has the head {known.__name__}, so it cannot have {head.__name__}",
+            hint=f"register {head.__name__} for a subclass of {layout.__name__}",
+        )
+
+
 def make_head(graph: GraphSpec, layout: ActionLayout, config: ModelConfig | None = None) -> Head:
-    """The head that fits an environment's way to act."""
-    config = config or ModelConfig()
-    match layout:
-        case ChooseNode():
-            return ChooseNodeHead(graph, config)
-        case AgentsDiscrete():
-            return AgentsDiscreteHead(graph, config, layout=layout)
-        case AgentsContinuous():
-            return AgentsContinuousHead(graph, config, layout=layout)
-        case ChooseIndependentSet():
-            whole = config.sets == "whole"
-            return MaximalSetHead(graph, config) if whole else ChooseIndependentSetHead(graph, config)
-        case EdgesDiscrete():
-            return EdgesDiscreteHead(graph, config, layout=layout)
-        case ChooseEdgePerGroup():
-            return ChooseEdgePerGroupHead(graph, config)
-        case ChooseFromSet():
-            return ChooseFromSetHead(graph, config, layout=layout)
-        case ChooseSuccessor():
-            raise ConfigError(
-                "a choice among successors that are not in the graph needs a policy that knows what they are",
-                hint="show them, with `view: padded`, or use a recipe of that environment",
-            )
+    """Build the head of an action layout.
+
+    Raises:
+        ConfigError: no head is registered for the layout.
+    """
+    for kind in type(layout).__mro__:
+        if kind in HEADS:
+            return HEADS[kind].build(graph, config or ModelConfig(), layout=layout)
+    raise _no_head(layout)
+
+
+def _no_head(layout: ActionLayout) -> ConfigError:
+    if isinstance(layout, ChooseSuccessor):
+        return ConfigError(
+            "ChooseSuccessor has no head: successors are not in the graph, so it needs a policy of its own",
+            hint="show them, with `view: padded`, or use a recipe of that environment",
+        )
+    name = type(layout).__name__
+    return ConfigError(f"no head is registered for {name}", hint=f"call register_head({name}, YourHead)")

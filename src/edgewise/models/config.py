@@ -1,4 +1,4 @@
-"""How a model is built, without torch, so that a mistake is reported before anything slow is imported."""
+"""Settings of models. Never imports torch, so that errors are reported quickly."""
 
 from __future__ import annotations
 
@@ -20,67 +20,64 @@ Conv = Literal[
     "GCNConv",
     "GraphConv",
 ]
-"""The PyG convolutions that `GNN` builds by name; it takes any other as a class."""
+"""PyG convolutions that `GNN` builds by name; other convolutions are passed as classes."""
 
 BUILT_IN_ENCODERS = {
     "transformer": "edgewise.models.encoders.transformer:GraphTransformer",
     "gnn": "edgewise.models.encoders.gnn:GNN",
     "mlp": "edgewise.models.encoders.mlp:MLP",
 }
-"""Encoders by the `kind` that chooses them; plug-ins declare more."""
+"""Addresses of the built-in encoders by `kind`; plug-ins declare more."""
 
 ATTENTION_CONVS: frozenset[str] = frozenset({"GATv2Conv", "GATConv", "TransformerConv"})
 
 REVISION = 1
-"""Raised whenever the same weights come to compute something else; a checkpoint of another is refused."""
+"""Incremented when a model computes something else from the same weights; other checkpoints are refused."""
 
 
 class EncoderConfig(Config):
-    """The part that turns a graph into node embeddings.
-
-    Attributes:
-        kind: `transformer` (the default to beat), `gnn` (any PyG convolution), `mlp` (flat, fixed size; a
-            baseline), or the name of an encoder that a plug-in declares.
-        hidden: width of every embedding; a multiple of `heads`.
-        layers: message-passing steps, or hidden layers of the `mlp`.
-        heads: attention heads.
-        conv: the convolution of kind `gnn`.
-        feed_forward: width of the feed-forward part of a transformer block as a multiple of `hidden`; 0
-            leaves it out.
-        soft_cap: attention logits become `cap * tanh(logit / cap)`; None leaves them.
-        beta: gate the skip connection inside attention.
-        norm: `layer` normalises each node by itself; `graph` over the whole graph, which breaks locality.
-        dropout: of attention weights. Above zero, PPO's ratio is not 1 at identical weights.
-        dense: when attention runs on `[N, N]` matrices: `auto` by the measured rule, `always`, `never`.
-        compact: whether the sparse path drops padding. By default it does on a CPU, where that is never
-            slower, and not where shapes must stay fixed: on a GPU, under vmap, in an export.
-        compile: compile the encoder with `torch.compile(dynamic=True)`.
-    """
+    """Settings of an encoder, which computes node embeddings from a graph."""
 
     kind: str = "transformer"
+    """`transformer` (the default), `gnn` (any PyG convolution), `mlp` (a baseline for graphs of fixed size),
+    or the name of an encoder that a plug-in declares."""
     hidden: int = Field(64, ge=1)
+    """Width of every embedding; a multiple of `heads`."""
     layers: int = Field(3, ge=1)
+    """Number of message-passing layers, or of hidden layers of the `mlp`."""
     heads: int = Field(4, ge=1)
+    """Number of attention heads."""
     conv: Conv = "GATv2Conv"
+    """Convolution of kind `gnn`."""
     feed_forward: int = Field(0, ge=0)
+    """Width of the feed-forward part of a transformer block as a multiple of `hidden`; 0 for no such part."""
     soft_cap: float | None = Field(None, gt=0)
+    """Attention logits become `cap * tanh(logit / cap)`; none for no cap."""
     beta: bool = False
+    """Whether to gate the skip connection inside attention."""
     norm: Literal["layer", "graph"] = "layer"
+    """`layer` normalises each node separately; `graph` normalises over the whole graph, which breaks
+    locality."""
     dropout: float = Field(0.0, ge=0, lt=1)
+    """Dropout of attention weights. Above zero, the ratio of PPO is not 1 at identical weights."""
     dense: Literal["auto", "always", "never"] = "auto"
+    """When attention uses `[N, N]` matrices: `auto` (by a measured rule), `always` or `never`."""
     compact: bool | None = None
+    """Whether the sparse path drops padding. By default it does on a CPU, where that is never slower, and not
+    where shapes must be static: on a GPU, under vmap, in an export."""
     compile: bool = False
+    """Whether to compile the encoder with `torch.compile(dynamic=True)`."""
 
     @field_validator("kind")
     @classmethod
-    def _names_an_encoder(cls, kind: str) -> str:
+    def _encoder_exists(cls, kind: str) -> str:
         known = [*BUILT_IN_ENCODERS, *encoders()]
         if kind not in known:
             raise ValueError(f'got "{kind}", expected {" or ".join(known)}')
         return kind
 
     @model_validator(mode="after")
-    def _widths_fit(self) -> EncoderConfig:
+    def _heads_divide_hidden(self) -> EncoderConfig:
         attends = self.kind == "transformer" or (self.kind == "gnn" and self.conv in ATTENTION_CONVS)
         if attends and self.hidden % self.heads:
             raise ValueError(
@@ -91,81 +88,75 @@ class EncoderConfig(Config):
 
 
 class ModelConfig(Config):
-    """An actor and a critic.
-
-    Attributes:
-        encoder: of the actor, and of the critic.
-        shared_trunk: one encoder for both; else each has its own.
-        critic: `graph` gives one value per graph from its pooled nodes; `node` one per agent from its own
-            node; `central` one per agent from its own node and the pooled graph; `auto` is `central` where
-            agents act, else `graph`.
-        recurrent: whether actor and critic each remember, with a GRU as wide as an embedding for every agent.
-        pool: how nodes become a graph.
-        head_hidden: widths of the hidden layers of every head.
-        policy_gain: orthogonal gain of the last layer of the policy; small makes the first policy near
-            uniform.
-        initial_std: of continuous actions before squashing, at initialisation.
-        min_std: below which it never falls.
-        sets: how a set of nodes that may not be adjacent is chosen: `in_turn` asks node after node, in the
-            order of their slots; `whole` weighs all sets that no node can join, which must be few enough to
-            list.
-    """
+    """Settings of an actor and a critic."""
 
     builder: ClassVar[str] = "edgewise.models.actor_critic:actor_critic_of"
 
     encoder: EncoderConfig = EncoderConfig()
+    """Encoder of the actor and of the critic."""
     shared_trunk: bool = False
+    """Whether actor and critic share one encoder."""
     critic: Literal["auto", "graph", "node", "central"] = "auto"
+    """`graph`: one value per graph, from its pooled nodes. `node`: one value per agent, from its node.
+    `central`: one value per agent, from its node and the pooled graph. `auto`: `central` if agents act, else
+    `graph`."""
     recurrent: bool = False
+    """Whether actor and critic each have a GRU per agent, as wide as an embedding."""
     pool: Literal["mean", "sum", "max"] = "mean"
+    """How node embeddings are pooled into a graph embedding."""
     head_hidden: tuple[int, ...] = (64,)
+    """Widths of the hidden layers of every head."""
     policy_gain: float = Field(0.01, gt=0)
+    """Gain of the orthogonal initialisation of the last policy layer; a small gain makes the initial policy
+    almost uniform."""
     initial_std: float = Field(0.6, gt=0)
+    """Initial standard deviation of continuous actions, before squashing."""
     min_std: float = Field(1e-3, gt=0)
+    """Lower bound of that standard deviation."""
     sets: Literal["in_turn", "whole"] = "in_turn"
+    """How a set of non-adjacent nodes is sampled: `in_turn` decides node by node, in slot order; `whole` uses
+    one distribution over all maximal sets, which must be few enough to enumerate."""
 
     @model_validator(mode="after")
-    def _stds_fit(self) -> ModelConfig:
+    def _std_is_above_minimum(self) -> ModelConfig:
         if self.initial_std <= self.min_std:
             raise ValueError(f"initial_std={self.initial_std} must be above min_std={self.min_std}")
         return self
 
 
 class EgoConfig(Config):
-    """A network that sees what one robot sees: itself, and the objects around it.
-
-    Attributes:
-        encoder: `flat` concatenates the slots of objects in their order; `graph` passes messages between the
-            robot and its objects, whatever their order and however many there are.
-        self_width: of the robot's own features, in the flat encoder.
-        object_width: of each object's features, in the flat encoder.
-        graph: the graph encoder's message passing.
-        hidden: width of the two layers between features and output.
-        cosines: with which a quantile's level is embedded, where quantiles are learnt.
-        inputs: `scaled` where the environment has divided what robots see by these scales; `metres` where it
-            has not, and the network should; `raw` where nobody should, as for weights that were trained so.
-        self_scale: of the robot's own numbers: goal (2, m), velocity (2, m/s), yaw rate (rad/s), thrust
-            (2, N).
-        object_scale: of an object's numbers: position (2, m), velocity (2, m/s), radius (m).
-    """
+    """A network over one agent's egocentric view: its own features and the objects around it."""
 
     encoder: Literal["flat", "graph"] = "flat"
+    """`flat` concatenates the object slots in order; `graph` passes messages between the agent and its
+    objects, independent of their order and number."""
     self_width: int = Field(56, ge=1)
+    """Width of the embedding of the agent's own features, in the flat encoder."""
     object_width: int = Field(40, ge=1)
+    """Width of the embedding of each object, in the flat encoder."""
     graph: EncoderConfig = EncoderConfig(layers=2)
+    """Settings of the graph encoder."""
     hidden: int = Field(128, ge=1)
+    """Width of the two layers between features and output."""
     cosines: int = Field(64, ge=1)
-    inputs: Literal["scaled", "metres", "raw"] = "scaled"
-    self_scale: tuple[float, ...] = (20.0, 20.0, 2.0, 2.0, 0.5, 1000.0, 1000.0)
-    object_scale: tuple[float, ...] = (20.0, 20.0, 2.0, 2.0, 2.0)
+    """Number of cosines that embed a quantile level, if quantiles are learned."""
+    inputs: Literal["scaled", "physical", "raw"] = "scaled"
+    """`scaled` if the environment has already divided observations by these scales; `physical` if the network
+    should divide them; `raw` for no scaling."""
+    self_scale: tuple[float, ...] = ()
+    """Divisors of the agent's own features; empty for none."""
+    object_scale: tuple[float, ...] = ()
+    """Divisors of an object's features; empty for none."""
 
     @property
-    def metres(self) -> tuple[float, float]:
-        """How many metres the units are in which an object's position and its radius are seen."""
-        return (self.object_scale[0], self.object_scale[4]) if self.inputs == "scaled" else (1.0, 1.0)
+    def units(self) -> tuple[float, float]:
+        """Factors that turn an object's observed position and radius into physical units."""
+        if self.inputs != "scaled" or not self.object_scale:
+            return 1.0, 1.0
+        return self.object_scale[0], self.object_scale[4]
 
     @model_validator(mode="after")
-    def _scales_divide(self) -> EgoConfig:
-        if min(*self.self_scale, *self.object_scale) <= 0:
-            raise ValueError("self_scale and object_scale are divided by: every number must be above zero")
+    def _scales_are_positive(self) -> EgoConfig:
+        if any(scale <= 0 for scale in (*self.self_scale, *self.object_scale)):
+            raise ValueError("self_scale and object_scale are divisors: every number must be above zero")
         return self

@@ -1,4 +1,4 @@
-"""From node embeddings to a distribution over actions: the base of all heads, and those where nodes act."""
+"""Policy heads: the base of all heads, and those in which nodes act."""
 
 from __future__ import annotations
 
@@ -12,43 +12,51 @@ from torch import Tensor, nn
 from torch.distributions import Distribution
 from torch.nn import functional
 
-from edgewise.graphs.actions import AgentsContinuous, AgentsDiscrete
-from edgewise.graphs.keys import ACTIVE, GRAPH
+from edgewise.graphs.actions import ActionLayout, AgentsContinuous, AgentsDiscrete
+from edgewise.graphs.keys import ACTIVE, GRAPH, MASK
 from edgewise.graphs.spec import GraphSpec
 from edgewise.models.config import ModelConfig
 from edgewise.models.distributions.masked import MaskedCategorical, check_mask
 from edgewise.models.distributions.squashed import SquashedNormal
 
-MASK = "action_mask"
-
 
 class Head(nn.Module):
-    """Node embeddings and the rest of an observation in, a distribution over actions out.
+    """Base of modules that map node embeddings and an observation to a distribution over actions.
+
+    Every head takes the same arguments, so that `make_head` can build the head of any action layout.
 
     Args:
-        graph: the graph's shape and edge source.
+        graph: shape and edge source of the graphs.
+        config: widths and gain.
+        layout: action layout that the head is for.
 
     Attributes:
-        in_keys: what is read of an observation; entries other than the graph may be missing.
+        in_keys: entries of an observation that the head reads; all but the graph are optional.
     """
 
     in_keys: Sequence[NestedKey] = (GRAPH, MASK)
 
-    def __init__(self, graph: GraphSpec) -> None:
+    def __init__(self, graph: GraphSpec, config: ModelConfig, *, layout: ActionLayout) -> None:  # noqa: ARG002
         super().__init__()
         self.graph = graph
+        self.layout = layout
 
-    def retarget(self, graph: GraphSpec) -> None:
-        """Run on graphs of another topology or rule from now on; features and types must be the same."""
+    @classmethod
+    def build(cls, graph: GraphSpec, config: ModelConfig, *, layout: ActionLayout) -> Head:
+        """Build the head; a class overrides this if the config chooses between several."""
+        return cls(graph, config, layout=layout)
+
+    def set_graph(self, graph: GraphSpec) -> None:
+        """Use another topology or edge rule from now on; features and node types must be the same."""
         self.graph = graph
 
     @abstractmethod
     def forward(self, h: Tensor, tensordict: TensorDict) -> Distribution:
-        """The distribution over actions of every world; `h` is `[*B, N, C]`."""
+        """Return the distribution over actions of every world; `h` is `[*B, N, C]`."""
 
 
 def feed_forward(inputs: int, hidden: Sequence[int], outputs: int, *, gain: float = 1.0) -> nn.Sequential:
-    """ReLU layers with orthogonal weights and zero biases; `gain` is that of the last layer."""
+    """Build an MLP of ReLU layers with orthogonal weights and zero biases; the last layer has `gain`."""
     widths = [inputs, *hidden]
     layers: list[nn.Module] = []
     for before, after in pairwise(widths):
@@ -57,7 +65,7 @@ def feed_forward(inputs: int, hidden: Sequence[int], outputs: int, *, gain: floa
 
 
 def orthogonal(layer: nn.Linear, gain: float) -> nn.Linear:
-    """The layer with orthogonal weights and zero biases."""
+    """Initialise a layer with orthogonal weights and zero biases, in place, and return it."""
     nn.init.orthogonal_(layer.weight, gain)
     if layer.bias is not None:
         nn.init.zeros_(layer.bias)
@@ -65,17 +73,17 @@ def orthogonal(layer: nn.Linear, gain: float) -> nn.Linear:
 
 
 def allowed_nodes(tensordict: TensorDict) -> Tensor:
-    """Nodes that exist and that the mask, where there is one, allows, `[*B, N]` bool."""
+    """Return the nodes that exist and that the mask, if there is one, allows, `[*B, N]` bool."""
     exists = tensordict.get(GRAPH).get("node_mask")
     mask = tensordict.get(MASK, None)
     return exists if mask is None else exists & mask
 
 
 def acting_agents(tensordict: TensorDict, num_agents: int) -> Tensor:
-    """Which agents exist and act, `[*B, A]` bool.
+    """Return which agents exist and act, `[*B, A]` bool.
 
-    A is what the observation says: the width of `agents.active`, else that of `action_mask`, else
-    `num_agents`; so a model trained on one number of agents runs on another.
+    A is read from the observation: the width of `agents.active`, else that of `action_mask`, else
+    `num_agents`. So a model trained with one number of agents runs with another.
     """
     exists = tensordict.get(GRAPH).get("node_mask")
     active = tensordict.get(ACTIVE, None)
@@ -86,43 +94,37 @@ def acting_agents(tensordict: TensorDict, num_agents: int) -> Tensor:
 
 
 class ChooseNodeHead(Head):
-    """One logit per node; absent nodes and those that `action_mask [*B, N]` forbids cannot be chosen.
+    """One logit per node; absent nodes and those that `action_mask [*B, N]` forbids have probability zero."""
 
-    Args:
-        graph: the graph's shape.
-        config: widths and gain.
-    """
-
-    def __init__(self, graph: GraphSpec, config: ModelConfig) -> None:
-        super().__init__(graph)
+    def __init__(self, graph: GraphSpec, config: ModelConfig, *, layout: ActionLayout) -> None:
+        super().__init__(graph, config, layout=layout)
         self.score = feed_forward(config.encoder.hidden, config.head_hidden, 1, gain=config.policy_gain)
 
     def forward(self, h: Tensor, tensordict: TensorDict) -> MaskedCategorical:
-        """A distribution over nodes, batch `[*B]`."""
+        """Return a distribution over nodes, batch `[*B]`."""
         allowed = allowed_nodes(tensordict)
         check_mask(allowed)
         return MaskedCategorical(self.score(h).squeeze(-1), allowed)
 
 
 class AgentsDiscreteHead(Head):
-    """K logits per agent; agents that are absent or inactive give action 0 with certainty.
+    """K logits per agent; absent and inactive agents take action 0 with probability one.
 
     Args:
-        graph: the graph's shape.
+        graph: shape of the graphs.
         config: widths and gain.
-        layout: how many agents and actions.
+        layout: number of agents and actions.
     """
 
     in_keys: Sequence[NestedKey] = (GRAPH, MASK, ACTIVE)
 
     def __init__(self, graph: GraphSpec, config: ModelConfig, *, layout: AgentsDiscrete) -> None:
-        super().__init__(graph)
-        self.layout = layout
+        super().__init__(graph, config, layout=layout)
         width, outputs = config.encoder.hidden, layout.num_actions
         self.score = feed_forward(width, config.head_hidden, outputs, gain=config.policy_gain)
 
     def forward(self, h: Tensor, tensordict: TensorDict) -> MaskedCategorical:
-        """A distribution per agent, batch `[*B, A]`."""
+        """Return a distribution per agent, batch `[*B, A]`."""
         acting = acting_agents(tensordict, self.layout.num_agents)
         mask = tensordict.get(MASK, None)
         if mask is not None:
@@ -131,28 +133,29 @@ class AgentsDiscreteHead(Head):
 
 
 class AgentsContinuousHead(Head):
-    """A squashed normal per agent; agents that are absent or inactive give the middle of the range.
+    """A squashed normal per agent; absent and inactive agents take the middle of the range.
 
-    The standard deviation depends on the state and is never below `min_std`.
+    The standard deviation depends on the observation and is never below `min_std`.
 
     Args:
-        graph: the graph's shape.
+        graph: shape of the graphs.
         config: widths, gain and standard deviations.
-        layout: how many agents and numbers, and their bounds.
+        layout: number of agents, numbers per agent and their bounds.
     """
 
     in_keys: Sequence[NestedKey] = (GRAPH, ACTIVE)
+    layout: AgentsContinuous
 
     def __init__(self, graph: GraphSpec, config: ModelConfig, *, layout: AgentsContinuous) -> None:
-        super().__init__(graph)
-        self.layout, self.min_std = layout, config.min_std
-        self.start = math.log(math.expm1(config.initial_std - config.min_std))
+        super().__init__(graph, config, layout=layout)
+        self.min_std = config.min_std
+        self.raw_offset = math.log(math.expm1(config.initial_std - config.min_std))
         width, outputs = config.encoder.hidden, 2 * layout.dim
         self.parameterise = feed_forward(width, config.head_hidden, outputs, gain=config.policy_gain)
 
     def forward(self, h: Tensor, tensordict: TensorDict) -> SquashedNormal:
-        """A distribution per agent, batch `[*B, A]`."""
+        """Return a distribution per agent, batch `[*B, A]`."""
         acting = acting_agents(tensordict, self.layout.num_agents)
         loc, raw = self.parameterise(h[..., : acting.shape[-1], :]).chunk(2, -1)
-        scale = functional.softplus(raw + self.start) + self.min_std
+        scale = functional.softplus(raw + self.raw_offset) + self.min_std
         return SquashedNormal(loc, scale, low=self.layout.low, high=self.layout.high, counted=acting)

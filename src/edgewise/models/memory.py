@@ -1,4 +1,4 @@
-"""What agents remember: one GRU for all of them, stepped while they act and unrolled while they learn."""
+"""The recurrent cell of agents: one GRU for all agents, stepped while acting and unrolled while learning."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from edgewise.models.heads import acting_agents
 
 
 class Memory(nn.Module):
-    """A GRU over time for each agent, then a LayerNorm; where nothing is remembered yet, zeros are.
+    """A GRU over time with one hidden state per agent, then a LayerNorm; hidden states start at zero.
 
     Args:
-        name: the entry under `recurrent` that is this memory's own.
-        width: C, of embeddings and of what is remembered.
-        num_agents: A, where the observation does not say it.
+        name: the entry of its hidden state under `recurrent`.
+        width: C, of embeddings and hidden states.
+        num_agents: A, if the observation does not determine it.
     """
 
     def __init__(self, name: str, width: int, *, num_agents: int) -> None:
@@ -29,41 +29,41 @@ class Memory(nn.Module):
             nn.init.zeros_(bias)
 
     def forward(self, h: Tensor, tensordict: TensorDict) -> Tensor:
-        """What agents make of one step and what they remember: nodes `[*B, N, C]` to agents `[*B, A, C]`."""
+        """Map node embeddings `[*B, N, C]` of one step to agent embeddings `[*B, A, C]`."""
         own = self._agents(h, tensordict)
-        return self.norm(self._step(own, self.before(own, tensordict)))
+        return self.norm(self._cell(own, self.hidden_state(own, tensordict)))
 
-    def remember(self, h: Tensor, tensordict: TensorDict) -> Tensor:
-        """As `forward`, and writes what is remembered before and after the step."""
+    def step(self, h: Tensor, tensordict: TensorDict) -> Tensor:
+        """Do the same as `forward`, and write the hidden states before and after the step."""
         own = self._agents(h, tensordict)
-        before = self.before(own, tensordict)
-        after = self._step(own, before)
+        before = self.hidden_state(own, tensordict)
+        after = self._cell(own, before)
         tensordict.set(self.key, before).set(("next", *self.key), after)
         return self.norm(after)
 
     def unroll(self, h: Tensor, chunks: TensorDict) -> Tensor:
-        """Step by step through chunks of one world each, `[*B, L, N, C]` to `[*B, L, A, C]`, time last in B.
+        """Map node embeddings of chunks `[*B, L, N, C]` to agent embeddings `[*B, L, A, C]`, step by step.
 
-        A chunk begins with what was remembered then; where an episode ended, the next step begins with
-        nothing.
+        A chunk starts with its stored hidden state. The hidden state is reset to zero after the end of an
+        episode.
         """
         own = self._agents(h, chunks)
-        memory = self.before(own, chunks)[..., 0, :, :]
-        ended = chunks.get(("next", "done")).unsqueeze(-1)
-        passed = []
+        hidden = self.hidden_state(own, chunks)[..., 0, :, :]
+        done = chunks.get(("next", "done")).unsqueeze(-1)
+        outputs = []
         for time in range(own.shape[-3]):
-            memory = self._step(own[..., time, :, :], memory)
-            passed.append(memory)
-            memory = memory.masked_fill(ended[..., time, :, :], 0.0)
-        return self.norm(torch.stack(passed, -3))
+            hidden = self._cell(own[..., time, :, :], hidden)
+            outputs.append(hidden)
+            hidden = hidden.masked_fill(done[..., time, :, :], 0.0)
+        return self.norm(torch.stack(outputs, -3))
 
-    def before(self, own: Tensor, tensordict: TensorDict) -> Tensor:
-        """What is remembered before the step, in the shape of the agents' embeddings."""
-        memory = tensordict.get(self.key, None)
-        return torch.zeros_like(own) if memory is None else memory
+    def hidden_state(self, own: Tensor, tensordict: TensorDict) -> Tensor:
+        """Return the hidden state before the step, in the shape of the agents' embeddings."""
+        hidden = tensordict.get(self.key, None)
+        return torch.zeros_like(own) if hidden is None else hidden
 
     def _agents(self, h: Tensor, tensordict: TensorDict) -> Tensor:
         return h[..., : acting_agents(tensordict, self.num_agents).shape[-1], :]
 
-    def _step(self, own: Tensor, before: Tensor) -> Tensor:
+    def _cell(self, own: Tensor, before: Tensor) -> Tensor:
         return self.cell(own.flatten(0, -2), before.flatten(0, -2)).view_as(own)

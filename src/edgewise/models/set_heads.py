@@ -1,4 +1,4 @@
-"""Heads where edges act, where a set of nodes is chosen, and where one of a ragged set is chosen."""
+"""Policy heads in which edges act, a set of nodes is chosen, or one member of a set is chosen."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from edgewise.config.errors import ConfigError
-from edgewise.graphs.actions import ChooseFromSet, EdgesDiscrete
+from edgewise.graphs.actions import ActionLayout, ChooseFromSet, EdgesDiscrete
 from edgewise.graphs.dense import dense_edges
 from edgewise.graphs.edges import Edges
-from edgewise.graphs.keys import GRAPH
+from edgewise.graphs.keys import GRAPH, MASK
 from edgewise.graphs.spec import GraphSpec
 from edgewise.graphs.topology import Topology
 from edgewise.models.config import ModelConfig
 from edgewise.models.distributions.independent_set import IndependentSet
 from edgewise.models.distributions.masked import JointCategorical, MaskedCategorical, check_mask
 from edgewise.models.distributions.maximal_set import MaximalSet, SetLists
-from edgewise.models.heads import MASK, Head, allowed_nodes, feed_forward, orthogonal
+from edgewise.models.heads import Head, allowed_nodes, feed_forward, orthogonal
 
 CHOICES = "choices"
 
 
 class EdgeScore(nn.Module):
-    """Numbers per edge slot from the embeddings of its ends and its own features.
+    """An MLP over edge slots, from the embeddings of both ends and the edge's own features.
 
     Args:
-        graph: the graph's edge features.
+        graph: shape of the graphs, for the width of edge features.
         config: widths and gain.
-        outputs: how many numbers.
+        outputs: numbers per edge slot.
     """
 
     def __init__(self, graph: GraphSpec, config: ModelConfig, *, outputs: int) -> None:
@@ -44,36 +44,36 @@ class EdgeScore(nn.Module):
         self.score = feed_forward(width, rest, outputs, gain=config.policy_gain)
 
     def forward(self, h: Tensor, edges: Edges) -> Tensor:
-        """`[*B, E, outputs]` from nodes `[*B, N, C]`."""
+        """Compute `[*B, E, outputs]` from node embeddings `[*B, N, C]`."""
         source, target = edges.index.unbind(-2)
-        mixed = _at(self.source(h), source) + _at(self.target(h), target)
+        mixed = _rows_at(self.source(h), source) + _rows_at(self.target(h), target)
         if self.features is not None and edges.attr is not None:
             mixed = mixed + self.features(edges.attr.masked_fill(~edges.mask.unsqueeze(-1), 0.0))
         return self.score(functional.relu(mixed))
 
 
-def _at(rows: Tensor, index: Tensor) -> Tensor:
-    """Rows `[*B, N, C]` at `index [*B, K]`, `[*B, K, C]`."""
+def _rows_at(rows: Tensor, index: Tensor) -> Tensor:
+    """Return the rows of `[*B, N, C]` at `index [*B, K]`, `[*B, K, C]`."""
     return rows.gather(-2, index.unsqueeze(-1).expand(*index.shape, rows.shape[-1]))
 
 
 class EdgesDiscreteHead(Head):
-    """K logits per edge slot; slots without an edge give action 0.
+    """K logits per edge slot; slots without an edge take action 0.
 
-    There is one log-probability for all edges together.
+    The log-probability is that of all edges together.
 
     Args:
-        graph: the graph's edge source.
+        graph: shape and edge source of the graphs.
         config: widths and gain.
-        layout: how many actions.
+        layout: number of actions.
     """
 
     def __init__(self, graph: GraphSpec, config: ModelConfig, *, layout: EdgesDiscrete) -> None:
-        super().__init__(graph)
+        super().__init__(graph, config, layout=layout)
         self.score = EdgeScore(graph, config, outputs=layout.num_actions)
 
     def forward(self, h: Tensor, tensordict: TensorDict) -> JointCategorical:
-        """A distribution over actions `[*B, E]`, batch `[*B]`."""
+        """Return a distribution over actions `[*B, E]`, batch `[*B]`."""
         edges = self.graph.edges_of(tensordict.get(GRAPH))
         mask = tensordict.get(MASK, None)
         if mask is not None:
@@ -82,24 +82,20 @@ class EdgesDiscreteHead(Head):
 
 
 class ChooseEdgePerGroupHead(Head):
-    """One logit per edge of a group and one, learned, for choosing none; groups that can choose nothing else
-    give none with certainty. One log-probability for all groups together.
+    """One logit per edge of a group, and one learned logit for choosing none.
 
-    How many groups there are, and how large, is what `action_mask [*B, G, 1 + K]` says; so a model trained on
-    some networks runs on others.
-
-    Args:
-        graph: the graph's edge source.
-        config: widths and gain.
+    Groups without an allowed edge choose none with probability one. The log-probability is that of all groups
+    together. The number of groups and their size are read from `action_mask [*B, G, 1 + K]`, so a model
+    trained on some networks runs on others.
     """
 
-    def __init__(self, graph: GraphSpec, config: ModelConfig) -> None:
-        super().__init__(graph)
+    def __init__(self, graph: GraphSpec, config: ModelConfig, *, layout: ActionLayout) -> None:
+        super().__init__(graph, config, layout=layout)
         self.score = EdgeScore(graph, config, outputs=1)
         self.none = nn.Parameter(torch.zeros(1))
 
     def forward(self, h: Tensor, tensordict: TensorDict) -> JointCategorical:
-        """A distribution over actions `[*B, G]`, batch `[*B]`."""
+        """Return a distribution over actions `[*B, G]`, batch `[*B]`."""
         mask = tensordict.get(MASK)
         check_mask(mask, needed=mask.new_ones(mask.shape[:-1]), what="edge of a group")
         groups, size = mask.shape[-2], mask.shape[-1] - 1
@@ -115,55 +111,55 @@ class ChooseEdgePerGroupHead(Head):
 
 
 class ChooseIndependentSetHead(Head):
-    """One logit per node; nodes that an edge joins, in either direction, are never chosen together.
+    """One logit per node; nodes that an edge joins in either direction are never chosen together.
 
-    Args:
-        graph: the graph's edge source.
-        config: widths and gain.
+    With `config.sets` of `whole`, `build` returns a `MaximalSetHead` instead.
     """
 
-    def __init__(self, graph: GraphSpec, config: ModelConfig) -> None:
-        super().__init__(graph)
+    def __init__(self, graph: GraphSpec, config: ModelConfig, *, layout: ActionLayout) -> None:
+        super().__init__(graph, config, layout=layout)
         self.score = feed_forward(config.encoder.hidden, config.head_hidden, 1, gain=config.policy_gain)
 
+    @classmethod
+    def build(cls, graph: GraphSpec, config: ModelConfig, *, layout: ActionLayout) -> Head:
+        """Build the head that `config.sets` names."""
+        return (MaximalSetHead if config.sets == "whole" else cls)(graph, config, layout=layout)
+
     def forward(self, h: Tensor, tensordict: TensorDict) -> IndependentSet:
-        """A distribution over sets `[*B, N]` bool, batch `[*B]`."""
+        """Return a distribution over sets `[*B, N]` bool, batch `[*B]`."""
         edges = self.graph.edges_of(tensordict.get(GRAPH))
         adjacent = dense_edges(Edges(edges.index, edges.mask, None, edges.complete), h.shape[-2]).mask
         return IndependentSet(self.score(h).squeeze(-1), allowed_nodes(tensordict), adjacent=adjacent)
 
 
 class MaximalSetHead(Head):
-    """One logit per node, which all maximal sets that it is in have in common; see `MaximalSet`.
+    """One logit per node; the logit of a maximal set is the sum over its members, see `MaximalSet`.
 
-    The sets of every topology are listed beforehand, so it needs a bank of them.
-
-    Args:
-        graph: the graph's edge source.
-        config: widths and gain.
+    The sets of every topology are enumerated when the head is built, so the graphs need `Topology` edges.
     """
 
-    def __init__(self, graph: GraphSpec, config: ModelConfig) -> None:
-        super().__init__(graph)
+    def __init__(self, graph: GraphSpec, config: ModelConfig, *, layout: ActionLayout) -> None:
+        super().__init__(graph, config, layout=layout)
         self.score = feed_forward(config.encoder.hidden, config.head_hidden, 1, gain=config.policy_gain)
-        self.retarget(graph)
+        self.set_graph(graph)
 
-    def retarget(self, graph: GraphSpec) -> None:
-        """List the sets of other topologies."""
-        super().retarget(graph)
+    def set_graph(self, graph: GraphSpec) -> None:
+        """Enumerate the maximal sets of other topologies."""
+        super().set_graph(graph)
         self.lists = SetLists(_adjacency(graph)).to(next(self.score.parameters()).device)
 
     def forward(self, h: Tensor, tensordict: TensorDict) -> MaximalSet:
-        """A distribution over sets `[*B, N]` bool, batch `[*B]`."""
+        """Return a distribution over sets `[*B, N]` bool, batch `[*B]`."""
         logits, graph = self.score(h).squeeze(-1), tensordict.get(GRAPH).get("topology")
         return MaximalSet(logits, allowed_nodes(tensordict), lists=self.lists, graph=graph)
 
 
 def _adjacency(graph: GraphSpec) -> Tensor:
-    """Which nodes of each topology an edge joins, in either direction, `[K, N, N]` bool."""
+    """Return which nodes of each topology an edge joins in either direction, `[K, N, N]` bool."""
     if not isinstance(graph.edges, Topology):
         raise ConfigError(
-            "the maximal sets of a graph can be listed only where it is one of a bank of topologies",
+            "maximal sets are enumerated in advance, which needs graphs with Topology edges, "
+            f"not {type(graph.edges).__name__}",
             hint="set model.sets to in_turn",
         )
     bank = graph.edges.bank
@@ -174,19 +170,19 @@ def _adjacency(graph: GraphSpec) -> Tensor:
 class ChooseFromSetHead(Head):
     """One logit per member of the set that an environment offers.
 
-    The members are `choices [*B, K]` int64: node slots, or edge slots where the layout says so. Which of the
-    K places are filled is `action_mask [*B, K]`. For sets kept without padding, see `RaggedCategorical`.
+    The members are `choices [*B, K]` int64: node slots or edge slots, depending on the layout. `action_mask`
+    `[*B, K]` is true where a place is filled. For sets without padding, see `RaggedCategorical`.
 
     Args:
-        graph: the graph's edge source.
+        graph: shape and edge source of the graphs.
         config: widths and gain.
-        layout: what the members are.
+        layout: whether the members are nodes or edges.
     """
 
     in_keys: Sequence[NestedKey] = (GRAPH, MASK, CHOICES)
 
     def __init__(self, graph: GraphSpec, config: ModelConfig, *, layout: ChooseFromSet) -> None:
-        super().__init__(graph)
+        super().__init__(graph, config, layout=layout)
         self.of_edges = layout.members == "edges"
         width, gain = config.encoder.hidden, config.policy_gain
         self.score: nn.Module = (
@@ -196,7 +192,7 @@ class ChooseFromSetHead(Head):
         )
 
     def forward(self, h: Tensor, tensordict: TensorDict) -> MaskedCategorical:
-        """A distribution over places in the set, batch `[*B]`."""
+        """Return a distribution over places in the set, batch `[*B]`."""
         mask, choices = tensordict.get(MASK), tensordict.get(CHOICES)
         check_mask(mask, what="choice")
         scores = self.score(h, self.graph.edges_of(tensordict.get(GRAPH))) if self.of_edges else self.score(h)

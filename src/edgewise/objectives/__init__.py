@@ -1,1 +1,1 @@
-"""The mathematics as pure functions of tensors: returns, policy gradients, value normalisation."""
+"""Losses, returns and estimators as pure functions of tensors."""

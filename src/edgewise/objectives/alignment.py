@@ -1,4 +1,4 @@
-"""Rewards, ends and masks in the shape of the values they go with, of graphs or of agents."""
+"""Broadcast rewards, done flags and masks to the shape of values per graph or per agent."""
 
 from __future__ import annotations
 
@@ -6,14 +6,22 @@ from tensordict import TensorDictBase
 from torch import Tensor
 
 
-def fit(signal: Tensor, to: Tensor, *, batch_dims: int, name: str) -> Tensor:
-    """`signal` in the shape of `to`, where one entry may stand for all agents.
+def match_shape(signal: Tensor, to: Tensor, *, batch_dims: int, name: str) -> Tensor:
+    """Expand `signal` to the shape of `to`; one entry per world applies to all its agents.
 
     Args:
-        signal: `[*B, ...]`, with or without a trailing 1.
+        signal: `[*B, ...]`, with or without a trailing dimension of size 1.
         to: `[*B, ...]`, values or log-probabilities.
-        batch_dims: how many dimensions `*B` are.
-        name: what to call the signal where it does not fit.
+        batch_dims: number of dimensions of `*B`.
+        name: name of the signal in error messages.
+
+    Raises:
+        ValueError: the shapes do not broadcast.
+
+    Example:
+        >>> reward, value = torch.ones(8, 1), torch.zeros(8, 3, 1)
+        >>> match_shape(reward, value, batch_dims=1, name="reward").shape
+        torch.Size([8, 3, 1])
     """
     fitted = signal
     while fitted.ndim > to.ndim and fitted.shape[-1] == 1:
@@ -26,27 +34,33 @@ def fit(signal: Tensor, to: Tensor, *, batch_dims: int, name: str) -> Tensor:
         inner, outer = tuple(signal.shape[batch_dims:]), tuple(to.shape[batch_dims:])
         raise ValueError(
             f"{name} has shape {inner} in each state, which does not fit {outer}: use a critic with one "
-            "value per agent where agents are rewarded, and one per graph where the world is"
+            "value per agent if rewards are per agent, and one value per graph if they are per world"
         ) from None
 
 
-def of_agents(mark: Tensor | None, value: Tensor, *, batch_dims: int) -> Tensor | None:
-    """A mark of agents `[*B, A]` in the shape of `value`; None without a mark or without values of agents."""
-    if mark is None or mark.shape[batch_dims:].numel() != value.shape[batch_dims:].numel():
+def expand_agent_mask(mask: Tensor | None, value: Tensor, *, batch_dims: int) -> Tensor | None:
+    """Reshape a mask of agents `[*B, A]` to the shape of `value`.
+
+    Returns:
+        The mask in the shape of `value`; None without a mask, or if `value` has no entry per agent.
+    """
+    if mask is None or mask.shape[batch_dims:].numel() != value.shape[batch_dims:].numel():
         return None
-    return mark.reshape(value.shape)
+    return mask.reshape(value.shape)
 
 
-def with_agents_ends(batch: TensorDictBase) -> TensorDictBase:
-    """A copy of `batch` in which `done` and `terminated` under `next` have the shape of the reward.
+def with_agent_done(batch: TensorDictBase) -> TensorDictBase:
+    """Return a copy of `batch` in which `done` and `terminated` under `next` have the shape of the reward.
 
-    TorchRL's temporal-difference losses want it so where agents are rewarded: an agent is done when its world
-    is or when it has ended by itself. Nothing but these entries is copied.
+    TorchRL's temporal-difference losses need this shape if rewards are per agent. An agent is done if its
+    world is done or if the agent itself terminated. Only these entries are copied.
     """
     batch, following = batch.copy(), batch.get("next").copy()
     reward, lead = following.get("reward"), batch.batch_dims
-    gone = of_agents(following.get(("agents", "terminated"), None), reward, batch_dims=lead)
+    agent_terminated = expand_agent_mask(
+        following.get(("agents", "terminated"), None), reward, batch_dims=lead
+    )
     for name in ("done", "terminated"):
-        ends = fit(following.get(name), reward, batch_dims=lead, name=name)
-        following.set(name, ends.clone() if gone is None else ends | gone)
+        flags = match_shape(following.get(name), reward, batch_dims=lead, name=name)
+        following.set(name, flags.clone() if agent_terminated is None else flags | agent_terminated)
     return batch.set("next", following)

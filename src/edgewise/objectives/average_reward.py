@@ -1,4 +1,4 @@
-"""What a policy earns per step in the long run, tracked: the yardstick of tasks that never end."""
+"""Running estimate of the average reward per step, for continuing tasks."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from edgewise.objectives.masked import masked_mean
 
 
 class AverageReward(nn.Module):
-    """An estimate of the long-run mean reward, or gain, from differences of values.
+    """Exponentially weighted estimate of the long-run average reward (the gain).
 
-    In a task without discount, values are relative: `V(s) = r - gain + V(s')`. Turned around, `r + V(s') -
-    V(s)` has the gain as its mean in whatever states it is taken, once the values are right, where the mean
-    of `r` alone would depend on where worlds begin (Wan, Naik and Sutton, https://arxiv.org/abs/2006.16318).
-    Each batch weighs `decay` times the one after it, and the weights sum to one from the first batch on.
+    Without a discount, values are differential: `V(s) = r - gain + V(s')`. So `r + V(s') - V(s)` has the gain
+    as its mean in any set of states once the values are correct, whereas the mean of `r` alone depends on the
+    initial states (Wan, Naik and Sutton, https://arxiv.org/abs/2006.16318). Each batch weighs `decay` times
+    as much as the next one; the weights are normalised from the first batch on.
 
     Args:
-        decay: how much of the old estimate an update keeps.
+        decay: share of the old estimate that an update keeps.
 
     Example:
         >>> gain = AverageReward(decay=0.5)
@@ -41,16 +41,16 @@ class AverageReward(nn.Module):
     def update(
         self, reward: Tensor, *, value: Tensor, next_value: Tensor, mask: Tensor | None = None
     ) -> None:
-        """Take in the steps of a batch.
+        """Update the estimate with the steps of a batch.
 
         Args:
-            reward: of every step, any shape.
-            value: of the state before it, of the same shape.
-            next_value: of the state after it, of the same shape; zero where nothing follows.
-            mask: bool, of the same shape, the steps that count; None where all do.
+            reward: any shape.
+            value: of the state before each step, same shape.
+            next_value: of the state after each step, same shape; zero at a termination.
+            mask: bool, same shape, true for the steps that count; None if all count.
         """
         counts = torch.ones_like(self.weight) if mask is None else mask.any().to(self.weight.dtype)
         self.weight.add_(counts * (1 - self.decay) * (1 - self.weight))
         share = counts * (1 - self.decay) / self.weight.clamp_min(torch.finfo(self.weight.dtype).tiny)
-        found = masked_mean(reward + next_value - value, mask).to(self.mean.dtype)
-        self.mean.add_(share * (found - self.mean))
+        batch_mean = masked_mean(reward + next_value - value, mask).to(self.mean.dtype)
+        self.mean.add_(share * (batch_mean - self.mean))

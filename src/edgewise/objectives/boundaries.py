@@ -1,4 +1,4 @@
-"""Which next-states of a rollout must be valued on their own: those that bootstrap and are nobody's root."""
+"""Find the next-states of a rollout whose value must be computed separately for bootstrapping."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensor
 
 
-def needed_next(done: Tensor, terminated: Tensor, *, batch_dims: int, time_dim: int) -> Tensor:
-    """True where an episode or the rollout ends without termination, `[*B, T]`.
+def bootstrap_mask(done: Tensor, terminated: Tensor, *, batch_dims: int, time_dim: int) -> Tensor:
+    """Mark the steps at which an episode or the rollout ends without termination, `[*B, T]` bool.
 
     Args:
-        done: `[*B, T]`, or with any trailing dimensions, bool; one entry that is done makes a boundary.
-        terminated: likewise; only where all entries are terminated is no next value needed.
-        batch_dims: how many dimensions `[*B, T]` are.
-        time_dim: which of them is time.
+        done: `[*B, T]`, or with any trailing dimensions, bool; one done entry makes a boundary.
+        terminated: same shape; no next value is needed if all entries are terminated.
+        batch_dims: number of dimensions of `[*B, T]`.
+        time_dim: the dimension of time.
     """
     ended = done if done.ndim == batch_dims else done.flatten(batch_dims).any(-1)
     over = terminated if terminated.ndim == batch_dims else terminated.flatten(batch_dims).all(-1)
@@ -23,14 +23,14 @@ def needed_next(done: Tensor, terminated: Tensor, *, batch_dims: int, time_dim: 
     return needed & ~over
 
 
-def next_positions(needed: Tensor, *, time_dim: int, budget: int | None) -> Tensor | None:
-    """Positions in the flattened batch whose next-states are to be valued, `[K]`; None for all of them.
+def bootstrap_positions(needed: Tensor, *, time_dim: int, budget: int | None) -> Tensor | None:
+    """Return the positions in the flattened batch whose next-states need a value, `[K]`; None for all.
 
     Args:
-        needed: `[*B, T]` bool.
-        time_dim: which dimension is time.
-        budget: None for exactly those needed, found by index; a number for the last step of each row and at
-            most that many of the earlier ones, first come first: sizes then do not depend on data.
+        needed: `[*B, T]` bool, see `bootstrap_mask`.
+        time_dim: the dimension of time.
+        budget: None to find exactly the needed positions by index. A number to take the last step of each row
+            and at most that many earlier steps, in order; then sizes do not depend on data.
     """
     if budget is not None:
         return _first_in_each_row(needed, time_dim=time_dim, budget=budget)
@@ -40,8 +40,8 @@ def next_positions(needed: Tensor, *, time_dim: int, budget: int | None) -> Tens
 
 
 def _first_in_each_row(needed: Tensor, *, time_dim: int, budget: int) -> Tensor:
-    places = torch.arange(needed.numel(), device=needed.device).view(needed.shape).movedim(time_dim, -1)
+    positions = torch.arange(needed.numel(), device=needed.device).view(needed.shape).movedim(time_dim, -1)
     steps = needed.shape[time_dim]
     rank = torch.arange(steps, 1, -1, device=needed.device) * needed.movedim(time_dim, -1)[..., :-1]
     first = rank.topk(min(budget, steps - 1), dim=-1).indices
-    return torch.cat([places.gather(-1, first), places[..., -1:]], -1).reshape(-1)
+    return torch.cat([positions.gather(-1, first), positions[..., -1:]], -1).reshape(-1)

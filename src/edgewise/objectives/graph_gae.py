@@ -1,7 +1,7 @@
-"""Advantages for critics that read graphs: one forward over a rollout, no vmap, no loop over graphs.
+"""Generalised advantage estimation with a graph critic: one forward pass over a rollout, without vmap.
 
-The state after a step is the state before the next one, unless an episode or the rollout ends there. So the
-critic sees every root once and, besides, only the next-states that bootstrap and are found nowhere else.
+The state after a step is the state before the next step, unless an episode or the rollout ends there. So the
+critic evaluates every state once, and additionally only the next-states at these boundaries.
 """
 
 from __future__ import annotations
@@ -19,49 +19,51 @@ from torch import Tensor
 from torchrl.objectives.utils import hold_out_net
 from torchrl.objectives.value import ValueEstimatorBase
 
-from edgewise.objectives.alignment import fit, of_agents
+from edgewise.objectives.alignment import expand_agent_mask, match_shape
 from edgewise.objectives.average_reward import AverageReward
-from edgewise.objectives.boundaries import needed_next, next_positions
+from edgewise.objectives.boundaries import bootstrap_mask, bootstrap_positions
 from edgewise.objectives.masked import masked_mean, standardise
 from edgewise.objectives.returns import generalized_advantage, two_player_advantage
 
 CHUNK_ON_CPU, CHUNK_ELSEWHERE = 256, 8192
+"""Default number of graphs per call of the critic."""
 
 
 class GraphGAE(ValueEstimatorBase):
-    """Generalised advantage estimation that calls a graph critic once; a drop-in for TorchRL's `GAE`.
+    """Generalised advantage estimation for graph critics; a drop-in for TorchRL's `GAE`.
 
-    Reads a rollout with batch `[*B, T]` (or time elsewhere, see `time_dim`) and writes `advantage`,
-    `value_target` and the critic's own `state_value`, all in the shape of the critic's output: `[*B, T, 1]`
-    or `[*B, T]` with one value per graph, `[*B, T, A, 1]` with one per agent. Rewards and ends broadcast to
-    it. Agents may differ from their world: a step counts only where `("agents", "active")` is true, elsewhere
-    its advantage is zero; and where `("next", "agents", "terminated")` is true an agent has ended though its
-    world goes on. Keys are set with `set_keys`.
+    Reads a rollout with batch `[*B, T]` and writes `advantage`, `value_target` and the critic's `state_value`
+    in the shape of the critic's output: `[*B, T, 1]` or `[*B, T]` with one value per graph, `[*B, T, A, 1]`
+    with one value per agent. Rewards and done flags are broadcast to this shape.
+
+    Agents may be inactive or terminate before their world does. The advantage is zero where
+    `("agents", "active")` is false, and an agent's episode ends where `("next", "agents", "terminated")` is
+    true. Keys are set with `set_keys`.
 
     Args:
-        gamma: discount.
+        gamma: discount factor.
         lmbda: trace decay λ.
         value_network: the critic, a TensorDict module; None to use the values in `state_value` and
             `("next", "state_value")`.
-        average_gae: whether to standardise the advantages, over active agents where agents act.
-        differentiable: whether gradients flow through the values to the critic's inputs, as in TorchRL; its
-            parameters and next values never receive any.
-        time_dim: the batch dimension that is time; by default the one named "time", else the last.
-        value_chunk_size: most graphs in one call of the critic, which bounds memory and changes results by
-            rounding alone. None for 256 on a CPU, where larger calls fall out of its caches and can take
-            three times as long, and 8,192 elsewhere.
-        two_player: whether `player` says who is to move, and rewards and values are in the mover's view.
-        value_transform: applied to the critic's output before it is used, such as `ValueNorm.denormalise`.
-        boundary_budget: None finds the boundaries that need a next value by index, which costs one
-            synchronisation with a GPU in each call; where sizes cannot depend on data (fake tensors,
-            compilation) all next-states are evaluated instead. A number K keeps sizes fixed and never
-            synchronises: the last step of each row and up to K truncations within it are evaluated, and
-            advantages that would need one more are NaN, never silently wrong. With a time limit of L steps,
-            `K = T // L + 1` is always enough.
-        average_reward: for tasks that never end, with a discount of 1: is brought up to date with every
-            rollout, and rewards count as far as they exceed it. Values are then relative, and targets are
-            shifted so that the values of a rollout have mean 0.
-        device: ignored; the tensors at hand decide.
+        average_gae: whether to normalise the advantages, over active agents only.
+        differentiable: whether gradients flow through the values to the critic's inputs, as in TorchRL. The
+            critic's parameters and the next values never receive gradients.
+        time_dim: the batch dimension of time; by default the one named "time", else the last.
+        value_chunk_size: largest number of graphs per call of the critic. It bounds memory and changes
+            results by rounding only. None means 256 on a CPU, where larger calls exceed the caches and can
+            take three times as long, and 8,192 on other devices.
+        two_player: whether `player` is the player to move, and rewards and values are from the mover's
+            perspective.
+        value_transform: applied to the critic's output before use, such as `ValueNorm.denormalise`.
+        boundary_budget: None finds the boundaries that need a next value by index, which synchronises once
+            per call on a GPU; if sizes cannot depend on data (fake tensors, compilation), all next-states are
+            evaluated. A number K keeps sizes fixed and never synchronises: the last step of each row and up
+            to K truncations within it are evaluated, and advantages that would need more are NaN. With a time
+            limit of L steps, `K = T // L + 1` is always enough.
+        average_reward: for continuing tasks with `gamma=1`. It is updated with every rollout and subtracted
+            from the rewards. Values are then differential, and targets are shifted so that the values of a
+            rollout have mean 0.
+        device: ignored; the device of the inputs is used.
 
     Example:
         >>> from tensordict import TensorDict
@@ -116,7 +118,10 @@ class GraphGAE(ValueEstimatorBase):
         if boundary_budget is not None and boundary_budget < 0:
             raise ValueError(f"boundary_budget must not be negative, got {boundary_budget}")
         if average_reward is not None and (gamma != 1.0 or two_player):
-            raise ValueError(f"an average reward goes with gamma=1 and one player, got gamma={gamma}")
+            raise ValueError(
+                f"average_reward needs gamma=1 and two_player=False, got gamma={gamma} and "
+                f"two_player={two_player}"
+            )
         self.gamma, self.lmbda = float(gamma), float(lmbda)
         self.average_gae, self.two_player = average_gae, two_player
         self.time_dim, self.boundary_budget = time_dim, boundary_budget
@@ -137,7 +142,7 @@ class GraphGAE(ValueEstimatorBase):
             tensordict: a rollout, batch `[*B, T]`.
             params: parameters to use in place of the critic's own.
             target_params: parameters for next values, where they differ from `params`.
-            time_dim: overrides the constructor's.
+            time_dim: the dimension of time; overrides the argument of the constructor.
         """
         with torch.set_grad_enabled(self.differentiable and torch.is_grad_enabled()):
             return self._estimate(tensordict, params, target_params, self._time(tensordict, time_dim))
@@ -149,7 +154,7 @@ class GraphGAE(ValueEstimatorBase):
         target_params: TensorDictBase | None = None,
         time_dim: int | None = None,
     ) -> Tensor:
-        """The value targets alone; `tensordict` is left as it is."""
+        """Return the value targets; `tensordict` is not changed."""
         written = self.forward(
             tensordict.copy(), params=params, target_params=target_params, time_dim=time_dim
         )
@@ -160,8 +165,8 @@ class GraphGAE(ValueEstimatorBase):
             raise ValueError("a rollout needs a time dimension, but the TensorDict has batch size []")
         if tensordict.get(self.tensor_keys.steps_to_next_obs, None) is not None:
             raise ValueError(
-                "GraphGAE reads the value after a step off the step that follows, but in an n-step batch "
-                "('steps_to_next_obs' is set) another one follows: give it the rollout itself"
+                "GraphGAE takes the next value of a step from the following step, which is wrong in an "
+                "n-step batch ('steps_to_next_obs' is set): pass the rollout itself"
             )
         return self._get_time_dim(time_dim, tensordict)
 
@@ -178,13 +183,13 @@ class GraphGAE(ValueEstimatorBase):
         if self.value_network is None:
             value, next_value = _required(tensordict, keys.value), _required(following, keys.value)
         else:
-            needed = needed_next(done, terminated, batch_dims=tensordict.batch_dims, time_dim=time_dim)
+            needed = bootstrap_mask(done, terminated, batch_dims=tensordict.batch_dims, time_dim=time_dim)
             value, next_value = self._values(tensordict, needed, time_dim, params, target_params)
         tensordict.set(keys.value, value)
         if self.value_transform is not None:
             value, next_value = self.value_transform(value), self.value_transform(next_value)
         advantage = self._recurse(tensordict, value, next_value.detach(), done, terminated, time_dim)
-        active = of_agents(tensordict.get(keys.active, None), value, batch_dims=tensordict.batch_dims)
+        active = expand_agent_mask(tensordict.get(keys.active, None), value, batch_dims=tensordict.batch_dims)
         level = 0.0 if self.average_reward is None else masked_mean(value, active)
         tensordict.set(keys.value_target, advantage + value - level)
         if self.average_gae:
@@ -201,15 +206,19 @@ class GraphGAE(ValueEstimatorBase):
         terminated: Tensor,
         time_dim: int,
     ) -> Tensor:
-        """Advantages in the shape of `value`; an inactive agent's are zero and cut the trace before."""
+        """Compute advantages in the shape of `value`; inactive agents get zero, which also cuts the trace."""
         keys, lead, following = self.tensor_keys, tensordict.batch_dims, tensordict.get("next")
-        reward = fit(_required(following, keys.reward), value, batch_dims=lead, name="reward").to(value.dtype)
-        done = fit(done, value, batch_dims=lead, name="done")
-        terminated = fit(terminated, value, batch_dims=lead, name="terminated")
-        gone = of_agents(following.get(keys.agent_terminated, None), value, batch_dims=lead)
-        if gone is not None:
-            terminated = terminated | gone
-        active = of_agents(tensordict.get(keys.active, None), value, batch_dims=lead)
+        reward = match_shape(_required(following, keys.reward), value, batch_dims=lead, name="reward").to(
+            value.dtype
+        )
+        done = match_shape(done, value, batch_dims=lead, name="done")
+        terminated = match_shape(terminated, value, batch_dims=lead, name="terminated")
+        agent_terminated = expand_agent_mask(
+            following.get(keys.agent_terminated, None), value, batch_dims=lead
+        )
+        if agent_terminated is not None:
+            terminated = terminated | agent_terminated
+        active = expand_agent_mask(tensordict.get(keys.active, None), value, batch_dims=lead)
         if active is not None:
             reward, value = reward.masked_fill(~active, 0.0), value.masked_fill(~active, 0.0)
             next_value, done = next_value.masked_fill(~active, 0.0), done | ~active
@@ -232,8 +241,10 @@ class GraphGAE(ValueEstimatorBase):
             reward,
             value,
             next_value=next_value,
-            player=fit(_required(tensordict, keys.player), value, batch_dims=lead, name="player"),
-            next_player=fit(_required(following, keys.player), value, batch_dims=lead, name="next player"),
+            player=match_shape(_required(tensordict, keys.player), value, batch_dims=lead, name="player"),
+            next_player=match_shape(
+                _required(following, keys.player), value, batch_dims=lead, name="next player"
+            ),
             done=done,
             terminated=terminated,
             gamma=self.gamma,
@@ -249,9 +260,9 @@ class GraphGAE(ValueEstimatorBase):
         params: TensorDictBase | None,
         target_params: TensorDictBase | None,
     ) -> tuple[Tensor, Tensor]:
-        """Values of the states before and after every step, each `[*B, T, ...]`."""
+        """Compute the values of the states before and after every step, each `[*B, T, ...]`."""
         inputs, shape = self.value_network.in_keys, tensordict.batch_size
-        positions = next_positions(needed, time_dim=time_dim, budget=self.boundary_budget)
+        positions = bootstrap_positions(needed, time_dim=time_dim, budget=self.boundary_budget)
         roots = tensordict.select(*inputs, strict=False).reshape(-1)
         ahead = tensordict.get("next").select(*inputs, strict=False).reshape(-1)
         both = torch.cat([roots, ahead if positions is None else ahead[positions]])
@@ -269,21 +280,21 @@ class GraphGAE(ValueEstimatorBase):
         return value.unflatten(0, shape), next_value.unflatten(0, shape)
 
     def _call(self, states: TensorDictBase, params: TensorDictBase | None) -> Tensor:
-        """The critic's output on a flat batch of states, chunk by chunk."""
+        """Evaluate the critic on a flat batch of states, chunk by chunk."""
         on_cpu = next(states.values(include_nested=True, leaves_only=True)).device.type == "cpu"
         size = self.value_chunk_size or (CHUNK_ON_CPU if on_cpu else CHUNK_ELSEWHERE)
-        with self._parameters_in_place(params):
+        with self._with_parameters(params):
             values = [self.value_network(part).get(self.tensor_keys.value) for part in states.split(size)]
         return values[0] if len(values) == 1 else torch.cat(values)
 
-    def _parameters_in_place(self, params: TensorDictBase | None) -> AbstractContextManager[Any]:
+    def _with_parameters(self, params: TensorDictBase | None) -> AbstractContextManager[Any]:
         if params is not None:
             return params.detach().to_module(self.value_network, preserve_module_state=False)
         return hold_out_net(self.value_network) if torch.is_grad_enabled() else nullcontext()
 
 
 def _same_weights(params: TensorDictBase | None, target_params: TensorDictBase) -> bool:
-    """Whether both are the same memory, which is what a loss without target networks hands over."""
+    """Return whether both share memory, as in a loss without target networks."""
     if params is None:
         return False
     ours = dict(params.items(include_nested=True, leaves_only=True))
@@ -295,6 +306,6 @@ def _required(tensordict: TensorDictBase, key: NestedKey) -> Tensor:
     tensor = tensordict.get(key, None)
     if tensor is None:
         raise KeyError(
-            f"advantages need the entry {key!r}, but there are only {sorted(map(str, tensordict.keys()))}"
+            f"GraphGAE needs the entry {key!r}, but found only {sorted(map(str, tensordict.keys()))}"
         )
     return tensor

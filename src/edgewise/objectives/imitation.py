@@ -1,4 +1,4 @@
-"""How far a policy is from an expert, as pure functions: one entry per decision."""
+"""Losses and metrics of behaviour cloning, one entry per decision."""
 
 from __future__ import annotations
 
@@ -6,26 +6,31 @@ from torch import Tensor
 from torch.distributions import Distribution
 
 
-def surprise(distribution: Distribution, wanted: Tensor) -> Tensor:
-    """`-log p(wanted)`, the loss of behaviour cloning; of the shape of the distribution's batch.
+def negative_log_likelihood(distribution: Distribution, expert_action: Tensor) -> Tensor:
+    """Compute `-log p(expert_action)`, the loss of behaviour cloning, in the shape of the batch.
 
     Args:
-        distribution: the policy's, batch `[*B]`, or `[*B, A]` where agents decide one by one.
-        wanted: what the expert does, `[*B, ...]`; it must be legal, or the loss is beyond all bounds.
+        distribution: of the policy, batch `[*B]`, or `[*B, A]` if each agent has a distribution of its own.
+        expert_action: `[*B, ...]`; it must be legal, or the loss is a very large number.
+
+    Example:
+        >>> policy = torch.distributions.Categorical(logits=torch.zeros(2, 4))
+        >>> negative_log_likelihood(policy, torch.tensor([0, 3]))
+        tensor([1.3863, 1.3863])
     """
-    return -distribution.log_prob(wanted)
+    return -distribution.log_prob(expert_action)
 
 
-def exact_match(distribution: Distribution, wanted: Tensor) -> Tensor:
-    """One where the policy's most probable action is the expert's in every part, else zero.
+def exact_match(distribution: Distribution, expert_action: Tensor) -> Tensor:
+    """Return 1 where the mode of the policy equals the expert's action in every component, else 0.
 
     Args:
-        distribution: as in `surprise`.
-        wanted: as in `surprise`.
+        distribution: see `negative_log_likelihood`.
+        expert_action: see `negative_log_likelihood`.
 
     Returns:
-        Float, of the shape of the distribution's batch.
+        Float, in the shape of the distribution's batch.
     """
-    same = distribution.mode == wanted
-    parts = same.ndim - len(distribution.batch_shape)
-    return (same.flatten(-parts).all(-1) if parts else same).float()
+    same = distribution.mode == expert_action
+    event_dims = same.ndim - len(distribution.batch_shape)
+    return (same.flatten(-event_dims).all(-1) if event_dims else same).float()

@@ -1,22 +1,22 @@
-"""Imitation by values: what was done should be worth more than anything else, by a margin."""
+"""Imitation loss for action values: the large margin of DQfD."""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor
 
-from edgewise.objectives.temporal_difference import chosen
+from edgewise.objectives.temporal_difference import gather_actions
 
 
 def large_margin(values: Tensor, action: Tensor, *, margin: float = 0.8) -> Tensor:
-    """How far the best other choice, with the margin added, exceeds the one taken, `[M]`, least 0.
+    """Compute the large-margin loss of DQfD (https://arxiv.org/abs/1704.03732), `[M]`, at least 0.
 
-    See https://arxiv.org/abs/1704.03732.
+    It is `max_a [Q(a) + margin * (a != action)] - Q(action)`.
 
     Args:
         values: `[M, A]`.
-        action: `[M]`, what the expert chose.
-        margin: what others must stay below by.
+        action: `[M]`, of the expert.
+        margin: how much lower all other values must be.
     """
-    others = torch.full_like(values, margin).scatter(-1, action.unsqueeze(-1), 0.0)
-    return (values + others).amax(-1) - chosen(values, action)
+    margins = torch.full_like(values, margin).scatter(-1, action.unsqueeze(-1), 0.0)
+    return (values + margins).amax(-1) - gather_actions(values, action)

@@ -1,4 +1,4 @@
-"""Statistics over the entries that count: an inactive agent weighs nothing, whatever its slot holds."""
+"""Means and variances over masked entries, such as active agents."""
 
 from __future__ import annotations
 
@@ -9,11 +9,15 @@ SMALLEST_SCALE = 1e-4
 
 
 def masked_mean(values: Tensor, mask: Tensor | None = None) -> Tensor:
-    """Mean of `values` where `mask` is true, 0-d; zero where nothing counts.
+    """Compute the mean of `values` where `mask` is true, 0-d; zero if the mask is empty.
 
     Args:
-        values: any shape; what stands at entries that do not count may be anything, NaN included.
-        mask: bool, of the same shape, or None where all count.
+        values: any shape; masked-out entries may hold anything, NaN included.
+        mask: bool, same shape, or None if all entries count.
+
+    Example:
+        >>> masked_mean(torch.tensor([1.0, 3.0, float("nan")]), torch.tensor([True, True, False]))
+        tensor(2.)
     """
     if mask is None:
         return values.mean()
@@ -21,7 +25,7 @@ def masked_mean(values: Tensor, mask: Tensor | None = None) -> Tensor:
 
 
 def masked_variance(values: Tensor, mask: Tensor | None = None, *, correction: int = 0) -> Tensor:
-    """Variance of `values` where `mask` is true, 0-d; divided by the count less `correction`."""
+    """Compute the variance of `values` where `mask` is true, 0-d; the divisor is the count - `correction`."""
     squares = (values - masked_mean(values, mask)).square()
     if mask is None:
         return squares.sum() / max(values.numel() - correction, 1)
@@ -29,17 +33,17 @@ def masked_variance(values: Tensor, mask: Tensor | None = None, *, correction: i
 
 
 def standardise(values: Tensor, mask: Tensor | None = None) -> Tensor:
-    """`values` with mean 0 and standard deviation 1 over the entries that count; zero elsewhere."""
+    """Normalise `values` to mean 0 and standard deviation 1 over the masked entries; zero elsewhere."""
     scale = masked_variance(values, mask, correction=1).sqrt().clamp_min(SMALLEST_SCALE)
     scaled = (values - masked_mean(values, mask)) / scale
     return scaled if mask is None else scaled.masked_fill(~mask, 0.0)
 
 
 def explained_variance(prediction: Tensor, target: Tensor, mask: Tensor | None = None) -> Tensor:
-    """Share of the target's variance that the prediction explains, 0-d; 1 is perfect, 0 is the mean's.
+    """Compute the share of the target's variance that the prediction explains, 0-d.
 
-    It is finite even where the target does not vary, so that a world without rewards stops no run.
+    1 is perfect; 0 is as good as predicting the mean. The result is finite even if the target is constant.
     """
-    numbers = torch.finfo(target.dtype)
-    left, all_of_it = masked_variance(target - prediction, mask), masked_variance(target, mask)
-    return 1 - (left / all_of_it.clamp_min(numbers.tiny)).clamp_max(numbers.max)
+    limits = torch.finfo(target.dtype)
+    residual, total = masked_variance(target - prediction, mask), masked_variance(target, mask)
+    return 1 - (residual / total.clamp_min(limits.tiny)).clamp_max(limits.max)

@@ -1,4 +1,4 @@
-"""The terms of PPO (https://arxiv.org/abs/1707.06347) as pure functions: one entry per decision."""
+"""The terms of the PPO loss (https://arxiv.org/abs/1707.06347) as pure functions, one entry per decision."""
 
 from __future__ import annotations
 
@@ -7,53 +7,68 @@ from torch import Tensor
 
 
 def clipped_surrogate(log_ratio: Tensor, advantage: Tensor, *, clip: float) -> Tensor:
-    """`-min(ratio A, clamp(ratio, 1-clip, 1+clip) A)`, of the shape of its inputs.
+    """Compute the clipped surrogate loss `-min(ratio A, clamp(ratio, 1-clip, 1+clip) A)`.
 
     Args:
-        log_ratio: new less old log-probability of what was done, any shape.
-        advantage: of the same shape.
-        clip: how far the ratio may leave 1 before it earns nothing more.
+        log_ratio: new minus old log-probability of the action, any shape.
+        advantage: same shape.
+        clip: ε, the clipping range of the ratio around 1.
+
+    Returns:
+        The loss of each decision, same shape.
+
+    Example:
+        >>> log_ratio, advantage = torch.tensor([0.0, 1.0]), torch.tensor([2.0, 2.0])
+        >>> clipped_surrogate(log_ratio, advantage, clip=0.2)
+        tensor([-2.0000, -2.4000])
     """
     ratio = log_ratio.exp()
     return -torch.minimum(ratio * advantage, ratio.clamp(1 - clip, 1 + clip) * advantage)
 
 
-def clipped_share(log_ratio: Tensor, *, clip: float) -> Tensor:
-    """One where the ratio has left `[1-clip, 1+clip]`, else zero; of the shape of `log_ratio`."""
+def clip_fraction(log_ratio: Tensor, *, clip: float) -> Tensor:
+    """Return 1 where the ratio is outside `[1-clip, 1+clip]`, else 0; same shape as `log_ratio`."""
     return ((log_ratio.exp() - 1).abs() > clip).to(log_ratio.dtype)
 
 
 def approximate_kl(log_ratio: Tensor) -> Tensor:
-    """KL(old ‖ new) from samples of the old policy: `ratio - 1 - log ratio`, never negative and of low
-    variance.
+    """Estimate KL(old ‖ new) from samples of the old policy as `ratio - 1 - log ratio`.
 
-    See http://joschu.net/blog/kl-approx.html; of the shape of `log_ratio`.
+    The estimate is never negative and has low variance (http://joschu.net/blog/kl-approx.html). It has the
+    shape of `log_ratio`.
     """
     return log_ratio.expm1() - log_ratio
 
 
 def squared_error(prediction: Tensor, target: Tensor) -> Tensor:
-    """`e² / 2`, so that it meets `huber` where the error is small."""
+    """Compute `e² / 2`, equal to `huber` for small errors."""
     return 0.5 * (prediction - target).square()
 
 
 def huber(prediction: Tensor, target: Tensor, *, delta: float) -> Tensor:
-    """`e² / 2` up to an error of `delta` in either direction, a straight line beyond."""
+    """Compute the Huber loss: `e² / 2` up to an absolute error of `delta`, linear beyond."""
     size = (prediction - target).abs()
     return torch.where(size <= delta, 0.5 * size.square(), delta * (size - 0.5 * delta))
 
 
 def value_error(prediction: Tensor, target: Tensor, *, delta: float | None = None) -> Tensor:
-    """The critic's error: squared, or Huber's where a `delta` is given."""
+    """Compute the value loss: squared error, or Huber if `delta` is given."""
     return squared_error(prediction, target) if delta is None else huber(prediction, target, delta=delta)
 
 
 def clipped_value_error(
     prediction: Tensor, target: Tensor, *, old: Tensor, clip: float, delta: float | None = None
 ) -> Tensor:
-    """The larger of the errors with and without holding the prediction within `clip` of the `old` one.
+    """Compute the clipped value loss: the larger error of the prediction and of its clipped version.
 
-    All of one shape; `delta` as in `value_error`.
+    Args:
+        prediction: any shape.
+        target: same shape.
+        old: same shape, the prediction at collection time.
+        clip: clipping range of the prediction around `old`.
+        delta: see `value_error`.
     """
-    held = old + (prediction - old).clamp(-clip, clip)
-    return torch.maximum(value_error(prediction, target, delta=delta), value_error(held, target, delta=delta))
+    clipped = old + (prediction - old).clamp(-clip, clip)
+    return torch.maximum(
+        value_error(prediction, target, delta=delta), value_error(clipped, target, delta=delta)
+    )

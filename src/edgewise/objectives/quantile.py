@@ -1,4 +1,4 @@
-"""Quantile regression: how far predicted quantiles are from samples of what they should describe."""
+"""Quantile regression: the quantile Huber loss of QR-DQN and IQN."""
 
 from __future__ import annotations
 
@@ -7,19 +7,24 @@ from torch.nn import functional
 
 
 def quantile_huber(quantiles: Tensor, target: Tensor, *, levels: Tensor, kappa: float = 1.0) -> Tensor:
-    """The quantile Huber loss (https://arxiv.org/abs/1710.10044), summed over quantiles, mean over targets.
+    """Compute the quantile Huber loss (https://arxiv.org/abs/1710.10044).
 
-    With `u = target_j - quantile_i`, a pair adds `|level_i - [u < 0]| huber(u) / kappa`: at its least,
-    a share `level_i` of targets lies below quantile i.
+    With `u = target_j - quantile_i`, each pair contributes `|level_i - [u < 0]| huber(u) / kappa`. The loss
+    is summed over quantiles and averaged over targets.
 
     Args:
         quantiles: `[M, Q]`.
-        target: `[M, P]`, samples or quantiles; give it without gradient.
-        levels: `[M, Q]` or `[Q]`, of the quantiles, in [0, 1].
-        kappa: error beyond which the loss is linear.
+        target: `[M, P]`, samples or quantiles, without gradient.
+        levels: `[M, Q]` or `[Q]`, the levels of the quantiles, in [0, 1].
+        kappa: absolute error beyond which the loss is linear.
 
     Returns:
         `[M]`.
+
+    Example:
+        >>> quantiles, target = torch.zeros(1, 2), torch.tensor([[0.5]])
+        >>> quantile_huber(quantiles, target, levels=torch.tensor([0.25, 0.75]))
+        tensor([0.1250])
     """
     error = target.unsqueeze(-2) - quantiles.unsqueeze(-1)
     tilt = (levels.unsqueeze(-1) - (error < 0).to(levels.dtype)).abs()

@@ -1,8 +1,7 @@
-"""Returns and advantages as pure functions: a first-order recurrence over time, solved in log2(T) steps.
+"""Returns and advantages as pure functions, computed by a parallel scan in log2(T) steps.
 
-Everywhere `terminated` means that nothing follows, so nothing is bootstrapped; `done` without `terminated` is
-a truncation, which bootstraps from its own next value. Both cut the trace: what comes after belongs to
-another episode.
+`terminated` marks the end of an episode without bootstrapping. `done` without `terminated` is a truncation,
+which bootstraps from its next value. Both cut the trace, since the next step belongs to another episode.
 """
 
 from __future__ import annotations
@@ -12,16 +11,20 @@ from torch import Tensor
 
 
 def discounted_scan(terms: Tensor, decay: Tensor, *, time_dim: int = -1) -> Tensor:
-    """Solve `y_t = terms_t + decay_t * y_{t+1}`, with nothing beyond the last step.
+    """Solve `y_t = terms_t + decay_t * y_{t+1}` over time, with `y_T = 0`.
 
-    Doubling: after k rounds `y_t` sums the first `2^k` terms and `decay_t` is the product over them, so
-        log2(T) rounds
-    do. Only products of decays are formed, never quotients, so float32 stays accurate for any T.
+    After k rounds of doubling, `y_t` is the sum of the first `2^k` terms and `decay_t` is the product of
+    their decays, so log2(T) rounds are enough. Only products of decays are formed, never quotients, so
+    float32 is accurate for any T.
 
     Args:
         terms: `[..., T, ...]`.
-        decay: of the same shape; zero where the sum must not reach further.
+        decay: same shape; zero where the sum stops.
         time_dim: the dimension of time.
+
+    Example:
+        >>> discounted_scan(torch.ones(4), torch.tensor([0.5, 0.5, 0.0, 0.5]))
+        tensor([1.7500, 1.5000, 1.0000, 1.0000])
     """
     steps = terms.shape[time_dim]
     total, reach = terms, 1
@@ -48,24 +51,32 @@ def generalized_advantage(
     lmbda: float,
     time_dim: int = -1,
 ) -> tuple[Tensor, Tensor]:
-    """Generalised advantage estimation (https://arxiv.org/abs/1506.02438).
+    """Compute generalised advantage estimates (https://arxiv.org/abs/1506.02438).
 
-    `A_t = Σ_l (γλ)^l δ_{t+l}` up to the end of the episode or of the data, `δ_t = r_t + γ V'_t - V_t`, where
-    V' is zero at a termination.
+    `A_t = Σ_l (γλ)^l δ_{t+l}` up to the end of the episode or of the data, with `δ_t = r_t + γ V'_t - V_t`,
+    where V' is zero at a termination.
 
     Args:
         reward: `[..., T, ...]`.
-        value: of the same shape, of the state before each step.
-        next_value: of the same shape, of the state after each step; at a truncation, of the state before the
-            reset.
-        done: of the same shape, bool.
-        terminated: of the same shape, bool.
-        gamma: discount.
+        value: same shape, of the state before each step.
+        next_value: same shape, of the state after each step; at a truncation, of the last state of the
+            episode, not of the state after the reset.
+        done: same shape, bool.
+        terminated: same shape, bool.
+        gamma: discount factor.
         lmbda: trace decay λ.
         time_dim: the dimension of time.
 
     Returns:
-        Advantages and value targets (advantage + value), both of the shape of `value`.
+        Advantages and value targets (advantage + value), both in the shape of `value`.
+
+    Example:
+        >>> zeros, never = torch.zeros(3), torch.zeros(3, dtype=torch.bool)
+        >>> advantage, target = generalized_advantage(
+        ...     torch.ones(3), zeros, next_value=zeros, done=never, terminated=never, gamma=0.5, lmbda=1.0
+        ... )
+        >>> advantage
+        tensor([1.7500, 1.5000, 1.0000])
     """
     error = reward + gamma * next_value.masked_fill(terminated, 0.0) - value
     decay = torch.full_like(error, gamma * lmbda).masked_fill(done | terminated, 0.0)
@@ -86,23 +97,25 @@ def two_player_advantage(
     lmbda: float,
     time_dim: int = -1,
 ) -> tuple[Tensor, Tensor]:
-    """Generalised advantages of a zero-sum game between players 0 and 1, each in the view of the one who
-    moved.
+    """Compute generalised advantages of a two-player zero-sum game, from the perspective of the mover.
 
-    Rewards and values arrive in the view of the player to move in their own state and are turned to player
-    0's view for the recursion, so a player may move several times in a row.
+    Rewards and values are given from the perspective of the player to move. The recursion converts them to
+    the perspective of player 0, so a player may move several times in a row.
 
     Args:
-        reward: `[..., T, ...]`, in the view of the mover.
-        value: of the same shape, in the view of `player`.
-        next_value: of the same shape, in the view of `next_player`.
-        player: of the same shape, int64, who is to move before each step.
-        next_player: of the same shape, int64, who is to move after it; anything where the game has ended.
-        done: of the same shape, bool.
-        terminated: of the same shape, bool.
-        gamma: discount.
+        reward: `[..., T, ...]`, from the perspective of `player`.
+        value: same shape, from the perspective of `player`.
+        next_value: same shape, from the perspective of `next_player`.
+        player: same shape, int64, the player to move before each step: 0 or 1.
+        next_player: same shape, int64, the player to move after it; ignored at a termination.
+        done: same shape, bool.
+        terminated: same shape, bool.
+        gamma: discount factor.
         lmbda: trace decay λ.
         time_dim: the dimension of time.
+
+    Returns:
+        Advantages and value targets, both in the shape of `value` and from the perspective of `player`.
     """
     sign, next_sign = mover_sign(player, value.dtype), mover_sign(next_player, value.dtype)
     advantage, _ = generalized_advantage(
@@ -120,7 +133,7 @@ def two_player_advantage(
 
 
 def mover_sign(player: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
-    """+1 where player 0 is to move, -1 where player 1 is."""
+    """Return +1 where player 0 is to move and -1 where player 1 is."""
     return 1 - 2 * player.to(dtype)
 
 
@@ -134,9 +147,9 @@ def lambda_return(
     lmbda: float,
     time_dim: int = -1,
 ) -> Tensor:
-    """TD(λ) returns: `G_t = r_t + γ ((1-λ) V'_t + λ G_{t+1})`, with V' alone where the trace is cut.
+    """Compute TD(λ) returns `G_t = r_t + γ ((1-λ) V'_t + λ G_{t+1})`, with V' alone where the trace is cut.
 
-    With `lmbda=1` these are discounted Monte-Carlo returns, with `lmbda=0` one-step targets. Shapes as in
+    `lmbda=1` gives discounted Monte-Carlo returns, `lmbda=0` one-step targets. Shapes as in
     `generalized_advantage`.
     """
     bootstrap = gamma * next_value.masked_fill(terminated, 0.0)
@@ -156,10 +169,10 @@ def n_step_return(
     n: int,
     time_dim: int = -1,
 ) -> Tensor:
-    """Sum of the next `n` discounted rewards and the discounted value of the state reached.
+    """Compute n-step returns: `n` discounted rewards plus the discounted value of the state reached.
 
-    Fewer than `n` where the episode or the data end before; then the value of the last state reached is used,
-    none at a termination. Shapes as in `generalized_advantage`.
+    The sum is shorter if the episode or the data end earlier; it then bootstraps from the last state, and not
+    at all at a termination. Shapes as in `generalized_advantage`.
     """
     if n < 1:
         raise ValueError(f"n must be at least 1, got {n}")
@@ -172,7 +185,7 @@ def n_step_return(
 
 
 def _last_step(like: Tensor, time_dim: int) -> Tensor:
-    """True on the last step, in a shape that broadcasts against `like`."""
+    """Mark the last step, in a shape that broadcasts against `like`."""
     steps = like.shape[time_dim]
     shape = [1] * like.ndim
     shape[time_dim] = steps

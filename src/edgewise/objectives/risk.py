@@ -1,65 +1,52 @@
-"""How much of a return's lower tail a robot looks at: all, a fixed share, or less the nearer danger is."""
+"""Risk-sensitive decisions from distributions of returns: the conditional value at risk (CVaR)."""
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import torch
-from tensordict import TensorDictBase
 from torch import Tensor
 
-from edgewise.models.agents.ego import nearest_gap
 
+def adaptive_tail_share(distance: Tensor, *, smallest: float, reach: float) -> Tensor:
+    """Return a tail share that grows with the distance to the nearest hazard, in `[smallest, 1]`.
 
-class Risk(Protocol):
-    """How much risk to take, as a config says it."""
-
-    @property
-    def risk(self) -> str:
-        """`mean`, `cvar` or `adaptive`."""
-
-    @property
-    def risk_alpha(self) -> float:
-        """The smallest share of returns that is looked at."""
-
-    @property
-    def risk_reach(self) -> float:
-        """Metres between hulls from which on `adaptive` looks at all of them."""
-
-    @property
-    def robot_radius(self) -> float:
-        """Of the robot's hull, in metres."""
-
-
-def tail_share(ego: TensorDictBase, risk: Risk, *, metres: tuple[float, float]) -> Tensor | None:
-    """The share of the worst returns whose mean decides, `[*B]` in (0, 1], or None for all of them.
+    The share is `distance / reach`, clamped. So all returns count from a distance of `reach` on, and only the
+    worst ones close to a hazard.
 
     Args:
-        ego: what is seen.
-        risk: `mean` for all returns; `cvar` for the worst `risk_alpha`; `adaptive` for a share that falls
-            from 1, where the nearest object is farther than `risk_reach`, in proportion down to `risk_alpha`.
-        metres: see `EgoConfig.metres`.
+        distance: any shape; may be infinite, and negative where there is overlap.
+        smallest: the smallest share, in (0, 1].
+        reach: distance from which on the share is 1.
+
+    Example:
+        >>> adaptive_tail_share(torch.tensor([0.5, 5.0, torch.inf]), smallest=0.1, reach=10.0)
+        tensor([0.1000, 0.5000, 1.0000])
     """
-    if risk.risk == "mean":
-        return None
-    if risk.risk == "cvar":
-        return torch.full(ego["mask"].shape[:-1], risk.risk_alpha, device=ego["mask"].device)
-    gap = nearest_gap(ego, radius=risk.robot_radius, metres=metres)
-    return (gap / risk.risk_reach).clamp(risk.risk_alpha, 1.0)
+    return (distance / reach).clamp(smallest, 1.0)
 
 
 def scale_levels(levels: Tensor, share: Tensor | None) -> Tensor:
-    """Levels `[*B, Q]` or `[Q]` squeezed into the tail: the mean of their quantiles is the tail's mean."""
+    """Scale quantile levels `[*B, Q]` or `[Q]` into the lower tail of a share `[*B]`.
+
+    The mean of the quantiles at the scaled levels is the CVaR at that share. None is the whole distribution.
+    """
     return levels if share is None else levels * share.unsqueeze(-1)
 
 
 def tail_mean(probability: Tensor, support: Tensor, share: Tensor | None) -> Tensor:
-    """The mean of the worst share of a distribution over `support [atoms]`, ascending.
+    """Compute the mean of the worst share of a categorical distribution (its CVaR).
 
     Args:
         probability: `[*B, A, atoms]`.
-        support: the returns.
-        share: `[*B]`, or None for the plain mean.
+        support: `[atoms]`, the returns, ascending.
+        share: `[*B]` in (0, 1], or None for the plain mean.
+
+    Returns:
+        `[*B, A]`.
+
+    Example:
+        >>> probability = torch.tensor([[[0.25, 0.25, 0.5]]])
+        >>> tail_mean(probability, torch.tensor([0.0, 1.0, 2.0]), torch.tensor([0.5]))
+        tensor([[0.5000]])
     """
     if share is None:
         return (probability * support).sum(-1)

@@ -1,4 +1,4 @@
-"""A critic that predicts in units of its own returns: running statistics, right from the first batch on."""
+"""Normalise value targets with running statistics of the returns."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ from edgewise.objectives.masked import masked_mean, masked_variance
 class ValueNorm(nn.Module):
     """Normalises returns with an exponentially weighted mean and variance.
 
-    Each batch weighs `decay` times the one after it, and the weights are made to sum to one however few
-    batches there were: after the first `update` the statistics are those of the first batch. No weights of
-    the critic are touched; it follows the moving scale by training.
+    Each batch weighs `decay` times as much as the next one. The weights are normalised, so after the first
+    `update` the statistics are those of the first batch. The critic's weights are not rescaled.
 
     Args:
-        decay: how much of the old statistics an update keeps.
-        smallest_scale: the standard deviation is never taken below this.
+        decay: share of the old statistics that an update keeps.
+        smallest_scale: lower bound of the standard deviation.
 
     Example:
         >>> norm = ValueNorm(decay=0.99)
@@ -40,24 +39,24 @@ class ValueNorm(nn.Module):
 
     @torch.no_grad()
     def update(self, returns: Tensor, mask: Tensor | None = None) -> None:
-        """Take in a batch of returns, any shape; `mask` says which count; if none, nothing changes."""
+        """Update the statistics with a batch of returns, any shape; an empty `mask` changes nothing."""
         counts = torch.ones_like(self.weight) if mask is None else mask.any().to(self.weight.dtype)
         self.weight.add_(counts * (1 - self.decay) * (1 - self.weight))
         share = counts * (1 - self.decay) / self.weight.clamp_min(torch.finfo(self.weight.dtype).tiny)
         shift = masked_mean(returns, mask) - self.mean
-        spread = masked_variance(returns, mask) + (1 - share) * shift.square()
-        self.variance.lerp_(spread, share)
+        variance = masked_variance(returns, mask) + (1 - share) * shift.square()
+        self.variance.lerp_(variance, share)
         self.mean.add_(share * shift)
 
     @property
     def scale(self) -> Tensor:
-        """Standard deviation, 0-d; one before the first update."""
+        """The standard deviation, 0-d; one before the first update."""
         return self.variance.sqrt().clamp_min(self.smallest_scale)
 
     def normalise(self, returns: Tensor) -> Tensor:
-        """Returns in units of their standard deviation about their mean, any shape."""
+        """Subtract the mean and divide by the standard deviation, any shape."""
         return (returns - self.mean) / self.scale
 
     def denormalise(self, values: Tensor) -> Tensor:
-        """The inverse of `normalise`."""
+        """Invert `normalise`."""
         return values * self.scale + self.mean

@@ -1,4 +1,4 @@
-"""TorchRL's estimators and losses with graph networks: what must be set, wherever it hides."""
+"""Use TorchRL's losses and value estimators with graph networks, which `vmap` does not support."""
 
 from __future__ import annotations
 
@@ -11,15 +11,18 @@ Objective = TypeVar("Objective", bound=LossModule | ValueEstimatorBase)
 
 
 def without_vmap(objective: Objective) -> Objective:
-    """The same estimator or loss, which from now on calls its networks in turn and never vmaps them.
+    """Disable `vmap` in a TorchRL loss or value estimator, in place, and return it.
 
-    Vmap cannot follow shapes that depend on data, and over two or three networks it is slower than a loop.
-    A loss keeps the value estimator it has, or gets its default one: call `make_value_estimator` before, not
-    after.
+    Graph networks have shapes that depend on data, which `vmap` does not support; for two or three networks
+    it is also slower than a loop. With this, the objective calls its networks one after another. If the loss
+    needs another value estimator than its default, call `make_value_estimator` first.
 
     Args:
         objective: a loss (`ClipPPOLoss`, `MAPPOLoss`, `DQNLoss`, `SACLoss`, `DDPGLoss`, …) or an estimator
-            (`GAE`, `TD0Estimator`, …) of TorchRL; it is changed in place.
+            (`GAE`, `TD0Estimator`, …) of TorchRL.
+
+    Returns:
+        The same object.
 
     Example:
         >>> from torchrl.objectives.value import GAE

@@ -1,1 +1,1 @@
-"""One page that tells a run's story, read from its folder alone."""
+"""The report of a run: one HTML page, built from its folder alone."""

@@ -1,4 +1,4 @@
-"""How the policy did against the baselines: intervals for each, and differences on the same instances."""
+"""Compare the policy with the baselines: intervals for each, and differences on the same instances."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ InstanceSet = tuple[int, int, str]
 
 @dataclass(frozen=True)
 class Entrant:
-    """A policy to compare: one evaluation of it, or one of each seed.
+    """A policy to compare: one evaluation, or one for each seed.
 
     Args:
-        label: what the report calls it.
-        baseline: whether it is hand-written.
+        label: its name in the report.
+        baseline: whether it is a baseline.
         evaluations: on one instance set, one per seed.
     """
 
@@ -38,12 +38,12 @@ class Entrant:
     evaluations: tuple[Evaluation, ...]
 
     def interval(self, measure: str) -> Interval | None:
-        """The mean of a measure: over episodes for one evaluation, over the seeds' means for several."""
+        """Compute the mean of a measure over episodes, or over the means of seeds if there are several."""
         samples = self.samples(measure)
         return None if samples is None else bca_interval(samples, generator=np.random.default_rng(0))
 
     def samples(self, measure: str) -> Values | None:
-        """One value per episode, or per seed where there are several."""
+        """Return one value per episode, or per seed if there are several."""
         found = [one.measures().get(measure) for one in self.evaluations]
         defined = [values[np.isfinite(values)] for values in found if values is not None]
         defined = [values for values in defined if len(values)]
@@ -54,7 +54,7 @@ class Entrant:
 
 @dataclass(frozen=True)
 class Comparison:
-    """How much one entrant differs from another, and how often it is the better one, ties counting half."""
+    """The difference of two entrants, and how often the first is better; ties count half."""
 
     difference: Interval
     better: Interval
@@ -62,23 +62,23 @@ class Comparison:
 
 
 def instance_set(evaluation: Evaluation) -> InstanceSet:
-    """What makes two evaluations comparable: equal sets are equal instances."""
+    """Return a key of the instances; evaluations with equal keys are comparable."""
     return evaluation.seed, evaluation.episodes, json.dumps(evaluation.settings, sort_keys=True, default=str)
 
 
 def main_set(evaluations: Sequence[Evaluation]) -> InstanceSet | None:
-    """The instances that most evaluations of the policy were made on."""
+    """Return the instance set of most evaluations of the policy."""
     counts = Counter(instance_set(one) for one in evaluations if not one.baseline)
     counts = counts or Counter(map(instance_set, evaluations))
     return counts.most_common(1)[0][0] if counts else None
 
 
 def entrants(groups: dict[str, list[list[Evaluation]]], instances: InstanceSet) -> list[Entrant]:
-    """Who is compared on one instance set: the newest policy of each group, then each baseline once.
+    """Return the entrants on one instance set: the newest policy of each group, then each baseline once.
 
     Args:
         groups: label → evaluations of each of its runs.
-        instances: the set.
+        instances: the instance set.
     """
     policies: list[Entrant] = []
     baselines: dict[str, Entrant] = {}
@@ -93,7 +93,7 @@ def entrants(groups: dict[str, list[list[Evaluation]]], instances: InstanceSet) 
 
 
 def compare(left: Entrant, right: Entrant, measure: str, *, maximise: bool) -> Comparison | None:
-    """What separates two entrants: instance by instance, or run by run where there are seeds."""
+    """Compare two entrants instance by instance, or run by run if there are several seeds."""
     ours, theirs = left.samples(measure), right.samples(measure)
     if ours is None or theirs is None:
         return None
@@ -114,14 +114,14 @@ def compare(left: Entrant, right: Entrant, measure: str, *, maximise: bool) -> C
 
 
 def _paired(left: Evaluation, right: Evaluation, measure: str) -> tuple[Values, Values]:
-    """A measure of two policies on the instances where it is defined for both, in the same order."""
+    """Return a measure of two policies on the instances where it is defined for both, in the same order."""
     ours, theirs = left.measures()[measure], right.measures()[measure]
     both = np.isfinite(ours) & np.isfinite(theirs)
     return ours[both], theirs[both]
 
 
 def seeds_summary(entrant: Entrant, measure: str) -> float | None:
-    """The interquartile mean over seeds, where there are several."""
+    """Compute the interquartile mean over seeds; None for a single one."""
     samples = entrant.samples(measure)
     if samples is None or len(entrant.evaluations) < 2:
         return None

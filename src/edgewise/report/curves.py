@@ -1,4 +1,4 @@
-"""Lines with bands: one run over time, many seeds together, evaluations with their intervals."""
+"""Compute curves with bands: metrics of one run, means over seeds, evaluations with their intervals."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ LEVEL = 0.95
 
 
 def metric_curve(tables: Sequence[MetricsTable], name: str) -> Curve | None:
-    """A logged metric over time: of one run with its range, of several the mean with its band."""
+    """Return the curve of a logged metric: with its range for one run, the mean with its band for several."""
     found = [(table.x, table.columns[name]) for table in tables if name in table.columns]
     curves = [curve for x, y in found if len((curve := thin(x, y, points=POINTS)).x)]
     if not curves:
         return None
-    return curves[0] if len(curves) == 1 else together(curves)
+    return curves[0] if len(curves) == 1 else mean_curve(curves)
 
 
 def evaluation_curve(evaluations: Sequence[Evaluation], measure: str) -> Curve | None:
-    """The mean of a measure over training, with the bootstrap interval over episodes."""
+    """Return the mean of a measure over training, with the bootstrap interval over episodes."""
     points = []
     for evaluation in evaluations:
         values = evaluation.measures().get(measure)
@@ -39,8 +39,8 @@ def evaluation_curve(evaluations: Sequence[Evaluation], measure: str) -> Curve |
     return Curve(*np.asarray(points).T)
 
 
-def together(curves: Sequence[Curve]) -> Curve:
-    """The mean over seeds where at least one is, and the bootstrap interval of that mean."""
+def mean_curve(curves: Sequence[Curve]) -> Curve:
+    """Compute the mean over the seeds that have a value, and its bootstrap interval."""
     grid = np.unique(np.concatenate([curve.x for curve in curves]))
     if len(grid) > POINTS:
         grid = np.linspace(grid[0], grid[-1], POINTS)
@@ -51,13 +51,13 @@ def together(curves: Sequence[Curve]) -> Curve:
 
 
 def mean_band(values: Values) -> tuple[float, float]:
-    """The percentile bootstrap interval of the mean of `values [n]`, by the same resamples each time."""
+    """Compute the percentile bootstrap interval of the mean of `values [n]`, with fixed resamples."""
     low, high = _column_bands(values[:, None])
     return float(low[0]), float(high[0])
 
 
 def _column_bands(rows: Values) -> tuple[Values, Values]:
-    """Bootstrap bands of the column means of `rows [n, points]`, NaN cells left out, rows drawn together."""
+    """Compute bootstrap bands of the column means of `rows [n, points]`, ignoring NaN; rows are resampled."""
     count = len(rows)
     if count == 1:
         return rows[0], rows[0]
@@ -71,7 +71,7 @@ def _column_bands(rows: Values) -> tuple[Values, Values]:
 
 @lru_cache(maxsize=16)
 def _draws(count: int) -> Values:
-    """How often each of `count` rows is in each resample, `[resamples, count]`."""
+    """Sample how often each of `count` rows is in each resample, `[resamples, count]`."""
     resamples = max(200, min(RESAMPLES, LARGEST // count))
     shares = np.full(count, 1 / count)
     return np.random.default_rng(0).multinomial(count, shares, size=resamples).astype(np.float64)

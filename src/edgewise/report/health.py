@@ -1,4 +1,4 @@
-"""Whether the numbers of a run were sound: one verdict per question, from what was logged."""
+"""Check the logged numbers of a run: finite values, policy ratio, gradient norm, logits."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from edgewise.report.metrics_table import MetricsTable
 State = Literal["good", "warn", "bad"]
 
 HEALTH_METRICS = re.compile(r"^health/|gradient|ratio|/kl$|clipped|entropy|explained_variance")
-"""Metrics that tell of soundness, not of skill."""
+"""Metrics shown in the section on numerical health instead of learning."""
 
 NOT_FINITE = "not finite"
-"""Stands in the reason of a run that stopped on such a number."""
+"""Part of the reason of a run that stopped because a number was not finite."""
 
 RATIO_TOLERANCE = 1e-3
 SPIKE = 100.0
@@ -26,7 +26,7 @@ LARGE_LOGIT = 50.0
 
 @dataclass(frozen=True)
 class Check:
-    """One question about a run's numbers, and its answer."""
+    """One check of the numbers of a run, and its result."""
 
     label: str
     state: State
@@ -34,7 +34,7 @@ class Check:
 
 
 def checks(metrics: MetricsTable, events: list[dict[str, Any]]) -> list[Check]:
-    """The questions that what was logged can answer."""
+    """Return the checks for which metrics were logged."""
     found = [
         _finite(metrics, events),
         _ratio(_column(metrics, r"ratio_start$")),
@@ -45,7 +45,7 @@ def checks(metrics: MetricsTable, events: list[dict[str, Any]]) -> list[Check]:
 
 
 def _column(metrics: MetricsTable, pattern: str) -> Values | None:
-    """The finite values of all metrics whose names have the pattern."""
+    """Return the finite values of all metrics whose names match the pattern."""
     found = [values for name, values in metrics.columns.items() if re.search(pattern, name)]
     known = np.concatenate([values[np.isfinite(values)] for values in found]) if found else np.zeros(0)
     return known if len(known) else None
@@ -58,7 +58,7 @@ def _finite(metrics: MetricsTable, events: list[dict[str, Any]]) -> Check | None
         return Check("Finite numbers", "bad", str(stops[-1]["reason"]))
     if infinite:
         return Check("Finite numbers", "bad", f"infinite values logged in {', '.join(infinite[:4])}")
-    return Check("Finite numbers", "good", "no NaN or Inf was met") if metrics.rows else None
+    return Check("Finite numbers", "good", "no NaN or Inf") if metrics.rows else None
 
 
 def _ratio(values: Values | None) -> Check | None:
@@ -88,6 +88,6 @@ def _logits(values: Values | None) -> Check | None:
     return Check("Largest logit", state, f"{top:.3g} at most")
 
 
-def event_kind(event: dict[str, Any]) -> str:
-    """What sort of event it is."""
+def event_type(event: dict[str, Any]) -> str:
+    """Return the type of an event, such as `checkpoint`."""
     return str(event.get("event", ""))

@@ -1,4 +1,4 @@
-"""metrics.csv as columns of numbers, thinned to what a chart can show."""
+"""Read metrics.csv as columns of numbers, and reduce them to the points of a chart."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ import numpy as np
 from edgewise.evaluation.statistics import Values
 
 MAX_ROWS = 20_000
-"""Rows parsed of a file; of a longer one, every second, third, ... is."""
+"""Largest number of rows that is parsed; of a longer file, every second, third, ... row is."""
 
 CLOCKS = ("frames", "iteration", "step")
-"""Columns that may be the horizontal axis, the best first."""
+"""Columns that may be the horizontal axis, in order of preference."""
 
 
 @dataclass(frozen=True)
 class MetricsTable:
-    """What was logged, row by row.
+    """The columns of metrics.csv.
 
     Args:
-        columns: numbers by name, `[rows]`, NaN where a cell is empty.
-        texts: the columns that hold words, such as the stage.
-        rows: how many rows the file has.
+        columns: numbers by name, `[rows]`, NaN for an empty cell.
+        texts: columns of text, such as the stage.
+        rows: number of rows in the file.
     """
 
     columns: dict[str, Values] = field(default_factory=dict)
@@ -49,7 +49,7 @@ class MetricsTable:
 
 @dataclass(frozen=True)
 class Curve:
-    """A line and the band around it, `[points]` each."""
+    """A curve and its band, `[points]` each."""
 
     x: Values
     y: Values
@@ -58,7 +58,7 @@ class Curve:
 
 
 def read_metrics(path: Path) -> MetricsTable:
-    """Read a metrics file; rows cut short by a crash are left out."""
+    """Read a metrics file; incomplete rows, left by a crash, are ignored."""
     with path.open(encoding="utf-8", newline="") as file:
         rows = sum(1 for line in file if line.strip()) - 1
     if rows < 1:
@@ -79,7 +79,7 @@ def read_metrics(path: Path) -> MetricsTable:
 
 
 def thin(x: Values, y: Values, *, points: int) -> Curve:
-    """At most `points` means over equal parts of the rows, each with its range; NaN rows are left out."""
+    """Reduce a curve to at most `points` means over equal parts, with their range, ignoring NaN."""
     known = np.isfinite(x) & np.isfinite(y)
     x, y = x[known], y[known]
     if len(x) <= points:
@@ -95,12 +95,12 @@ def thin(x: Values, y: Values, *, points: int) -> Curve:
 
 
 def _every(lines: Iterable[str], stride: int) -> Iterator[str]:
-    """Every `stride`-th line, counted so that the last one is among them when the file is read whole."""
+    """Return every `stride`-th line, starting with the `stride`-th."""
     return itertools.islice(lines, stride - 1, None, stride)
 
 
 def _numbers(values: Iterable[str]) -> Values | None:
-    """The cells as numbers, empty ones NaN; None if one is a word."""
+    """Return the cells as numbers, NaN for empty ones; None if one is text."""
     try:
         return np.array([float(value) if value.strip() else np.nan for value in values])
     except ValueError:

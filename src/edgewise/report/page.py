@@ -1,4 +1,4 @@
-"""Writes `report.html`: one file, no network, and no string of a run can become markup or code in it."""
+"""Write `report.html`: one file without network access; strings of a run never become markup or code."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from edgewise.config.errors import DataError
+from edgewise.report.page_data import build_page_data
 from edgewise.report.run_data import read_run
-from edgewise.report.story import tell
 
 SCRIPTS = (
     "basics.js",
@@ -34,31 +34,32 @@ SCRIPTS = (
 def write_report(folder: Path | str, *others: Path | str, target: Path | str | None = None) -> Path:
     """Write the report of a run, or of several side by side, and return its path.
 
-    Runs of one recipe count as seeds of it: their curves become one line with a band.
+    Runs of one recipe count as its seeds: they share one curve with a band.
 
     Args:
         folder: a run folder.
-        others: more of them.
+        others: further run folders.
         target: the file to write; `report.html` in the first folder if not given.
 
     Raises:
-        DataError: a folder is no run, or the report cannot be written.
+        DataError: a folder is not a run folder, or the report cannot be written.
+        CheckpointError: another version of edgewise wrote a run in a format that this one cannot read.
     """
     runs = [read_run(each) for each in (folder, *others)]
     path = Path(folder) / "report.html" if target is None else Path(target)
     if path.is_dir():
         raise DataError(f"{path}: is a folder, and a report is a file", hint="give the file to write")
-    stage = path.with_name(f".{path.name}.{os.getpid()}.stage")
+    staging = path.with_name(f".{path.name}.{os.getpid()}.stage")
     try:
-        stage.write_text(page(tell(runs)), encoding="utf-8")
-        stage.replace(path)
+        staging.write_text(page(build_page_data(runs)), encoding="utf-8")
+        staging.replace(path)
     except OSError as error:
         raise DataError(f"{path}: the report cannot be written: {error.strerror}") from error
     return path
 
 
-def page(story: Mapping[str, Any]) -> str:
-    """The whole page for a story that `tell` told."""
+def page(data: Mapping[str, Any]) -> str:
+    """Build the whole page from the output of `build_page_data`."""
     script = '"use strict";\n(() => {\n' + "\n".join(map(_asset, SCRIPTS)) + "\n})();"
     style = _asset("style.css")
     policy = (
@@ -67,16 +68,16 @@ def page(story: Mapping[str, Any]) -> str:
     )
     return string.Template(_asset("page.html")).substitute(
         policy=policy,
-        title=html.escape(str(story["title"])),
+        title=html.escape(str(data["title"])),
         style=style,
         script=script,
-        story=_embedded(story),
+        data=_embedded(data),
     )
 
 
-def _embedded(story: Mapping[str, Any]) -> str:
-    """JSON that cannot end the script element it stands in."""
-    text = json.dumps(story, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=str)
+def _embedded(data: Mapping[str, Any]) -> str:
+    """Return JSON that cannot close the script element around it."""
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=str)
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return text
@@ -87,5 +88,5 @@ def _asset(name: str) -> str:
 
 
 def _hash(text: str) -> str:
-    """How a content security policy names an inline script or style that may stand."""
+    """Return the source of a content security policy that allows an inline script or style."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

@@ -1,4 +1,4 @@
-"""Everything a report shows, read from a run folder; what is missing is left out, what is broken is noted."""
+"""Read the data of a report from a run folder; missing files are ignored, broken ones are noted."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from edgewise.config.errors import DataError
+from edgewise.config.run_format import check_run_format
 from edgewise.evaluation.replays import files as replay
 from edgewise.evaluation.result import Evaluation
 from edgewise.report.metrics_table import CLOCKS, MetricsTable, read_metrics
@@ -22,7 +23,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class RecordedEpisode:
-    """A replay under its file's name, which tells training frames and number when the trainer gave it."""
+    """A replay with the name of its file, which the trainer builds from the frames and the episode."""
 
     name: str
     replay: dict[str, Any]
@@ -30,18 +31,18 @@ class RecordedEpisode:
 
 @dataclass(frozen=True)
 class RunData:
-    """One run as its folder tells it.
+    """The data of one run.
 
     Args:
-        folder: where it was read from.
+        folder: the run folder.
         config: the resolved configuration.
-        versions: of the packages it ran on.
+        versions: versions.json.
         metrics: metrics.csv.
         events: events.jsonl, oldest first.
         evaluations: in order of training frames, baselines last.
         replays: recorded episodes, the latest in training first.
-        seconds: spent, over all processes of the run.
-        notes: what could not be read, one sentence each.
+        seconds: time spent over all processes of the run.
+        notes: problems while reading, one sentence each.
     """
 
     folder: Path
@@ -56,17 +57,17 @@ class RunData:
 
     @property
     def name(self) -> str:
-        """The folder's name."""
+        """Name of the folder."""
         return self.folder.resolve().name
 
     @property
     def seed(self) -> Any:
-        """The run's seed, where its config tells."""
+        """Seed of the run, None if unknown."""
         return self.config.get("seed")
 
     @property
     def label(self) -> str:
-        """What runs that differ in their seed alone share."""
+        """Label that runs which differ only in their seed share."""
         return str(self.config.get("recipe") or self.config.get("name") or self.name)
 
 
@@ -74,11 +75,13 @@ def read_run(folder: Path | str) -> RunData:
     """Read a run folder.
 
     Raises:
-        DataError: the folder does not exist or holds nothing of a run.
+        DataError: the folder does not exist or has no files of a run.
+        CheckpointError: another version of edgewise wrote it in a format that this one cannot read.
     """
     place = Path(folder)
     if not place.is_dir():
         raise DataError(f"{folder}: no such run folder", hint="give the folder that `edgewise train` printed")
+    check_run_format(place)
     notes: list[str] = []
     run = RunData(
         folder=place,
@@ -92,12 +95,12 @@ def read_run(folder: Path | str) -> RunData:
         notes=notes,
     )
     if not (run.config or run.metrics.rows or run.evaluations or run.replays or run.events or notes):
-        raise DataError(f"{folder}: holds no run", hint="a run folder has config.json and metrics.csv")
+        raise DataError(f"{folder}: not a run folder", hint="a run folder has config.json and metrics.csv")
     return run
 
 
 def _part(path: Path, read: Callable[[Path], T], otherwise: T, notes: list[str]) -> T:
-    """One file of the folder, or `otherwise` if it is not there or cannot be used."""
+    """Read one file of the folder; returns `otherwise` if it is missing or cannot be read."""
     if not path.exists():
         return otherwise
     try:
@@ -117,7 +120,7 @@ def _read_object(path: Path) -> dict[str, Any]:
 
 
 def _read_events(path: Path) -> list[dict[str, Any]]:
-    """The newest events; a line cut short by a crash is left out."""
+    """Read the newest events; an incomplete line, left by a crash, is ignored."""
     events = []
     for line in path.read_text(encoding="utf-8", errors="replace").splitlines()[-MAX_EVENTS:]:
         try:
@@ -136,32 +139,32 @@ def _evaluations(folder: Path, notes: list[str]) -> list[Evaluation]:
 
 
 def _replays(folder: Path, notes: list[str]) -> list[RecordedEpisode]:
-    """The newest episodes, then one of each earlier time, spread evenly back to the first."""
+    """Read the newest episodes, then one of each earlier evaluation, evenly spaced back to the first."""
     small = []
     for path in sorted(folder.glob("*.json")):
         if path.stat().st_size <= MAX_REPLAY_BYTES:
             small.append(path)
         else:
-            notes.append(f"{path.name} is too large to be played here")
+            notes.append(f"{path.name} is too large for the report")
     times: dict[str, list[Path]] = {}
     for path in small:
         times.setdefault(path.stem.partition("-")[0], []).append(path)
     newest, *earlier = list(times.values())[::-1] or [[]]
     shown = newest[: MAX_REPLAYS // 2]
-    shown += _spread([paths[0] for paths in earlier], MAX_REPLAYS - len(shown))
+    shown += _evenly_spaced([paths[0] for paths in earlier], MAX_REPLAYS - len(shown))
     read = [(path, _part(path, replay.load, None, notes)) for path in shown]
     return [RecordedEpisode(path.stem, episode) for path, episode in read if episode is not None]
 
 
-def _spread(items: list[T], count: int) -> list[T]:
-    """At most `count` of the items at equal distances, the last one among them."""
+def _evenly_spaced(items: list[T], count: int) -> list[T]:
+    """Return at most `count` items at equal distances, including the last."""
     if len(items) <= count:
         return items
     return [items[(part + 1) * len(items) // count - 1] for part in range(count)]
 
 
 def _read_seconds(path: Path) -> float | None:
-    """All seconds that the last row of timing.csv counts."""
+    """Return the sum of all seconds in the last row of timing.csv."""
     table = read_metrics(path)
     last = [values[-1] for name, values in table.columns.items() if name not in CLOCKS and len(values)]
     return float(sum(last)) if last else None

@@ -1,4 +1,4 @@
-"""When things happened in a run: its facts, its stages, its log."""
+"""Facts, curriculum stages and events of a run."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from edgewise.report.health import NOT_FINITE, event_kind
+from edgewise.report.health import NOT_FINITE, event_type
 from edgewise.report.run_data import RunData
 
 MAX_LOG = 200
-_NOT_TOLD = {"event", "frames", "time"}
+_NOT_IN_TEXT = {"event", "frames", "time"}
 
 
 def facts(run: RunData) -> dict[str, Any]:
-    """What identifies a run: its name, where it stands, and a few figures."""
+    """Return name, status and a few figures of a run."""
     frames = run.metrics.columns.get("frames", np.zeros(0))
     known = frames[np.isfinite(frames)]
-    kinds = [event_kind(event) for event in run.events]
+    types = [event_type(event) for event in run.events]
     return {
         "name": run.name,
         "label": run.label,
@@ -26,13 +26,13 @@ def facts(run: RunData) -> dict[str, Any]:
         "device": run.config.get("device"),
         "frames": float(known[-1]) if len(known) else None,
         "seconds": run.seconds,
-        "resumes": kinds.count("resume"),
+        "resumes": types.count("resume"),
         "status": _status(run.events),
     }
 
 
 def stages(run: RunData) -> list[dict[str, Any]]:
-    """The curriculum as it went: name, first and last frame of each stage, from the rows of metrics.csv."""
+    """Return name, first and last frame of each curriculum stage, from the rows of metrics.csv."""
     names, frames = run.metrics.texts.get("stage", []), run.metrics.columns.get("frames", np.zeros(0))
     found: list[dict[str, Any]] = []
     for name, frame in zip(names, frames.tolist(), strict=False):
@@ -44,23 +44,23 @@ def stages(run: RunData) -> list[dict[str, Any]]:
 
 
 def log(run: RunData) -> list[dict[str, Any]]:
-    """The newest events, each as one line of words."""
+    """Return the newest events, each as one line of text."""
     return [
         {
-            "kind": event_kind(event),
+            "kind": event_type(event),
             "frames": event.get("frames"),
             "time": event.get("time"),
-            "text": ", ".join(f"{key} {value}" for key, value in event.items() if key not in _NOT_TOLD),
+            "text": ", ".join(f"{key} {value}" for key, value in event.items() if key not in _NOT_IN_TEXT),
         }
         for event in run.events[-MAX_LOG:]
     ]
 
 
 def _status(events: list[dict[str, Any]]) -> dict[str, str] | None:
-    """How the newest event leaves the run."""
+    """Return the status of a run after its newest event."""
     if not events:
         return None
-    if event_kind(events[-1]) != "stop":
+    if event_type(events[-1]) != "stop":
         return {"state": "", "text": "not finished"}
     reason = str(events[-1].get("reason", ""))
     if reason == "done":

@@ -1,9 +1,10 @@
-"""Looks ahead in games of two players: one tree per game, all grown together by the environment's own rules.
+"""Monte-Carlo tree search for two-player games, batched over games.
 
-Every simulation goes down each tree to a move that was not tried yet, makes it, asks a evaluator what the new
-position is value, and tells the moves on the way. Which move is tried is PUCT's choice
-(https://doi.org/10.1126/science.aar6404): its mean result, plus its prior chance over how often it was tried.
-There is no loop over games; trees are tensors of a fixed size, one place per simulation.
+There is one tree per game, and all trees grow together with the rules of the environment. Each simulation
+descends every tree to a new action (selection), adds the next state with the evaluator's prior and value
+(expansion), and adds the value to the statistics of the path (backup). Actions are selected by PUCT
+(https://doi.org/10.1126/science.aar6404). Trees are tensors of a fixed size with one node per simulation, so
+there is no loop over games.
 """
 
 from __future__ import annotations
@@ -19,28 +20,28 @@ from torch import Tensor
 from edgewise.envs.base import GraphEnv
 
 Evaluator = Callable[[TensorDictBase], tuple[Tensor, Tensor]]
-"""From positions `[B]` to the chances of actions `[B, A]`, whatever those of illegal ones, and the value of
-each position to its mover `[B]`, in [-1, 1]."""
+"""Maps observations `[B]` to prior probabilities of actions `[B, A]` (any numbers for illegal actions) and to
+values `[B]` in [-1, 1] from the perspective of the player to move."""
 
 EXPLORATION = 1.5
-"""Weight of the prior chance beside the mean result."""
+"""Weight of the exploration term of PUCT."""
 
 
 class MCTS:
-    """A player that looks ahead before it moves.
+    """A policy that chooses actions by tree search.
 
     Args:
-        env: gives the rules and what the evaluator sees; of any number of worlds. Its games must end by
-            themselves, without draws of its generator on the way.
-        evaluator: values positions.
-        simulations: how many positions are looked at before a move.
+        env: provides the rules and the observations; its number of worlds does not matter. Its games must
+            terminate, and its transitions must be deterministic.
+        evaluator: gives priors and values of states.
+        simulations: number of simulations per decision.
         exploration: see `EXPLORATION`.
 
     Example:
-        >>> from edgewise.envs.registry import make_env
-        >>> env = make_env("hex", size=3, num_envs=4)
-        >>> alike = lambda root: (torch.ones_like(root["action_mask"]) / 9, torch.zeros(len(root["player"])))
-        >>> MCTS(env, alike, simulations=8)(env.reset())["action"].shape
+        With `env`, a two-player environment of 4 worlds and 9 actions:
+
+        >>> uniform = lambda root: (torch.ones_like(root["action_mask"]) / 9, torch.zeros(len(root)))
+        >>> MCTS(env, uniform, simulations=8)(env.reset())["action"].shape
         torch.Size([4])
     """
 
@@ -53,115 +54,113 @@ class MCTS:
         exploration: float = EXPLORATION,
     ) -> None:
         if simulations < 1:
-            raise ValueError(f"a search looks at 1 position or more, got {simulations}")
-        self.env, self.evaluator, self.simulations, self.exploration = (
-            env,
-            evaluator,
-            simulations,
-            exploration,
-        )
+            raise ValueError(f"simulations must be at least 1, got {simulations}")
+        self.env, self.evaluator = env, evaluator
+        self.simulations, self.exploration = simulations, exploration
 
     def __call__(self, tensordict: TensorDictBase) -> TensorDictBase:
-        """Set `action`: the move that was tried most, the likelier one of equals."""
+        """Set `action` to the most visited action; ties are broken by the prior."""
         tree = self.search(tensordict["state"])
-        likely = tree.prior[:, 0].clamp(min=0.0)
-        return tensordict.set("action", (tree.visits[:, 0] + likely).argmax(-1))
+        prior = tree.prior[:, 0].clamp(min=0.0)
+        return tensordict.set("action", (tree.visits[:, 0] + prior).argmax(-1))
 
     @torch.no_grad()
     def search(self, state: TensorDict) -> Tree:
-        """The trees of the positions `state` `[B]`, whose games are under way."""
-        tree = Tree.planted(state, places=self.simulations + 1, actions=self._mask(state).shape[-1])
-        self._expand(tree, state, place=0, over=torch.zeros_like(tree.ended[:, 0]), result=None)
-        for place in range(1, self.simulations + 1):
-            way = self._select(tree)
-            node, action = way[-1].node, way[-1].action
-            before = tree.state[tree.row, node]
-            moved = self.env.advance(before, action)
-            after = TensorDict({**before, **moved.state}, before.batch_size)
-            over = torch.zeros_like(way[-1].going) if moved.terminated is None else moved.terminated
-            self._expand(tree, after, place=place, over=over, result=moved.reward * _sign(before["player"]))
-            tree.child[tree.row, node, action] = place
-            _backward(tree, way, value=tree.value[:, place])
+        """Grow the trees of the states `[B]`, none of which may be terminal."""
+        tree = Tree.from_root(state, num_nodes=self.simulations + 1, num_actions=self._mask(state).shape[-1])
+        self._expand(tree, state, new_node=0, terminal=torch.zeros_like(tree.terminal[:, 0]), reward=None)
+        for new_node in range(1, self.simulations + 1):
+            path = self._select(tree)
+            node, action = path[-1].node, path[-1].action
+            parent = tree.state[tree.row, node]
+            moved = self.env.advance(parent, action)
+            state = TensorDict({**parent, **moved.state}, parent.batch_size)
+            terminal = torch.zeros_like(path[-1].active) if moved.terminated is None else moved.terminated
+            reward = moved.reward * _sign(parent["player"])
+            self._expand(tree, state, new_node=new_node, terminal=terminal, reward=reward)
+            tree.child[tree.row, node, action] = new_node
+            _backward(tree, path, value=tree.value[:, new_node])
         return tree
 
     def _select(self, tree: Tree) -> list[Step]:
-        """The moves from the root to one that was not tried before, or that ended the game."""
+        """Return the path of each tree from the root to an unvisited action or to a terminal state."""
         node = torch.zeros_like(tree.row)
-        going = torch.ones_like(node, dtype=torch.bool)
-        way: list[Step] = []
-        while not way or bool(going.any()):
-            chosen = self._choose(tree, node)
-            action = torch.where(going, chosen, way[-1].action) if way else chosen
-            way.append(Step(node, action, going))
+        active = torch.ones_like(node, dtype=torch.bool)
+        path: list[Step] = []
+        while not path or bool(active.any()):
+            best = self._puct(tree, node)
+            action = torch.where(active, best, path[-1].action) if path else best
+            path.append(Step(node, action, active))
             child = tree.child[tree.row, node, action]
-            going = going & (child > 0) & ~tree.ended[tree.row, child]
-            node = torch.where(going, child, node)
-        return way
+            active = active & (child > 0) & ~tree.terminal[tree.row, child]
+            node = torch.where(active, child, node)
+        return path
 
-    def _choose(self, tree: Tree, node: Tensor) -> Tensor:
-        """PUCT's move at each game's `node` `[B]`; moves not tried are taken to be as good as the node."""
+    def _puct(self, tree: Tree, node: Tensor) -> Tensor:
+        """Return the action with the highest PUCT score at each game's `node` `[B]`.
+
+        The value of an unvisited action is that of the node.
+        """
         visits, total = tree.visits[tree.row, node], tree.total[tree.row, node]
-        tried = visits.sum(-1, keepdim=True)
+        node_visits = visits.sum(-1, keepdim=True)
         own = (tree.value[tree.row, node] * _sign(tree.state["player"][tree.row, node])).unsqueeze(-1)
-        mean = (own + total.sum(-1, keepdim=True)) / (1 + tried)
-        result = torch.where(visits > 0, total / visits.clamp(min=1), mean)
-        chance = tree.prior[tree.row, node] * (1 + tried).sqrt() / (1 + visits)
-        return (result + self.exploration * chance).argmax(-1)
+        node_value = (own + total.sum(-1, keepdim=True)) / (1 + node_visits)
+        q_value = torch.where(visits > 0, total / visits.clamp(min=1), node_value)
+        bonus = tree.prior[tree.row, node] * (1 + node_visits).sqrt() / (1 + visits)
+        return (q_value + self.exploration * bonus).argmax(-1)
 
     def _expand(
-        self, tree: Tree, state: TensorDict, *, place: int, over: Tensor, result: Tensor | None
+        self, tree: Tree, state: TensorDict, *, new_node: int, terminal: Tensor, reward: Tensor | None
     ) -> None:
-        """Put positions into a place of the trees, with what the evaluator, or the end, says of them."""
+        """Write states into a node of the trees, with the evaluator's value, or the reward if terminal."""
         mask = self._mask(state)
-        seen = {
+        observation = {
             **dict(self.env.observe(state).items()),
             "state": state,
-            "action_mask": mask | over.unsqueeze(-1),
+            "action_mask": mask | terminal.unsqueeze(-1),
         }
-        chances, value = self.evaluator(TensorDict(seen, state.batch_size))
+        prior, value = self.evaluator(TensorDict(observation, state.batch_size))
         value = value * _sign(state["player"])
-        tree.state[:, place] = state
-        tree.prior[:, place] = chances.masked_fill(~mask, -torch.inf)
-        tree.value[:, place] = value if result is None else torch.where(over, result, value)
-        tree.ended[:, place] = over
+        tree.state[:, new_node] = state
+        tree.prior[:, new_node] = prior.masked_fill(~mask, -torch.inf)
+        tree.value[:, new_node] = value if reward is None else torch.where(terminal, reward, value)
+        tree.terminal[:, new_node] = terminal
 
     def _mask(self, state: TensorDict) -> Tensor:
         mask = self.env.mask(state)
         if mask is None:
-            raise ValueError(
-                f"{self.env.name} does not say which actions are legal: there is nothing to search"
-            )
+            raise ValueError(f"tree search needs an action mask, but {self.env.name} has none")
         return mask
 
 
 @dataclass(frozen=True)
 class Step:
-    """One move on the way down, in every game.
+    """One step of the selection paths of all games.
 
     Args:
-        node: `[B]` int64, where it is made.
+        node: `[B]` int64, where the action is taken.
         action: `[B]` int64.
-        going: `[B]` bool, whether the game's way goes so far; elsewhere its last step stands again.
+        active: `[B]` bool, whether the game's path is this long; otherwise the step repeats its last one.
     """
 
     node: Tensor
     action: Tensor
-    going: Tensor
+    active: Tensor
 
 
 @dataclass(frozen=True)
 class Tree:
-    """What was found out about each of B games, in M places; place 0 is the root.
+    """The search trees of B games with M nodes each; node 0 is the root.
 
     Args:
-        state: positions, `[B, M]`.
-        prior: `[B, M, A]`, chances of actions, minus infinity where illegal.
-        child: `[B, M, A]` int64, the place that an action leads to; 0 where it was not tried.
-        visits: `[B, M, A]`, how often it was tried.
-        total: `[B, M, A]`, the sum of its results for the mover.
-        value: `[B, M]`, what a position is value to player 0.
-        ended: `[B, M]` bool, whether the game is over there.
-        row: `[B]` int64, the number of each game.
+        state: `[B, M]`, the state of each node.
+        prior: `[B, M, A]`, prior probabilities of actions, minus infinity if illegal.
+        child: `[B, M, A]` int64, the node that an action leads to; 0 if unvisited.
+        visits: `[B, M, A]`, visit counts.
+        total: `[B, M, A]`, sums of values from the perspective of the player to move.
+        value: `[B, M]`, values of nodes from the perspective of player 0.
+        terminal: `[B, M]` bool, whether the game has ended.
+        row: `[B]` int64, the index of each game.
     """
 
     state: TensorDict
@@ -170,34 +169,34 @@ class Tree:
     visits: Tensor
     total: Tensor
     value: Tensor
-    ended: Tensor
+    terminal: Tensor
     row: Tensor
 
     @classmethod
-    def planted(cls, state: TensorDict, *, places: int, actions: int) -> Tree:
-        """Room for trees that grow from `state` `[B]`."""
+    def from_root(cls, state: TensorDict, *, num_nodes: int, num_actions: int) -> Tree:
+        """Allocate trees with the root states `[B]`."""
         count, device = len(state), state["player"].device
-        shape = (count, places, actions)
+        shape = (count, num_nodes, num_actions)
         return cls(
-            state=state.unsqueeze(1).expand(count, places).clone(),
+            state=state.unsqueeze(1).expand(count, num_nodes).clone(),
             prior=torch.zeros(shape, device=device),
             child=torch.zeros(shape, dtype=torch.int64, device=device),
             visits=torch.zeros(shape, device=device),
             total=torch.zeros(shape, device=device),
             value=torch.zeros(shape[:2], device=device),
-            ended=torch.zeros(shape[:2], dtype=torch.bool, device=device),
+            terminal=torch.zeros(shape[:2], dtype=torch.bool, device=device),
             row=torch.arange(count, device=device),
         )
 
 
-def _backward(tree: Tree, way: list[Step], *, value: Tensor) -> None:
-    """Count a result, in player 0's view `[B]`, for every move that led to it."""
-    for step in way:
+def _backward(tree: Tree, path: list[Step], *, value: Tensor) -> None:
+    """Add a value `[B]`, from the perspective of player 0, to the statistics of every step of the path."""
+    for step in path:
         at = (tree.row, step.node, step.action)
-        tree.visits[at] += step.going
-        tree.total[at] += step.going * value * _sign(tree.state["player"][tree.row, step.node])
+        tree.visits[at] += step.active
+        tree.total[at] += step.active * value * _sign(tree.state["player"][tree.row, step.node])
 
 
 def _sign(player: Tensor) -> Tensor:
-    """1 for player 0 and -1 for player 1: what turns a mover's view into player 0's, and back."""
+    """Return 1 for player 0 and -1 for player 1, to change between a player's and player 0's perspective."""
     return 1.0 - 2.0 * player

@@ -1,4 +1,4 @@
-"""The evaluator of a search that asks an actor and a critic."""
+"""Evaluate states of a tree search with an actor and a critic."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from edgewise.search.mcts import Evaluator
 def network_evaluator(
     networks: ActorCritic, *, denormalise: Callable[[Tensor], Tensor] | None = None
 ) -> Evaluator:
-    """Return the evaluator that takes priors from the actor and values from the critic.
+    """Return an evaluator with priors from the actor and values from the critic.
 
     Args:
-        networks: an actor over single moves and a critic.
-        denormalise: turns predictions of the critic into returns; None where they are returns already.
+        networks: an actor with a categorical distribution over actions, and a critic.
+        denormalise: converts the critic's predictions to returns, such as `ValueNorm.denormalise`; None if
+            they are returns already.
     """
 
     def evaluate(root: TensorDictBase) -> tuple[Tensor, Tensor]:

@@ -1,4 +1,4 @@
-"""Where a verb's results go: data to stdout as text or JSON, everything else to stderr."""
+"""Output of verbs: results to stdout as text or JSON, everything else to stderr."""
 
 from __future__ import annotations
 
@@ -10,32 +10,32 @@ from typing import Any
 
 
 class Console:
-    """Writes results one way or the other.
+    """Output streams of a verb.
 
     Args:
-        as_json: whether results are JSON documents rather than text.
+        as_json: whether to write results as JSON documents instead of text.
     """
 
     def __init__(self, *, as_json: bool) -> None:
         self.as_json = as_json
 
     def show(self, data: Any, text: str) -> None:
-        """A result: `data` for programs, `text` for people."""
+        """Write a result: `data` if results are JSON, else `text`."""
         self.write(json.dumps(finite(data), indent=2, ensure_ascii=False) if self.as_json else text)
 
     def write(self, text: str) -> None:
-        """Text for people, whatever results look like."""
+        """Write text to stdout."""
         sys.stdout.write(f"{text}\n")
         sys.stdout.flush()
 
     def note(self, text: str) -> None:
-        """Something by the way, never part of the result."""
+        """Write a message to stderr; it is not part of the result."""
         sys.stderr.write(f"{text}\n")
         sys.stderr.flush()
 
 
 def finite(value: Any) -> Any:
-    """The same data with null for numbers that JSON has not."""
+    """Replace NaN and infinite numbers, which JSON does not have, by None."""
     if isinstance(value, Mapping):
         return {str(key): finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -46,7 +46,7 @@ def finite(value: Any) -> Any:
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    """Rows under a header, columns aligned: numbers to the right, text to the left.
+    """Format rows as a table with aligned columns: numbers to the right, text to the left.
 
     Example:
         >>> print(table(["name", "frames"], [["a", 12], ["long", 3]]))

@@ -1,17 +1,17 @@
-"""The settings of a config as help: each with its flag, what it holds, its default and what it is for."""
+"""Format the settings of a config as help: flag, type, default and description."""
 
 from __future__ import annotations
 
 import shutil
 from textwrap import fill
 
-from edgewise.config.layers import shown
+from edgewise.config.layers import format_value
 from edgewise.config.model import Config
 from edgewise.config.schema import Leaf, leaves
 
 
 def fields_help(config: Config, *, within: tuple[str, ...] = ()) -> str:
-    """Every setting under the heading of its section, defaults as in `config`, which is `within` a run."""
+    """Format every setting under its section; defaults come from `config`, paths begin with `within`."""
     lines: list[str] = []
     section: tuple[str | int, ...] | None = None
     for leaf in leaves(type(config), config, within):
@@ -26,11 +26,12 @@ def _entry(leaf: Leaf) -> str:
     default = leaf.default
     if isinstance(default, tuple | dict):
         default = [_plain(item) for item in default] if isinstance(default, tuple) else _plain(default)
-    width = min(shutil.get_terminal_size().columns, 100)
-    head = f"  {leaf.flag} <{leaf.kind}> = {shown(default) if not isinstance(default, str) else default}"
-    return (
-        f"{head}\n{fill(leaf.description, width, initial_indent=' ' * 6, subsequent_indent=' ' * 6)}".rstrip()
+    shown = default if isinstance(default, str) else format_value(default)
+    width, indent = min(shutil.get_terminal_size().columns, 100), " " * 6
+    description = fill(
+        leaf.description, width, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False
     )
+    return f"  {leaf.flag} <{leaf.type_in_words}> = {shown}\n{description}".rstrip()
 
 
 def _plain(value: object) -> object:

@@ -1,4 +1,4 @@
-"""What the library says while it works goes to stderr, as plain lines."""
+"""Send the log of the library to stderr, as plain lines."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ _handlers: list[logging.Handler] = []
 
 
 def to_stderr() -> None:
-    """Send the library's log to the stderr of now; an earlier call is undone.
+    """Send the library's log to the current stderr, in place of the stream of an earlier call.
 
-    TorchRL would tell stdout, where data go, of every store it makes; it reads its level when imported.
+    TorchRL logs to stdout, which is for data. Its log level is set here because TorchRL reads it on import.
     """
     os.environ.setdefault("RL_LOGGING_LEVEL", "WARNING")
     logger = logging.getLogger("edgewise")

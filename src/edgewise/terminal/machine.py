@@ -1,4 +1,4 @@
-"""Readies the process before torch is imported: threads are an environment variable by then, or too many."""
+"""Set the number of threads before torch is imported."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ import os
 
 
 def prepare(*, threads: int) -> None:
-    """Let tensor operations use `threads` threads.
+    """Set the number of threads of tensor operations.
 
-    OpenMP reads its variables once, when torch is first imported; so this comes before that import, and sets
-    torch's own number besides.
+    Call this before torch is imported: OpenMP reads its environment variables only once, at that import.
     """
     for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ[name] = str(threads)

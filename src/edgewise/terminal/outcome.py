@@ -1,4 +1,4 @@
-"""What a finished run says of itself: how its policy does beside the baselines, and where its report is."""
+"""Show the results of finished runs: the last evaluation, the baselines and the path of the report."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from edgewise.terminal.console import Console, table
 
 
 def show_runs(runs: Sequence[Path], console: Console) -> None:
-    """Shows how each of some runs ended; one document for programs, however many there are."""
-    told = [_outcome(run) for run in runs]
-    data = told[0][0] if len(told) == 1 else {"runs": [data for data, _ in told]}
-    console.show(data, "\n\n".join(text for _, text in told))
+    """Show the results of runs; as JSON, they are one document."""
+    outcomes = [_outcome(run) for run in runs]
+    data = outcomes[0][0] if len(outcomes) == 1 else {"runs": [data for data, _ in outcomes]}
+    console.show(data, "\n\n".join(text for _, text in outcomes))
 
 
 def show_run(run: Path, console: Console) -> None:
-    """Shows how a run ended."""
+    """Show the results of one run."""
     show_runs([run], console)
 
 
 def _outcome(run: Path) -> tuple[dict[str, Any], str]:
-    """The last evaluation of a run, its baselines, and the path of its report last."""
+    """Return the last evaluation of a run, its baselines and the path of its report, as data and as text."""
     found = [Evaluation.load(path) for path in sorted((run / "evaluations").glob("*.json"))]
-    own = [evaluation for evaluation in found if not evaluation.baseline][-1:]
-    shown = [*own, *(evaluation for evaluation in found if evaluation.baseline)]
+    latest = [evaluation for evaluation in found if not evaluation.baseline][-1:]
+    shown = [*latest, *(evaluation for evaluation in found if evaluation.baseline)]
     report = run / REPORT
     data = {
         "run": str(run),
@@ -38,7 +38,7 @@ def _outcome(run: Path) -> tuple[dict[str, Any], str]:
 
 
 def summary(evaluation: Evaluation) -> dict[str, Any]:
-    """An evaluation for programs: each measure's mean with its 95 % interval."""
+    """Return an evaluation as data: the mean of each measure with its 95 % interval."""
     return {
         "policy": evaluation.policy,
         "baseline": evaluation.baseline,
@@ -54,7 +54,7 @@ def summary(evaluation: Evaluation) -> dict[str, Any]:
 
 
 def summary_table(evaluations: list[Evaluation]) -> str:
-    """Evaluations for people: one row each, every measure's mean with its 95 % interval."""
+    """Format evaluations as a table: one row each, with the mean of each measure and its 95 % interval."""
     summaries = [evaluation.summary() for evaluation in evaluations]
     measures = list(dict.fromkeys(name for found in summaries for name in found))
     settings = list(dict.fromkeys(name for evaluation in evaluations for name in evaluation.settings))

@@ -1,4 +1,4 @@
-"""A parser whose mistakes are ours to word, and which leaves the settings of a config to the config."""
+"""An argument parser that raises `ConfigError` and collects settings of a config as flags."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import Any, NoReturn
 from edgewise.config.errors import ConfigError
 
 Settings = list[tuple[str, str | None]]
-"""Flags that are settings of a config: a name and its value, None where the flag stands alone."""
+"""Flags that set fields of a config: a name and its value, None for a flag without a value."""
 
 LARGEST = 2**63 - 1
-"""What a seed, or any other number, can be at most."""
+"""Largest value of a seed and of every other whole number."""
 
 
-def whole(least: int) -> Callable[[str], int]:
-    """Reads whole numbers from `least`, for options that hold one.
+def whole_number(least: int) -> Callable[[str], int]:
+    """Return a function that parses whole numbers from `least` on, for the `type` of an option.
 
     Example:
-        >>> whole(1)("12")
+        >>> whole_number(1)("12")
         12
     """
 
-    def read(text: str) -> int:
+    def parse(text: str) -> int:
         try:
             number = int(text)
         except ValueError:
@@ -33,11 +33,11 @@ def whole(least: int) -> Callable[[str], int]:
             raise argparse.ArgumentTypeError(f"got {text}, expected a whole number from {least}{most}")
         return number
 
-    return read
+    return parse
 
 
 class Parser(argparse.ArgumentParser):
-    """Takes its own options, and where `takes_settings` is set any other `--name value` as a setting."""
+    """Parser of one verb; with `takes_settings`, every unknown `--name value` is a setting."""
 
     takes_settings = False
 
@@ -50,64 +50,70 @@ class Parser(argparse.ArgumentParser):
             allow_abbrev=False,
         )
         self.details: Callable[[Sequence[str]], str] = lambda _: ""
-        self.own: dict[str, argparse.Action] = {}
-        self.add_argument("-h", "--help", action="store_true", help="show this and leave")
-        self.add_argument("--json", action="store_true", help="data as one JSON document on stdout")
+        self.options: dict[str, argparse.Action] = {}
+        self.add_argument("-h", "--help", action="store_true", help="show this help and exit")
+        self.add_argument("--json", action="store_true", help="write results as one JSON document to stdout")
+        self.add_argument(
+            "--plugin",
+            action="append",
+            metavar="FILE_OR_MODULE",
+            help="import this first: a Python file or module with environments, algorithms, recipes, verbs, …",
+        )
 
     def add_argument(self, *names: str, **options: Any) -> argparse.Action:
-        """As argparse's, and remembers the option."""
+        """Add an argument as in argparse, and store it by its flags."""
         action = super().add_argument(*names, **options)
-        self.own.update(dict.fromkeys(action.option_strings, action))
+        self.options.update(dict.fromkeys(action.option_strings, action))
         return action
 
     def add_machine(self) -> None:
-        """The options of every verb that computes."""
-        self.add_argument("--seed", type=whole(0), metavar="N", help="what everything random follows from")
+        """Add the options of verbs that compute: seed, device and threads."""
+        self.add_argument("--seed", type=whole_number(0), metavar="N", help="random seed")
         self.add_argument("--device", metavar="NAME", help="cpu, cuda, cuda:1 or mps")
         self.add_threads()
 
     def add_threads(self) -> None:
-        """How many threads to use."""
+        """Add the option for the number of threads."""
         self.add_argument(
-            "--threads", type=whole(1), default=1, metavar="N", help="threads of each operation (1)"
+            "--threads", type=whole_number(1), default=1, metavar="N", help="threads per tensor operation (1)"
         )
 
     def examples(self, *lines: str) -> None:
-        """Commands to copy, shown below the help."""
+        """Set the example commands that are shown below the help."""
         self.epilog = "examples:\n" + "\n".join(f"  {line}" for line in lines)
 
     def parse(self, arguments: Sequence[str]) -> argparse.Namespace:
-        """The options; settings, if taken, are under `settings`."""
-        own, settings = self._split(arguments) if self.takes_settings else (list(arguments), [])
-        options = self.parse_args(own)
+        """Parse the options; settings are in the attribute `settings`."""
+        known, settings = self._split(arguments) if self.takes_settings else (list(arguments), [])
+        options = self.parse_args(known)
         options.settings = settings
         return options
 
     def help_for(self, arguments: Sequence[str]) -> str:
-        """The help text, with the details that the verb has on what it was given."""
+        """Return the help text, with the verb's details on the given arguments."""
         return f"{self.format_help().rstrip()}{self.details(arguments)}"
 
     def error(self, message: str) -> NoReturn:
-        """A mistake on the command line."""
-        raise ConfigError(f"{self.prog}: {message}", hint=f"{self.prog} --help says what it takes")
+        """Raise `ConfigError` for an invalid command line."""
+        raise ConfigError(f"{self.prog}: {message}", hint=f"{self.prog} --help lists the arguments")
 
     def _split(self, arguments: Sequence[str]) -> tuple[list[str], Settings]:
-        """What is ours and what are settings, whatever their order."""
-        own: list[str] = []
+        """Split arguments into those of this parser and settings, in any order."""
+        known: list[str] = []
         settings: Settings = []
         waiting = list(arguments)
         while waiting:
             token = waiting.pop(0)
             name, equals, value = token.partition("=")
-            if name in self.own:
-                own.append(token)
-                if self.own[name].nargs != 0 and not equals and waiting:
-                    own.append(waiting.pop(0))
+            if name in self.options:
+                known.append(token)
+                if self.options[name].nargs != 0 and not equals and waiting:
+                    known.append(waiting.pop(0))
             elif not name.startswith("--") or name == "--":
-                own.append(token)
+                known.append(token)
             elif equals:
                 settings.append((name, value))
             else:
-                stands_alone = not waiting or waiting[0].startswith("--")
-                settings.append((name, None if stands_alone else waiting.pop(0)))
-        return own, settings
+                has_no_value = not waiting or waiting[0].startswith("--")
+                settings.append((name, None if has_no_value else waiting.pop(0)))
+        return known, settings

@@ -1,4 +1,4 @@
-"""Settings of an environment given as lists, and every combination of them: `--num-agents 3,7,10`."""
+"""Combinations of environment settings that are given as lists, such as `--num-agents 3,7,10`."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from typing import Any
 
 from edgewise.config.documents import parse_value
 from edgewise.config.errors import ConfigError
-from edgewise.config.layers import Layer, Problem, refuse
+from edgewise.config.layers import Layer, Problem, config_error
 from edgewise.config.loading import resolve
 from edgewise.config.model import Config
-from edgewise.config.schema import find, takes_text_alone
+from edgewise.config.schema import find, is_text
 
-BETWEEN = re.compile(r",(?![^\[{]*[\]}])")
-"""Commas outside brackets: `[4,8],[8,16]` are two ranges."""
+SEPARATOR = re.compile(r",(?![^\[{]*[\]}])")
+"""A comma outside brackets: `[4,8],[8,16]` are two ranges."""
 
 
 def combinations(config: Config, given: Sequence[tuple[str, str | None]]) -> list[dict[str, Any]]:
-    """Every combination of the values given, each checked against the environment's config.
+    """Return every combination of the given values, each validated against the environment's config.
 
     Args:
-        config: of the environment, whose other fields stay.
+        config: config of the environment, for the other fields.
         given: names and comma-separated values, such as `("--env.num-agents", "3,7")`.
 
     Raises:
-        ConfigError: naming every value that cannot be.
+        ConfigError: lists every invalid value.
     """
     problems: list[Problem] = []
     values: dict[str, list[Any]] = {}
@@ -40,10 +40,10 @@ def combinations(config: Config, given: Sequence[tuple[str, str | None]]) -> lis
             problems.append(Problem(flag, (), "has no value; give one, or several with commas"))
         else:
             path, annotation = found
-            field, parts = str(path[0]), BETWEEN.split(text)
+            field, parts = str(path[0]), SEPARATOR.split(text)
             if field in values:
                 problems.append(Problem(flag, path, f"is set twice, also by {origins[field]}; keep one"))
-            values[field] = parts if takes_text_alone(annotation) else [parse_value(part) for part in parts]
+            values[field] = parts if is_text(annotation) else [parse_value(part) for part in parts]
             origins[field] = flag
     combined = [dict(zip(values, choice, strict=True)) for choice in product(*values.values())]
     for settings in combined:
@@ -53,14 +53,14 @@ def combinations(config: Config, given: Sequence[tuple[str, str | None]]) -> lis
         except ConfigError as error:
             problems += error.problems
     if problems:
-        raise refuse(problems)
+        raise config_error(problems)
     return combined
 
 
 def given_settings(
     sets: Sequence[str], flags: Sequence[tuple[str, str | None]]
 ) -> list[tuple[str, str | None]]:
-    """The settings of `--set name=values` and of flags that are settings themselves."""
+    """Return the settings from `--set NAME=VALUES` and from flags as pairs of name and values."""
     pairs: list[tuple[str, str | None]] = []
     for text in sets:
         name, equals, values = text.partition("=")

@@ -1,4 +1,4 @@
-"""Leads the worlds through the stages of a curriculum; each world follows at its next reset."""
+"""Move a run through the stages of its curriculum; each world changes at its next reset."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from edgewise.training.parts import Worlds
 
 
 class Curriculum:
-    """Which stage a run is in.
+    """The current stage of a run.
 
     Args:
-        stages: in order; none for an environment that stays as configured.
-        env: the worlds to lead.
+        stages: in order; empty if there is no curriculum.
+        env: the training worlds.
     """
 
     def __init__(self, stages: Sequence[Stage], env: Worlds) -> None:
@@ -24,23 +24,23 @@ class Curriculum:
 
     @property
     def stage(self) -> Stage | None:
-        """The stage that worlds born now follow."""
+        """The current stage, which worlds follow from their next reset on; None without a curriculum."""
         return self._stages[self._index] if self._stages else None
 
     def begin(self) -> None:
-        """Apply the current stage."""
+        """Apply the settings of the current stage to the worlds."""
         if self.stage is not None:
             self._env.apply_stage(**self.stage.env)
 
     def advance(self, frames: int, metrics: Mapping[str, float | int | str]) -> Stage | None:
-        """Go on to the next stage if this one is over, and return it.
+        """Move to the next stage if the condition of this one is met, and return it.
 
-        A metric counts by its newest value since the stage began: one that is not measured in every batch,
-        such as an evaluation's, keeps its value until it is measured again.
+        The condition uses the newest value of its metric since the stage began: a metric that is not logged
+        with every batch, such as that of an evaluation, keeps its value until it is logged again.
 
         Args:
-            frames: of the run so far.
-            metrics: of this batch, by the names of `metrics.csv`.
+            frames: frames of the run so far.
+            metrics: metrics of this batch, by the names of `metrics.csv`.
         """
         stage = self.stage
         if stage is None or stage.until is None or self._index + 1 == len(self._stages):
@@ -55,7 +55,7 @@ class Curriculum:
         return self.stage
 
     def state_dict(self) -> dict[str, Any]:
-        """Where in the curriculum the run is."""
+        """Return the current stage and its start."""
         return {
             "stage": self.stage.name if self.stage else None,
             "since": self._since,
@@ -63,11 +63,11 @@ class Curriculum:
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Continue in the stage of that name."""
-        places: dict[str | None, int] = {stage.name: index for index, stage in enumerate(self._stages)}
-        places = places or {None: 0}
-        if state["stage"] not in places:
+        """Restore the stage of that name."""
+        indices: dict[str | None, int] = {stage.name: index for index, stage in enumerate(self._stages)}
+        indices = indices or {None: 0}
+        if state["stage"] not in indices:
             raise ValueError(f"the curriculum has no stage {state['stage']}, where the run stopped")
-        self._index = places[state["stage"]]
+        self._index = indices[state["stage"]]
         self._since, self._newest = int(state["since"]), dict(state["newest"])
         self.begin()

@@ -1,4 +1,4 @@
-"""Returns and lengths of the episodes that end in a batch, though they began in an earlier one."""
+"""Compute returns and lengths of episodes that span several batches."""
 
 from __future__ import annotations
 
@@ -10,35 +10,35 @@ from tensordict import TensorDictBase
 from torch import Tensor
 from torch.nn import functional
 
-ANEW = "anew"
-"""Bool, where a batch `[B, T]` has it: worlds that begin with this step, whatever they did before it."""
+RESTARTED = "anew"
+"""Optional bool key of a batch `[B, T]`: whether a world was restarted before this step."""
 
 
 class EpisodeMeter:
-    """Follows every world from batch to batch; all arithmetic stays on the device.
+    """Sums rewards and steps of every world over batches; all computation stays on the device.
 
-    The return of a world with agents is the mean over the agents that were active when the episode began,
-    that of a game is in the view of player 0: as in an evaluation.
+    With agents, the return is the mean over the agents that were active when the episode began. With two
+    players, it is the return of player 0. Evaluations use the same definitions.
     """
 
     def __init__(self) -> None:
         self._carried: dict[str, Tensor] = {}
 
     def update(self, batch: TensorDictBase) -> dict[str, Tensor]:
-        """Means over the episodes that end in a batch `[B, T]`, each 0-d; NaN where none ends.
+        """Compute means over the episodes that end in a batch `[B, T]`, 0-d each; NaN if none ends.
 
         Returns:
-            `episodes` (how many), `return`, `length`, and the environment's own metrics by name.
+            `episodes` (their number), `return`, `length`, and the metrics of the environment by name.
         """
         done = batch["next", "done"].squeeze(-1)
         reward, agents = _reward(batch), _agents(batch)
-        begun = _going_on(self._carried, batch) or _nothing(done)
+        begun = _carry_into(self._carried, batch) or _initial_carry(done)
         end = _last_end(done)
-        gathered = begun["return"].unsqueeze(1) + reward.cumsum(1)
+        summed = begun["return"].unsqueeze(1) + reward.cumsum(1)
         steps = begun["length"].unsqueeze(1) + torch.arange(1, done.shape[1] + 1, device=done.device)
         first = torch.where(begun["running"], begun["agents"], agents[:, 0])
         present = torch.where(end < 0, first.unsqueeze(1), agents.gather(1, end + 1))
-        returns, lengths = gathered - _at(gathered, end), steps - _at(steps, end)
+        returns, lengths = summed - _at(summed, end), steps - _at(steps, end)
         running = ~done[:, -1]
         self._carried = {
             "return": torch.where(running, returns[:, -1], 0.0),
@@ -52,29 +52,31 @@ class EpisodeMeter:
         return {"episodes": count, **means}
 
     def state_dict(self) -> dict[str, Any]:
-        """What unfinished episodes have gathered."""
+        """Return the sums of unfinished episodes."""
         return dict(self._carried)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Continue with those episodes."""
+        """Restore the sums of unfinished episodes."""
         self._carried = dict(state)
 
 
-def _nothing(done: Tensor) -> dict[str, Tensor]:
-    """What is carried before the first batch, `[B]` each."""
+def _initial_carry(done: Tensor) -> dict[str, Tensor]:
+    """Return the carried values before the first batch, `[B]` each."""
     zero = torch.zeros_like(done[:, 0], dtype=torch.float64)
     return {"return": zero, "length": zero, "agents": zero, "running": torch.zeros_like(done[:, 0])}
 
 
-def _going_on(carried: dict[str, Tensor], batch: TensorDictBase) -> dict[str, Tensor]:
-    """What is carried into a batch, on its device, without the worlds that were broken off before it."""
-    device, anew = batch["next", "done"].device, batch.get(ANEW, None)
+def _carry_into(carried: dict[str, Tensor], batch: TensorDictBase) -> dict[str, Tensor]:
+    """Return the carried values on the device of the batch, zero for worlds that were restarted."""
+    device, restarted = batch["next", "done"].device, batch.get(RESTARTED, None)
     here = {name: value.to(device) for name, value in carried.items()}
-    return here if anew is None else {name: value.masked_fill(anew[:, 0], 0) for name, value in here.items()}
+    if restarted is None:
+        return here
+    return {name: value.masked_fill(restarted[:, 0], 0) for name, value in here.items()}
 
 
 def _reward(batch: TensorDictBase) -> Tensor:
-    """The world's reward, `[B, T]` float64: the sum over active agents, in the view of player 0."""
+    """Return the reward of each world, `[B, T]` float64: the sum over active agents, or that of player 0."""
     reward = batch["next", "reward"].squeeze(-1).double()
     active = batch.get(("agents", "active"), None)
     if active is not None and reward.dim() > 2:
@@ -84,7 +86,7 @@ def _reward(batch: TensorDictBase) -> Tensor:
 
 
 def _agents(batch: TensorDictBase) -> Tensor:
-    """How many active agents share the reward, one at least, `[B, T]` float64."""
+    """Return the number of active agents, at least one, `[B, T]` float64."""
     active = batch.get(("agents", "active"), None)
     if active is None or batch["next", "reward"].dim() == 3:
         return torch.ones(batch.batch_size, dtype=torch.float64, device=batch["next", "reward"].device)
@@ -92,7 +94,7 @@ def _agents(batch: TensorDictBase) -> Tensor:
 
 
 def _metrics(batch: TensorDictBase) -> dict[str, Tensor]:
-    """The environment's metrics of the episode so far, `[B, T]` float64, nested names joined by a dot."""
+    """Return the metrics of the environment, `[B, T]` float64, nested names joined by a dot."""
     metrics = batch.get(("next", "metrics"), None)
     if metrics is None:
         return {}
@@ -103,12 +105,12 @@ def _metrics(batch: TensorDictBase) -> dict[str, Tensor]:
 
 
 def _last_end(done: Tensor) -> Tensor:
-    """The last step before each at which an episode ended, -1 where none did; `[B, T]` bool to int64."""
+    """Return the last step before each at which an episode ended, -1 if none did; `[B, T]` bool to int64."""
     step = torch.arange(done.shape[1], device=done.device).expand_as(done)
     ends = torch.where(done, step, -1).cummax(1).values
     return functional.pad(ends[:, :-1], (1, 0), value=-1)
 
 
 def _at(values: Tensor, step: Tensor) -> Tensor:
-    """`values` at `step`, zero where it is -1; all `[B, T]`."""
+    """Return `values` at `step`, zero where it is -1; all `[B, T]`."""
     return torch.where(step < 0, 0.0, values.gather(1, step.clamp(min=0)))

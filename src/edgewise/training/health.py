@@ -1,4 +1,4 @@
-"""Watches a run's numbers: what is not finite stops it in the same iteration, and the batch is kept."""
+"""Check that all numbers of a run are finite; otherwise stop in the same iteration and save the batch."""
 
 from __future__ import annotations
 
@@ -16,35 +16,35 @@ from edgewise.graphs.keys import GRAPH
 from edgewise.training import durable
 from edgewise.training.checkpoint import tensor_file
 
-UNWATCHED = ("state", "metrics")
-"""Entries that may hold infinities by right: the simulator's own state, and episode metrics yet undefined."""
+UNCHECKED = ("state", "metrics")
+"""Entries that may hold infinities: the simulator's state, and episode metrics that are not defined yet."""
 
 MASKS = {"x": "node_mask", "pos": "node_mask", "edge_attr": "edge_mask"}
-"""Entries of a graph that hold anything where the mask is false."""
+"""Entries of a graph whose padding may hold any value, and the mask that is false there."""
 
 
 def finite(batch: TensorDictBase) -> dict[str, Tensor]:
-    """Whether each floating entry of a batch is finite, 0-d bool each, by its name such as `next.reward`.
+    """Return whether each floating-point entry of a batch is finite, 0-d bool, by name such as `next.reward`.
 
-    Padding of graphs is left out, since it may hold anything.
+    Padding of graphs is not checked.
     """
     found = {}
-    for path, owner in _owners(batch, ()):
-        for name, value in owner.items():
+    for path, node in _checked(batch, ()):
+        for name, value in node.items():
             if isinstance(value, Tensor) and value.is_floating_point():
-                mask = owner.get(MASKS[name], None) if GRAPH in path and name in MASKS else None
-                fine = value.isfinite()
+                mask = node.get(MASKS[name], None) if GRAPH in path and name in MASKS else None
+                is_finite = value.isfinite()
                 if mask is not None:
-                    fine = fine | ~mask.unsqueeze(-1)
-                found[".".join((*path, name))] = fine.all()
+                    is_finite = is_finite | ~mask.unsqueeze(-1)
+                found[".".join((*path, name))] = is_finite.all()
     return found
 
 
 def diagnostics(policy: object, batch: TensorDictBase) -> dict[str, Tensor]:
-    """Numbers that show trouble early, 0-d each: what the policy's modules say, its gradients and weights.
+    """Compute diagnostics of a policy, 0-d each: those of its modules, gradient norms and the weight norm.
 
-    Every module with a method `diagnostics(graph)` is asked about the last step of the batch. Norms are of
-    the last minibatch's gradients, one per layer, and of all weights.
+    The method `diagnostics(graph)` of every module that has one is called with the last step of the batch.
+    Gradient norms are those of the last minibatch, one per layer.
     """
     if not isinstance(policy, nn.Module):
         return {}
@@ -52,8 +52,8 @@ def diagnostics(policy: object, batch: TensorDictBase) -> dict[str, Tensor]:
     graph = batch[..., -1].get(GRAPH, None)
     for name, module in policy.named_modules():
         if hasattr(module, "diagnostics") and graph is not None:
-            told = module.diagnostics(graph)
-            found |= {f"{name}/{key}".strip("/"): value for key, value in told.items()}
+            values = module.diagnostics(graph)
+            found |= {f"{name}/{key}".strip("/"): value for key, value in values.items()}
     layers: dict[str, list[Tensor]] = {}
     for name, parameter in policy.named_parameters():
         if parameter.grad is not None:
@@ -64,49 +64,49 @@ def diagnostics(policy: object, batch: TensorDictBase) -> dict[str, Tensor]:
 
 
 def to_host(values: Mapping[str, Tensor]) -> dict[str, float]:
-    """0-d tensors as numbers, with one wait for the device."""
+    """Return 0-d tensors as numbers, with a single synchronisation with the device."""
     if not values:
         return {}
     stacked = torch.stack([value.detach().double().reshape(()) for value in _on_one_device(values)])
     return dict(zip(values, stacked.tolist(), strict=True))
 
 
-class Witness:
-    """Remembers what a policy saw last, for the case that it could make nothing of it.
+class InputRecorder:
+    """Keeps the last input of a policy, so that an error can be traced to it.
 
     Args:
-        policy: whose inputs are remembered, if it is a module.
+        policy: its inputs are recorded by a forward hook if it is a module.
 
     Attributes:
-        root: the last input, or whatever was put in its place.
+        root: the last input; may be set by the caller.
     """
 
     def __init__(self, policy: object) -> None:
         self.root: TensorDictBase | None = None
         if isinstance(policy, nn.Module):
-            policy.register_forward_pre_hook(self._see)
+            policy.register_forward_pre_hook(self._record)
 
     def causes(self) -> list[str]:
-        """The names in what was seen that are not finite."""
+        """Return the names of entries of the last input that are not finite."""
         flags = {} if self.root is None else to_host(finite(self.root))
-        return [name for name, fine in flags.items() if not fine]
+        return [name for name, is_finite in flags.items() if not is_finite]
 
-    def _see(self, module: nn.Module, inputs: tuple[object, ...]) -> None:  # noqa: ARG002 - torch's signature
+    def _record(self, module: nn.Module, inputs: tuple[object, ...]) -> None:  # noqa: ARG002 - torch's signature
         if inputs and isinstance(inputs[0], TensorDictBase):
             self.root = inputs[0]
 
 
-def stop(
-    folder: Path, batch: TensorDictBase, *, causes: list[str], frames: int, good: Path | None
+def numerical_stop(
+    folder: Path, batch: TensorDictBase, *, causes: list[str], frames: int, last_checkpoint: Path | None
 ) -> NumericalStop:
-    """Keep the batch in the run folder, and make the error that ends the run.
+    """Save the batch in the run folder, and return the error that ends the run.
 
     Args:
         folder: of the run.
-        batch: what was collected.
-        causes: what is not finite.
-        frames: before this batch.
-        good: the last good checkpoint.
+        batch: the batch to save.
+        causes: names of entries that are not finite.
+        frames: frames of the run before this batch.
+        last_checkpoint: the newest checkpoint, named in the message.
     """
     path = folder / f"nonfinite-{frames:012d}.safetensors"
     tensors = {
@@ -120,25 +120,27 @@ def stop(
         path.with_suffix(".json"), json.dumps({"frames": frames, "causes": causes}).encode()
     )
     listed = ", ".join(causes[:5]) + (f" and {len(causes) - 5} more" if len(causes) > 5 else "")
-    saved = f"the last good checkpoint is {good}" if good else "there is no checkpoint yet"
+    saved = "there is no checkpoint yet"
+    if last_checkpoint is not None:
+        saved = f"the last good checkpoint is {last_checkpoint}"
     return NumericalStop(
         f"not finite in the batch after {frames} frames: {listed}; {saved}",
-        hint=f"the batch is kept in {path}; a lower learning rate or gradient norm is the usual remedy",
+        hint=f"the batch is saved in {path}; a lower learning rate or gradient norm usually helps",
     )
 
 
-def _owners(
+def _checked(
     tensordict: TensorDictBase, path: tuple[str, ...]
 ) -> Iterator[tuple[tuple[str, ...], TensorDictBase]]:
-    """Every nested TensorDict that is watched, with its path."""
+    """Yield every nested TensorDict that is checked, with its path."""
     yield path, tensordict
     for name, value in tensordict.items():
-        if isinstance(value, TensorDictBase) and name not in UNWATCHED:
-            yield from _owners(value, (*path, name))
+        if isinstance(value, TensorDictBase) and name not in UNCHECKED:
+            yield from _checked(value, (*path, name))
 
 
 def _layer(parameter: str) -> str:
-    """The layer that a parameter belongs to: its path up to the first number, or two names deep."""
+    """Return the layer of a parameter: its path up to the first number, or its first two names."""
     found = re.match(r"(.*?\.\d+)\.", parameter)
     return found[1] if found else ".".join(parameter.split(".")[:-1][:2]) or parameter
 

@@ -1,4 +1,4 @@
-"""One batch of a run: schedules move, worlds are stepped, the algorithm learns, every number is watched."""
+"""One batch of a run: apply schedules, collect, learn, and check that every number is finite."""
 
 from __future__ import annotations
 
@@ -10,10 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+from tensordict import TensorDictBase
+
+from edgewise.config.errors import NumericalStop
 from edgewise.config.run import TrainingConfig
 from edgewise.training import health
 from edgewise.training.episodes import EpisodeMeter
-from edgewise.training.parts import Parts, Telling
+from edgewise.training.parts import HasMetrics, Parts
 from edgewise.training.schedules import apply_schedules
 
 T = TypeVar("T")
@@ -29,33 +32,33 @@ class Clock:
 
 
 class Iteration:
-    """Collects and learns, batch after batch.
+    """Collects batches and learns from them.
 
     Args:
-        config: how much is collected, and what changes on the way.
+        config: training settings of the run.
         parts: of the run.
-        folder: of the run, where a batch with broken numbers goes.
+        folder: of the run; a batch with numbers that are not finite is saved there.
 
     Attributes:
-        clock: where the time goes.
-        good: the last good checkpoint, which an error names.
+        clock: seconds spent so far.
+        last_checkpoint: the newest checkpoint, named by error messages; None before the first.
     """
 
     def __init__(self, config: TrainingConfig, parts: Parts, folder: Path) -> None:
         self._config, self._parts, self._folder = config, parts, folder
         self._episodes = EpisodeMeter()
-        self._witness = health.Witness(parts.algorithm.policy)
+        self._inputs = health.InputRecorder(parts.algorithm.policy)
         self.clock = Clock()
-        self.good: Path | None = None
+        self.last_checkpoint: Path | None = None
 
     def next(self, frames: int) -> tuple[int, dict[str, float]]:
         """Collect one batch and learn from it.
 
         Args:
-            frames: of the run before this batch.
+            frames: frames of the run before this batch.
 
         Returns:
-            Frames in the batch, and its numbers by the names of `metrics.csv`, all finite.
+            Frames in the batch, and its metrics by the names of `metrics.csv`, all finite.
 
         Raises:
             NumericalStop: a reward, an observation, a loss, a gradient or a weight is not finite.
@@ -63,47 +66,50 @@ class Iteration:
         algorithm, total = self._parts.algorithm, self._config.total_frames
         scheduled = apply_schedules(algorithm, self._config.schedules, frames=frames, total_frames=total)
         began = time.perf_counter()
-        with self._blaming(self._witness, frames):
+        with self._stop_on_bad_inputs(frames):
             batch = self._parts.rollout.collect()
         collected = time.perf_counter()
-        self._witness.root = batch
-        fine = health.finite(batch)
-        with self._blaming(self._witness, frames):
-            watched = prefixed("learn", algorithm.learn(batch))
-            watched |= prefixed("health", health.diagnostics(algorithm.policy, batch))
+        self._inputs.root = batch
+        is_finite = health.finite(batch)
+        with self._stop_on_bad_inputs(frames):
+            checked = prefixed("learn", algorithm.learn(batch))
+            checked |= prefixed("health", health.diagnostics(algorithm.policy, batch))
         episodes = prefixed("episode", self._episodes.update(batch))
-        numbers = health.to_host({**episodes, **watched, **prefixed("fine", fine)})
+        numbers = health.to_host({**episodes, **checked, **prefixed("finite", is_finite)})
         self.clock.collecting += collected - began
         self.clock.learning += time.perf_counter() - collected
-        causes = [name for name in fine if not numbers.pop(f"fine/{name}")]
-        causes += [name for name in watched if not math.isfinite(numbers[name])]
+        causes = [name for name in is_finite if not numbers.pop(f"finite/{name}")]
+        causes += [name for name in checked if not math.isfinite(numbers[name])]
         if causes:
-            raise health.stop(self._folder, batch, causes=causes, frames=frames, good=self.good)
+            raise self._numerical_stop(batch, causes, frames)
         defined = {name: number for name, number in numbers.items() if not math.isnan(number)}
-        told = self._parts.rollout.metrics() if isinstance(self._parts.rollout, Telling) else {}
-        return batch.numel(), {**defined, **prefixed("rollout", told), **prefixed("schedule", scheduled)}
+        rollout = self._parts.rollout.metrics() if isinstance(self._parts.rollout, HasMetrics) else {}
+        return batch.numel(), {**defined, **prefixed("rollout", rollout), **prefixed("schedule", scheduled)}
 
     def state_dict(self) -> dict[str, Any]:
-        """What unfinished episodes have gathered."""
+        """Return the state of unfinished episodes."""
         return {"episodes": self._episodes.state_dict()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Continue with those episodes."""
+        """Restore the state of unfinished episodes."""
         self._episodes.load_state_dict(state["episodes"])
 
     @contextmanager
-    def _blaming(self, witness: health.Witness, frames: int) -> Iterator[None]:
-        """Whatever goes wrong inside on numbers that are not finite, it is they that are to blame."""
+    def _stop_on_bad_inputs(self, frames: int) -> Iterator[None]:
+        """Raise NumericalStop in place of any error inside if the inputs were not finite."""
         try:
             yield
         except Exception as error:
-            causes = witness.causes()
-            if causes and witness.root is not None:
-                folder, good = self._folder, self.good
-                raise health.stop(folder, witness.root, causes=causes, frames=frames, good=good) from error
+            causes, root = self._inputs.causes(), self._inputs.root
+            if causes and root is not None:
+                raise self._numerical_stop(root, causes, frames) from error
             raise
+
+    def _numerical_stop(self, batch: TensorDictBase, causes: list[str], frames: int) -> NumericalStop:
+        folder, last = self._folder, self.last_checkpoint
+        return health.numerical_stop(folder, batch, causes=causes, frames=frames, last_checkpoint=last)
 
 
 def prefixed(group: str, values: Mapping[str, T]) -> dict[str, T]:
-    """The same values under `group/name`."""
+    """Return the same values under the names `group/name`."""
     return {f"{group}/{name}": value for name, value in values.items()}

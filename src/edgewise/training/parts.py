@@ -1,4 +1,4 @@
-"""What a run is made of, as the trainer sees it: an algorithm of four names, what feeds and measures it."""
+"""The parts of a run as the trainer uses them: protocols for the algorithm, the collector and evaluation."""
 
 from __future__ import annotations
 
@@ -14,70 +14,70 @@ from edgewise.graphs.policy import Policy
 
 
 class Resumable(Protocol):
-    """Whatever a checkpoint keeps: nested dicts of tensors, numbers and strings, and the way back."""
+    """An object whose state a checkpoint holds: nested dicts of tensors, numbers and strings."""
 
     def state_dict(self) -> Mapping[str, Any]:
-        """Everything that what comes next depends on; large tensors as they are, without a copy."""
+        """Return everything that later steps depend on; large tensors are not copied."""
 
     def load_state_dict(self, state: Mapping[str, Any], /) -> object:
-        """Continue as what gave `state` would have."""
+        """Restore `state`."""
 
 
 class Algorithm(Resumable, Protocol):
-    """A way to learn; on- or off-policy is its own affair."""
+    """A learning algorithm, on-policy or off-policy."""
 
     @property
     def policy(self) -> Policy:
-        """What collects and is evaluated."""
+        """The policy that collects and is evaluated."""
 
     def learn(self, batch: TensorDictBase, /) -> Mapping[str, Tensor]:
-        """Improve on a batch `[num_envs, T]`; returns 0-d tensors."""
+        """Update on a batch `[num_envs, T]`; returns 0-d tensors."""
 
 
 class Collector(Resumable, Protocol):
-    """Steps the worlds."""
+    """Collects batches from the training environment."""
 
     def collect(self) -> TensorDictBase:
-        """The next batch, `[num_envs, T]`."""
+        """Return the next batch, `[num_envs, T]`."""
 
 
 @runtime_checkable
-class Telling(Protocol):
-    """A collector that has numbers of its own to log."""
+class HasMetrics(Protocol):
+    """A collector with metrics of its own."""
 
     def metrics(self) -> Mapping[str, float]:
-        """Numbers by name, after each batch."""
+        """Return numbers by name; called after each batch."""
 
 
 class Worlds(Resumable, Protocol):
-    """The environment, as far as a curriculum touches it."""
+    """The environment, as far as a curriculum uses it."""
 
     def apply_stage(self, **settings: Any) -> None:
-        """Let worlds follow other settings from their next reset on."""
+        """Change settings of every world from its next reset on."""
 
 
 class Evaluate(Protocol):
-    """Plays a policy on fixed instances, made once from a seed, one batch, whatever the curriculum does."""
+    """Evaluates a policy on a fixed set of instances, made once from a seed and played as one batch."""
 
     def __call__(self, policy: Policy, *, record: int = 0) -> Evaluation:
-        """Every episode's measures, and the states of the first `record` episodes.
+        """Return the measures of every episode, and the states of the first `record` episodes.
 
-        Global random states and those of the training worlds are left as they were.
+        Global random states and those of the training worlds are left unchanged.
         """
 
 
 @dataclass(frozen=True)
 class Parts:
-    """A run's moving parts, put together by a recipe.
+    """The parts of a run.
 
     Args:
         env: the training worlds.
-        algorithm: what learns.
-        rollout: collects from `env` with the algorithm's policy; its state has what it carries from batch
-            to batch.
-        evaluate: plays on the fixed instances.
-        baselines: hand-written policies by name, measured once on the same instances.
-        replay: makes a replay of the recorded states of an episode, `[T + 1]`; None for no replays.
+        algorithm: the learning algorithm.
+        rollout: collects from `env` with the algorithm's policy; its state includes what it carries from
+            batch to batch.
+        evaluate: evaluates on the fixed instances.
+        baselines: hand-written policies by name, evaluated once on the same instances.
+        replay: builds a replay from the recorded states of an episode, `[T + 1]`; None for no replays.
     """
 
     env: Worlds

@@ -1,4 +1,4 @@
-"""Chooses how many worlds step side by side, from a short trial of what memory and throughput allow."""
+"""Choose the number of worlds from a short measurement of throughput and memory."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from edgewise.training.parts import Collector
 
 CANDIDATES = tuple(2**power for power in range(3, 13))
 FALLBACK = 64
-"""Worlds where nothing can be tried."""
-GAIN = 1.1
-"""How much faster twice the worlds must be to be worth their memory."""
-SHARE = 0.25
+"""Number of worlds if no trial succeeds."""
+MIN_SPEEDUP = 1.1
+"""Factor by which the throughput must grow for a larger number of worlds to be chosen."""
+MEMORY_SHARE = 0.25
 """Part of the free memory that one batch may take; learning from it needs several times as much."""
 
 log = logging.getLogger(__name__)
@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Trial:
-    """What collecting with some number of worlds costs."""
+    """Throughput and memory of collecting with some number of worlds."""
 
     num_envs: int
     frames_per_second: float
@@ -42,28 +42,28 @@ def choose_num_envs(
     clock: Callable[[], float] = time.perf_counter,
     candidates: Sequence[int] = CANDIDATES,
 ) -> int:
-    """The number of worlds beyond which collecting gets hardly faster, or memory short.
+    """Return the number of worlds beyond which throughput hardly grows or memory runs out.
 
-    The answer depends on the machine and its load, so a run keeps it in its resolved config and never asks
-    again. Global random states are left as they were.
+    The result depends on the machine and its load; a run therefore stores it in its resolved config. Global
+    random states are left unchanged.
 
     Args:
-        make: builds a collector of so many worlds, of a few steps.
-        steps: of a batch in the run itself.
-        memory: bytes that are free; asked of the system if not given.
-        seconds: after which no larger number is tried.
-        clock: in seconds.
-        candidates: numbers to try, rising.
+        make: builds a collector of this many worlds, with a short rollout.
+        steps: rollout length of the run itself.
+        memory: free bytes; read from the system if not given.
+        seconds: time after which no larger number is tried.
+        clock: returns the time in seconds.
+        candidates: numbers to try, in increasing order.
     """
-    budget = SHARE * (free_memory() if memory is None else memory)
+    budget = MEMORY_SHARE * (free_memory() if memory is None else memory)
     began, best = clock(), None
     with random_state.untouched():
         for num_envs in candidates:
-            trial = _try(make, num_envs, steps=steps, clock=clock)
+            trial = _run_trial(make, num_envs, steps=steps, clock=clock)
             if trial is None or trial.bytes_per_batch > budget:
                 break
             log.info("%d worlds: %.0f frames/s", num_envs, trial.frames_per_second)
-            if best is not None and trial.frames_per_second < GAIN * best.frames_per_second:
+            if best is not None and trial.frames_per_second < MIN_SPEEDUP * best.frames_per_second:
                 break
             best = trial
             if clock() - began > seconds:
@@ -74,14 +74,14 @@ def choose_num_envs(
 
 
 def free_memory() -> int:
-    """Bytes of memory that nobody uses."""
+    """Return the free bytes of memory."""
     return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
-def _try(
+def _run_trial(
     make: Callable[[int], Collector], num_envs: int, *, steps: int, clock: Callable[[], float]
 ) -> Trial | None:
-    """Collect twice, the first time to warm up; None where memory does not suffice."""
+    """Collect twice, the first time to warm up; returns None if memory does not suffice."""
     try:
         collector = make(num_envs)
         frames = collector.collect().numel()

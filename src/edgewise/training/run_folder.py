@@ -1,14 +1,14 @@
-"""A run is a folder: what is in it, made once, written by one process at a time. Never imports torch.
+"""The folder of a run: created once, written by one process at a time. Never imports torch.
 
 config.json      the resolved configuration
-versions.json    what it ran with
-metrics.csv      one row per logged batch; timing.csv beside it holds what a clock says
+versions.json    format of the folder, and versions of the packages
+metrics.csv      one row per logged batch; times are in timing.csv
 events.jsonl     start, resume, stage, checkpoint, best, stop
 tensorboard/     the same metrics as TensorBoard events
 checkpoints/     see `checkpoint`
 evaluations/     one JSON per evaluation
 replays/         recorded episodes
-report.html      made from the above
+report.html      built from the above
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from edgewise.config.errors import ConfigError, DataError
+from edgewise.config.run_format import FORMAT, check_run_format
 from edgewise.training import durable
 
 PACKAGES = ("edgewise", "torch", "torchrl", "tensordict", "torch_geometric", "numpy", "safetensors")
@@ -35,7 +36,11 @@ class RunFolder:
     """The folder of one run.
 
     Args:
-        path: an existing run folder; `create` makes a new one.
+        path: an existing run folder; use `create` for a new one.
+
+    Raises:
+        DataError: it is not a run folder.
+        CheckpointError: another version of edgewise wrote it in a format that this one cannot read.
 
     Example:
         >>> folder = RunFolder.create(Path("runs/walk-0"), config.to_plain())
@@ -46,71 +51,72 @@ class RunFolder:
     def __init__(self, path: Path | str) -> None:
         self.path = Path(path)
         if not self.config_file.is_file():
-            raise DataError(f"{self.path} is no run folder: it has no {self.config_file.name}")
+            raise DataError(f"{self.path} is not a run folder: it has no {self.config_file.name}")
+        check_run_format(self.path)
 
     @classmethod
     def create(cls, path: Path | str, config: Mapping[str, Any]) -> RunFolder:
-        """A new run folder with the resolved config, there whole or not at all.
+        """Create a new run folder with the resolved config, completely or not at all.
 
         Raises:
-            ConfigError: something is there already, or nothing can be made there.
+            ConfigError: the path exists already, or cannot be created.
         """
         target = Path(path)
         if target.is_symlink() or target.exists():
             raise ConfigError(
-                f"{target} exists already, and a run is never overwritten",
+                f"{target} exists already, and runs are never overwritten",
                 hint=f"continue it with `edgewise resume {target}`, or choose another folder",
             )
-        stage = target.with_name(f".{target.name}.{os.getpid()}.stage")
+        staging = target.with_name(f".{target.name}.{os.getpid()}.stage")
         try:
-            stage.mkdir(parents=True)
+            staging.mkdir(parents=True)
             for name in ("checkpoints", "evaluations", "replays"):
-                (stage / name).mkdir()
-            durable.write_whole(stage / "config.json", _json(dict(config)))
-            durable.write_whole(stage / "versions.json", _json(versions()))
-            durable.sync_folder(stage)
-            os.rename(stage, target)
+                (staging / name).mkdir()
+            durable.write_whole(staging / "config.json", _json(dict(config)))
+            durable.write_whole(staging / "versions.json", _json({"format": FORMAT, **versions()}))
+            durable.sync_folder(staging)
+            os.rename(staging, target)
             durable.sync_folder(target.parent)
         except OSError as error:
-            shutil.rmtree(stage, ignore_errors=True)
-            raise ConfigError(f"cannot make the run folder {target}: {error.strerror or error}") from error
+            shutil.rmtree(staging, ignore_errors=True)
+            raise ConfigError(f"cannot create the run folder {target}: {error.strerror or error}") from error
         return cls(target)
 
     @property
     def config_file(self) -> Path:
-        """The resolved configuration."""
+        """File of the resolved configuration."""
         return self.path / "config.json"
 
     @property
     def checkpoints(self) -> Path:
-        """Where checkpoints are."""
+        """Folder of checkpoints."""
         return self.path / "checkpoints"
 
     @property
     def evaluations(self) -> Path:
-        """Where evaluations are, one JSON each."""
+        """Folder of evaluations, one JSON file each."""
         return self.path / "evaluations"
 
     @property
     def replays(self) -> Path:
-        """Where recorded episodes are."""
+        """Folder of recorded episodes."""
         return self.path / "replays"
 
     def config(self) -> dict[str, Any]:
-        """The resolved configuration as plain values."""
+        """Read the resolved configuration as plain values."""
         return _read(self.config_file)
 
     def changed_versions(self) -> dict[str, tuple[str, str]]:
-        """What has another version than when the run began: name → then, now."""
+        """Return packages whose version changed since the run began: name → then, now."""
         then, now = _read(self.path / "versions.json"), versions()
         return {name: (str(then.get(name)), now[name]) for name in now if then.get(name) != now[name]}
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Be the only writer; the lock falls by itself when the process ends, however it ends.
+        """Lock the folder for this process; the lock is released when the process ends, however it ends.
 
         Raises:
-            ConfigError: another process writes to this run; it is named.
+            ConfigError: another process has the lock; the message names it.
         """
         try:
             descriptor = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT, 0o644)
@@ -133,7 +139,7 @@ class RunFolder:
 
 
 def versions() -> dict[str, str]:
-    """The versions of what a run's numbers depend on."""
+    """Return the versions of everything that the numbers of a run depend on."""
     found = {"python": platform.python_version(), "machine": platform.machine()}
     for name in PACKAGES:
         try:
@@ -155,5 +161,5 @@ def _read(path: Path) -> dict[str, Any]:
     except ValueError as error:
         raise DataError(f"{path} is not JSON: {error}") from error
     if not isinstance(value, dict):
-        raise DataError(f"{path} holds no object")
+        raise DataError(f"{path} is not a JSON object")
     return value

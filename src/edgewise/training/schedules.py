@@ -1,4 +1,4 @@
-"""Moves the numbers of an algorithm along their schedules, which are pure functions of the frames so far."""
+"""Apply schedules to the numbers of an algorithm; a schedule is a pure function of the frames so far."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from edgewise.config.schedules import Schedule
 def apply_schedules(
     algorithm: object, schedules: Mapping[str, Schedule], *, frames: int, total_frames: int
 ) -> dict[str, float]:
-    """Give each scheduled number its value at `frames`, and return the values by name.
+    """Set each scheduled number to its value at `frames`, and return the values by name.
 
     Args:
-        algorithm: has `set_scalar(name, value)` if anything is scheduled.
+        algorithm: must have `set_scalar(name, value)` if anything is scheduled.
         schedules: by the name of the number.
         frames: frames so far.
-        total_frames: of the whole run.
+        total_frames: frames of the whole run.
     """
     values = {name: schedule.at(frames, total_frames) for name, schedule in schedules.items()}
     if not values:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.evaluation.arena.test_tournament import simulated
 
 from edgewise.evaluation.arena.order import nash_weights, surprises
-from edgewise.evaluation.arena.ratings import POINTS, predicted
+from edgewise.evaluation.arena.ratings import POINTS, expected_scores
 
 
 def test_rock_scissors_and_paper_share_alike():
@@ -16,7 +16,7 @@ def test_rock_scissors_and_paper_share_alike():
 
 
 def test_the_strongest_takes_all_where_strength_is_one_number():
-    scores = predicted(np.array([0.0, 120.0, 300.0, -40.0]))
+    scores = expected_scores(np.array([0.0, 120.0, 300.0, -40.0]))
     assert nash_weights(scores) == pytest.approx(np.array([0.0, 0.0, 1.0, 0.0]))
 
 
@@ -34,15 +34,15 @@ def test_a_circle_surprises_and_a_ladder_does_not():
     circle = {(0, 1): 0.8, (1, 2): 0.8, (0, 2): 0.2}
     matches = {pair: simulated(chance, 200, generator) for pair, chance in circle.items()}
     found = surprises(matches, np.zeros(3))
-    assert all(one.beyond_chance for one in found)
+    assert all(one.significant for one in found)
     ratings = np.array([0.0, 100.0, 250.0])
     surprised = 0
     for _ in range(40):
-        ladder = {pair: simulated(predicted(ratings)[pair], 200, generator) for pair in circle}
-        surprised += sum(one.beyond_chance for one in surprises(ladder, ratings))
+        ladder = {pair: simulated(expected_scores(ratings)[pair], 200, generator) for pair in circle}
+        surprised += sum(one.significant for one in surprises(ladder, ratings))
     assert surprised <= 0.1 * 40 * 3
 
 
 def test_what_is_foretold_is_the_odds_of_the_difference():
-    assert predicted(np.array([400.0, 0.0]))[0, 1] == pytest.approx(10 / 11)
-    assert predicted(np.array([POINTS, 0.0]))[1, 0] == pytest.approx(1 / (1 + np.e))
+    assert expected_scores(np.array([400.0, 0.0]))[0, 1] == pytest.approx(10 / 11)
+    assert expected_scores(np.array([POINTS, 0.0]))[1, 0] == pytest.approx(1 / (1 + np.e))

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from edgewise.envs.registry import make_env
 from edgewise.evaluation.arena.match import play_match
 from edgewise.systems.hex import dynamics
-from edgewise.systems.hex.baselines import fillings, monte_carlo, random_player
+from edgewise.systems.hex.baselines import filling_win_rates, monte_carlo, random_player
 
 
 @given(st.integers(2, 6), st.integers(0, 2), st.integers(0, 2**31))
@@ -20,7 +20,7 @@ def test_floods_and_chains_find_the_same_winner(size, room, seed):
         player = torch.tensor([ply % 2])
         stones, chains = dynamics.place(stones, chains, cell=cell, player=player, neighbours=table[cell])
         own = stones == player + 1
-        found = dynamics.reaches(own, table.unsqueeze(0), player=player)
+        found = dynamics.connects(own, table.unsqueeze(0), player=player)
         assert torch.equal(found, dynamics.has_won(chains, player))
 
 
@@ -31,7 +31,7 @@ def test_a_cell_that_wins_now_is_worth_most():
     stones[0, [2, 5]] = dynamics.SECOND
     near = dynamics.neighbour_table(3, 4).unsqueeze(0)
     torch.manual_seed(0)
-    worth = fillings(stones, near, player=torch.tensor([0]), count=256)
+    worth = filling_win_rates(stones, near, player=torch.tensor([0]), count=256)
     assert worth[0, 6] == 1.0
     assert worth[0, [1, 4, 7, 8]].max() < 1.0
 
@@ -41,7 +41,7 @@ def test_the_last_free_cell_is_the_mover_s():
     stones[0, [0, 1, 3]] = torch.tensor([dynamics.FIRST, dynamics.SECOND, dynamics.SECOND], dtype=torch.int8)
     near = dynamics.neighbour_table(2, 2).unsqueeze(0)
     for player in (0, 1):
-        worth = fillings(stones, near, player=torch.tensor([player]), count=8)
+        worth = filling_win_rates(stones, near, player=torch.tensor([player]), count=8)
         assert worth[0, 2] == 1.0
 
 

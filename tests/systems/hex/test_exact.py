@@ -8,7 +8,12 @@ import torch
 from edgewise.envs.registry import make_env
 from edgewise.systems.hex import dynamics
 from edgewise.systems.hex.baselines import shortest_way
-from edgewise.systems.hex.exact import exploitability, opened_boards, perfection, survives
+from edgewise.systems.hex.exact import (
+    best_response,
+    exploitability,
+    opening_positions,
+    wins_all_replies,
+)
 from edgewise.systems.hex.solver import Solver
 
 NEAR = dynamics.NEIGHBOURS
@@ -52,16 +57,16 @@ def solver(mistakes=()):
 
 
 def test_a_solver_is_perfect_and_proves_the_known_openings():
-    found = perfection(make_env("hex", size=3), solver(), size=3)
+    found = best_response(make_env("hex", size=3), solver(), size=3)
     assert found.perfect
     assert found.exploitability == 0
-    openings = {divmod(cell, 3) for cell in found.proved_first.nonzero().flatten().tolist()}
+    openings = {divmod(cell, 3) for cell in found.wins_first.nonzero().flatten().tolist()}
     assert openings == WINNING_OPENINGS
-    assert not (found.proved_first & found.proved_second).any()
+    assert not (found.wins_first & found.wins_second).any()
 
 
 def test_boards_with_room_to_spare_are_no_different():
-    found = perfection(make_env("hex", size=(3, 5)), solver(), size=3)
+    found = best_response(make_env("hex", size=(3, 5)), solver(), size=3)
     assert found.perfect
 
 
@@ -71,10 +76,10 @@ def test_one_planted_mistake_is_found():
     after = (1, 2, 0, 0, 0, 0, 0, 0, 0)
     assert best(board, 1) != 1
     assert best(after, 0) is not None
-    found = perfection(make_env("hex", size=3), solver({(board, 1)}), size=3)
+    found = best_response(make_env("hex", size=3), solver({(board, 1)}), size=3)
     assert not found.perfect
     assert found.exploitability == pytest.approx(1 / 9)
-    assert not found.proved_second[0]
+    assert not found.wins_second[0]
 
 
 def first_free(root):
@@ -82,7 +87,7 @@ def first_free(root):
 
 
 def test_the_first_free_cell_is_no_good_policy():
-    found = perfection(make_env("hex", size=3), first_free, size=3)
+    found = best_response(make_env("hex", size=3), first_free, size=3)
     assert not found.perfect
     assert found.exploitability > 0.5
 
@@ -118,7 +123,7 @@ def test_the_solver_agrees_with_a_plain_search_on_every_board_it_can_reach():
             player = 1 - player
     for board, player in boards:
         stones, mover = torch.tensor([board]), torch.tensor([player])
-        assert bool(solver.decided(stones, player=mover)) == (best(board, player) is not None)
+        assert bool(solver.mover_wins(stones, player=mover)) == (best(board, player) is not None)
 
 
 def by_solver(solver, mistakes=()):
@@ -145,14 +150,14 @@ def by_solver(solver, mistakes=()):
 def test_perfect_play_on_four_by_four_is_proved_and_one_mistake_found(solver_of_four):
     """Of the openings d1 and a1 the first is won for who played it, the second for who answers."""
     env = make_env("hex", size=4)
-    opened = opened_boards(env, size=4, openings=torch.tensor([3, 0]))
+    opened = opening_positions(env, size=4, openings=torch.tensor([3, 0]))
     perfect = by_solver(solver_of_four)
     first, second = (
-        survives(env, perfect, opened, seat=seat, solver=solver_of_four).tolist() for seat in (0, 1)
+        wins_all_replies(env, perfect, opened, seat=seat, solver=solver_of_four).tolist() for seat in (0, 1)
     )
     assert (first, second) == ([True, False], [False, True])
     errs = by_solver(solver_of_four, {((1, *[0] * 15), 1)})
-    assert not survives(env, errs, opened[1:], seat=1, solver=solver_of_four)
+    assert not wins_all_replies(env, errs, opened[1:], seat=1, solver=solver_of_four)
 
 
 def test_worst_cases_are_told_by_board():

@@ -1,7 +1,5 @@
 """Text in and out: whatever is written is read again, and what is no board is refused in its own terms."""
 
-import xml.etree.ElementTree as ElementTree
-
 import pytest
 import torch
 from hypothesis import given
@@ -10,7 +8,6 @@ from hypothesis import strategies as st
 from edgewise.config.errors import DataError
 from edgewise.envs.registry import make_env
 from edgewise.systems.hex import notation
-from edgewise.systems.hex.svg import FILL, board_svg
 
 sizes = st.integers(2, 19)
 
@@ -52,14 +49,3 @@ def test_a_swap_is_a_move_of_the_environment():
 def test_what_is_no_board_is_refused(read, text, complaint):
     with pytest.raises(DataError, match=complaint):
         read(text)
-
-
-@given(sizes, st.data())
-def test_a_picture_shows_every_stone_once(size, data):
-    stones = data.draw(st.lists(st.integers(0, 2), min_size=size**2, max_size=size**2))
-    tree = ElementTree.fromstring(board_svg(stones, size))
-    space = "{http://www.w3.org/2000/svg}"
-    circles = [circle.get("fill") for circle in tree.iter(f"{space}circle")]
-    assert sorted(circles) == sorted(FILL[stone] for stone in stones if stone)
-    assert len(list(tree.iter(f"{space}polygon"))) == size**2
-    assert len(list(tree.iter(f"{space}text"))) == stones.count(0)

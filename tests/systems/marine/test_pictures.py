@@ -11,7 +11,7 @@ from edgewise.evaluation.evaluate import evaluate
 from edgewise.evaluation.replays.files import check
 from edgewise.experiments.replays import replay_function
 from edgewise.models.agents.ego import EgoSpec
-from edgewise.models.config import EgoConfig
+from edgewise.systems.marine.models.config import MarineEgoConfig
 from edgewise.systems.marine.render import replay
 
 
@@ -21,7 +21,9 @@ def recorded(name, *, actions):
         "marine", num_envs=2, seed=0, num_robots=2, max_steps=6, actions=actions, graph_edges=False
     )
     torch.manual_seed(0)
-    agent = algorithm_class(name)(EgoSpec(), env.actions, config=algorithm_config(name)(), model=EgoConfig())
+    agent = algorithm_class(name)(
+        EgoSpec(), env.actions, config=algorithm_config(name)(), model=MarineEgoConfig()
+    )
     return agent, env, evaluate(env, agent.policy, episodes=2, seed=0, record=1).recordings[0]
 
 
@@ -31,7 +33,7 @@ def test_bars_are_the_quantiles_of_the_first_boat(name, actions):
     shown = check(replay_function(agent.policy, env, entry=environment("marine"))(states))
     seen = env.observe(states)["agents"]["ego"]
     ego = TensorDict({key: value[:, 0] for key, value in seen.items()}, [len(states)])
-    expected = agent.policy.returns(ego).reshape(len(states), 8, 4).mean(-1)
+    expected = agent.policy.return_quantiles(ego).reshape(len(states), 8, 4).mean(-1)
     for frame, wanted in zip(shown["frames"], expected.tolist(), strict=True):
         assert frame["expected"]["value"] == pytest.approx(wanted, abs=1e-5)
     bars = shown["layers"][-1]

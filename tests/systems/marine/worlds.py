@@ -3,7 +3,7 @@
 import torch
 from tensordict import TensorDict
 
-from edgewise.envs.transition import follow
+from edgewise.envs.transition import apply_transition
 from edgewise.systems.marine import field
 from edgewise.systems.marine.config import MarineConfig
 from edgewise.systems.marine.env import MarineEnv
@@ -61,12 +61,12 @@ def placed(env, robots, *, obstacles=(), cores=()):
         "shortfall": torch.zeros(1, 3, dtype=torch.int64),
     }
     ended = {"step": torch.zeros(1, dtype=torch.int64), "terminated": torch.zeros_like(active)}
-    return TensorDict({**env.begin(born), **ended}, [1])
+    return TensorDict({**env.initial_state(born), **ended}, [1])
 
 
 def step(env, state, action):
     """The state after `action`, one entry for each robot, and what the step gives."""
     kind = torch.int64 if env.config.actions == "discrete" else torch.float64
     moved = env.advance(state, torch.tensor([action], dtype=kind))
-    after, outcome = follow(state, moved, max_steps=env.max_steps)
+    after, outcome = apply_transition(state, moved, max_steps=env.max_steps)
     return TensorDict(after, [1]), outcome

@@ -5,7 +5,7 @@ import torch
 
 from edgewise.algorithms.clone import Clone
 from edgewise.algorithms.config import CloneConfig
-from edgewise.data.demonstrations import Mixture, demonstrate
+from edgewise.data.demonstrations import ExpertMixture, demonstrate
 from edgewise.data.rollout import Rollout
 from edgewise.envs.registry import make_env
 from edgewise.evaluation.evaluate import evaluate
@@ -23,7 +23,7 @@ def cloned(expert, *, batches):
     algorithm = Clone(make_actor_critic(env.graph, env.actions, MODEL), config, expert=BASELINES[expert](env))
     for batch in range(batches):
         share = max(0.0, 1.0 - batch / 2)
-        mixture = Mixture(algorithm.expert, algorithm.policy, expert_share=lambda share=share: share)
+        mixture = ExpertMixture(algorithm.expert, algorithm.policy, expert_share=lambda share=share: share)
         algorithm.learn(Rollout(env, mixture, rollout_length=25, keep_state=True).collect())
     return algorithm
 

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgewise.systems.multihop import dynamics
-from edgewise.systems.multihop.generate import barabasi_network
-from edgewise.systems.multihop.networks import networks_of
+from edgewise.systems.multihop.networks.batch import networks_of
+from edgewise.systems.multihop.networks.generate import barabasi_network
 from edgewise.systems.multihop.scenario import load_instances
 
 NETWORKS = networks_of(
@@ -115,5 +115,5 @@ def test_what_may_be_chosen(seed):
 
 
 def test_a_chosen_class_gets_all_the_capacity():
-    got = dynamics.full_load(torch.tensor([0, 2, 1]), torch.tensor([4.0, 3.0, 1.0]), 2)
+    got = dynamics.full_capacity_requests(torch.tensor([0, 2, 1]), torch.tensor([4.0, 3.0, 1.0]), 2)
     assert got.tolist() == [[0.0, 0.0], [0.0, 3.0], [1.0, 0.0]]

@@ -12,7 +12,7 @@ from edgewise.models.actor_critic import make_actor_critic
 from edgewise.systems.multihop.baselines import BASELINES
 from edgewise.systems.multihop.config import MultihopConfig
 from edgewise.systems.multihop.env import MultihopEnv
-from edgewise.systems.multihop.instance import write_instance
+from edgewise.systems.multihop.networks.instance import write_instance
 from edgewise.systems.multihop.scenario import load_instances
 from edgewise.systems.multihop.simulate import baseline_run
 

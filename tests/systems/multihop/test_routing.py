@@ -15,9 +15,9 @@ from edgewise.systems.multihop.baselines import (
     Ties,
 )
 from edgewise.systems.multihop.dynamics import at_nodes
-from edgewise.systems.multihop.generate import barabasi_network
-from edgewise.systems.multihop.instance import Instance, Link, TrafficClass
-from edgewise.systems.multihop.networks import networks_of
+from edgewise.systems.multihop.networks.batch import networks_of
+from edgewise.systems.multihop.networks.generate import barabasi_network
+from edgewise.systems.multihop.networks.instance import Instance, Link, TrafficClass
 from edgewise.systems.multihop.scenario import load_instances
 
 INSTANCES = [*load_instances(("two-path", "line4", "cross", "diamond")), barabasi_network(9, seed=1)]

@@ -8,11 +8,11 @@ import torch
 from edgewise.config.errors import ConfigError
 from edgewise.systems.multihop.baselines import ROUTERS, BackPressure, BiasedBackPressure, Ties
 from edgewise.systems.multihop.dynamics import at_nodes
-from edgewise.systems.multihop.generate import barabasi_network, capacity_factor, scaled
-from edgewise.systems.multihop.instance import Instance, Link, TrafficClass
-from edgewise.systems.multihop.networks import networks_of
+from edgewise.systems.multihop.networks.batch import networks_of
+from edgewise.systems.multihop.networks.generate import barabasi_network, capacity_factor, scaled
+from edgewise.systems.multihop.networks.instance import Instance, Link, TrafficClass
 from edgewise.systems.multihop.scenario import load_instances
-from edgewise.systems.multihop.simulate import baseline_run, run_slots
+from edgewise.systems.multihop.simulate import baseline_run, simulate_slots
 
 
 def line(nodes, rate, *, both_ways=False):
@@ -36,7 +36,7 @@ def mean_backlogs(rule, instances, *, worlds, slots, warm_up, seed=0):
     totals = []
     for length in (warm_up, slots):
         generator = torch.Generator().manual_seed(seed)
-        totals.append(run_slots(requests, networks, network=network, slots=length, generator=generator))
+        totals.append(simulate_slots(requests, networks, network=network, slots=length, generator=generator))
     spent = (totals[1].backlog_sum - totals[0].backlog_sum) / (slots - warm_up)
     return spent.view(len(instances), worlds).mean(-1).tolist()
 
@@ -77,7 +77,7 @@ def test_spbp_is_stable_below_capacity_and_nothing_is_above(share, grows):
     ends = []
     for slots in (400, 800):
         generator = torch.Generator().manual_seed(0)
-        world = run_slots(requests, networks, network=zero, slots=slots, generator=generator)
+        world = simulate_slots(requests, networks, network=zero, slots=slots, generator=generator)
         ends.append(world.queues.sum((1, 2)))
     slope = (ends[1] - ends[0]) / 400
     error = slope.std().item() / math.sqrt(len(slope))
@@ -104,7 +104,7 @@ def test_a_run_reports_what_it_did(policy):
 def test_everything_that_came_is_waiting_or_delivered():
     networks = networks_of(load_instances(("two-path", "cross", "diamond", "barabasi9")))
     network = torch.arange(4).repeat(3)
-    world = run_slots(
+    world = simulate_slots(
         BackPressure(networks).requests,
         networks,
         network=network,
@@ -123,7 +123,7 @@ def test_capacities_of_poisson_links_change_from_slot_to_slot():
         return torch.zeros(len(queues), networks.num_links, networks.num_classes)
 
     zero = torch.zeros(200, dtype=torch.int64)
-    run_slots(watch, networks, network=zero, slots=30, generator=torch.Generator().manual_seed(0))
+    simulate_slots(watch, networks, network=zero, slots=30, generator=torch.Generator().manual_seed(0))
     every = torch.stack(seen)
     assert torch.allclose(every.mean((0, 1)), networks.rate[0], rtol=0.05)
     assert torch.allclose(every.var((0, 1)), networks.rate[0], rtol=0.1)

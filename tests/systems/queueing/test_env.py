@@ -200,7 +200,7 @@ def test_stages_beyond_what_was_built_are_refused(stage, complaint):
 @pytest.mark.parametrize(
     ("settings", "complaint"),
     [
-        ({"graphs": ("lime3",)}, "no graph name"),
+        ({"graphs": ("lime3",)}, "is not a graph name"),
         ({"graphs": ()}, "graphs"),
         ({"graphs": ("ring2",)}, "at least 3 nodes"),
         ({"graphs": ("grid0x3",)}, "at least one row"),
@@ -214,7 +214,7 @@ def test_stages_beyond_what_was_built_are_refused(stage, complaint):
         ({"arrival_rates": (0.1, 0.2)}, "line3 has 3 nodes"),
         ({"load": 0.8, "service_rate": 2.0}, "unit servers"),
         ({"load": 0.8, "arrival_rates": (0.1, 0.1, 0.1)}, "not both"),
-        ({"load": 3.0}, "share of capacity"),
+        ({"load": 3.0}, "fraction of capacity"),
         ({"max_backlog": 0.0}, "max_backlog"),
         ({"colour": "red"}, "colour"),
     ],

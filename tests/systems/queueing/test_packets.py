@@ -8,7 +8,7 @@ import torch
 from edgewise.systems.queueing.baselines import MaxWeight
 from edgewise.systems.queueing.config import QueueingConfig
 from edgewise.systems.queueing.env import QueueingEnv
-from edgewise.systems.queueing.packets import PacketLog
+from edgewise.systems.queueing.packets import PacketLog, follow_packets
 
 
 def followed(slots, *, worlds=16, room=1024, **settings):
@@ -18,7 +18,7 @@ def followed(slots, *, worlds=16, room=1024, **settings):
     log = PacketLog(root["state"], room=room)
     for _ in range(slots):
         after = env.step(act(root))
-        log.follow(after["state"], after["next", "state"])
+        log.record(after["state"], after["next", "state"])
         root = env.step_mdp(after)
     return log.report(), root["state"]
 
@@ -66,7 +66,7 @@ def test_first_in_first_out_by_hand():
         for a, q in zip(arrived, queue, strict=True)
     ]
     for before, after in pairwise(states):
-        log.follow(before, after)
+        log.record(before, after)
     report = log.report()
     assert report.departed.item() == 3
     assert report.sojourn.item() == (2 - 0) + (4 - 1) + (4 - 3)
@@ -81,3 +81,17 @@ def test_packets_are_followed_from_empty_queues_only():
     env = QueueingEnv(QueueingConfig(initial_queue=5), num_envs=8, seed=0)
     with pytest.raises(ValueError, match="initial_queue"):
         PacketLog(env.reset()["state"])
+
+
+def test_following_a_policy_gives_the_same_report():
+    env = QueueingEnv(QueueingConfig(max_steps=10**9, max_backlog=1e9), num_envs=16, seed=2)
+    found, (report, _) = follow_packets(env, MaxWeight(env), slots=80), followed(80)
+    assert torch.equal(found.sojourn, report.sojourn)
+    assert torch.equal(found.departed, report.departed)
+    assert torch.equal(found.mean_delay, report.sojourn.sum(0) / report.departed.sum(0))
+
+
+def test_worlds_that_end_cannot_be_followed():
+    env = QueueingEnv(QueueingConfig(max_steps=10), num_envs=2, seed=0)
+    with pytest.raises(ValueError, match="ended after 10 slots"):
+        follow_packets(env, MaxWeight(env), slots=11)

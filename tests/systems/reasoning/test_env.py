@@ -1,4 +1,4 @@
-"""The environment: what is paid, who is false, what ends how, fixed lists, depths of proofs, and the memo."""
+"""The environment: what is paid, who is false, what ends how, fixed lists, depths of proofs, the cache."""
 
 import pytest
 import torch
@@ -14,7 +14,7 @@ from edgewise.models.config import ModelConfig
 from edgewise.systems.reasoning import dynamics
 from edgewise.systems.reasoning.corruption import Corruption
 from edgewise.systems.reasoning.engine import oracle
-from edgewise.systems.reasoning.engine.memo import Memo
+from edgewise.systems.reasoning.engine.expansion_cache import ExpansionCache
 from edgewise.systems.reasoning.knowledge.dataset import load_dataset
 from edgewise.systems.reasoning.potential import Potential
 
@@ -182,12 +182,12 @@ def test_views_offer_the_same_and_successors_follow_from_what_rollouts_keep():
     assert torch.equal(filled, batch["action_mask"].flatten(0, 1))
 
 
-def test_the_memo_changes_nothing(monkeypatch):
-    with_memo = played(_seeded())
-    monkeypatch.setattr(Memo, "recall", lambda *_: None)
-    monkeypatch.setattr(Memo, "chosen", lambda *_: None)
+def test_the_cache_changes_nothing(monkeypatch):
+    with_cache = played(_seeded())
+    monkeypatch.setattr(ExpansionCache, "get", lambda *_: None)
+    monkeypatch.setattr(ExpansionCache, "chosen", lambda *_: None)
     without = played(_seeded())
-    assert (with_memo == without).all()
+    assert (with_cache == without).all()
 
 
 def _seeded():
@@ -255,7 +255,7 @@ def test_births_draw_from_the_split_whatever_list_was_given():
 
 def test_no_query_of_a_list_is_spent_on_a_world_that_goes_on(monkeypatch):
     """Not even where other worlds are born for every row, and those of finished ones taken."""
-    monkeypatch.setattr(GraphEnv, "_asks_host", property(lambda _: False))
+    monkeypatch.setattr(GraphEnv, "_can_sync", property(lambda _: False))
     env = make_env("reasoning", num_envs=4, mode="eval", split="test", view="state")
     queries = env.dataset.test[:12]
     env.set_queries(queries, torch.ones(12, dtype=torch.bool))
@@ -278,5 +278,5 @@ def test_an_end_promises_nothing_whatever_goal_it_left():
     before = torch.tensor([[[1, 2, 3]], [[1, 2, 3]], [[1, 2, 9]]])
     after = torch.tensor([[[1, 4, 3]], [[1, 4, 3]], [[1, 4, 3]]])
     over = torch.tensor([False, True, False])
-    gained = potential.gained(before, after, over=over, num_entities=5)
+    gained = potential.shaping_reward(before, after, over=over, num_entities=5)
     torch.testing.assert_close(gained, torch.tensor([1.0 - 1.8, 1.0, -1.8]))

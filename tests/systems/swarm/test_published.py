@@ -100,7 +100,7 @@ def test_it_learns_from_its_own_rollouts(switch):
 def test_it_says_what_it_can_read():
     env = swarm(num_envs=1)
     narrow = type(env.graph)(5, 3, edges=env.graph.edges, position_dim=2, node_types=3)
-    with pytest.raises(ValueError, match="informarl reads swarms"):
+    with pytest.raises(ValueError, match="informarl needs the graph of a swarm"):
         make_actor_critic(narrow, env.actions, FAITHFUL)
 
 

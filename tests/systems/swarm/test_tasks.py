@@ -14,7 +14,7 @@ from edgewise.envs.contract import check_graph_env
 from edgewise.evaluation.replays.files import check
 from edgewise.systems.swarm import dynamics, tasks
 from edgewise.systems.swarm.baselines import BASELINES
-from edgewise.systems.swarm.matching import cheapest_matching
+from edgewise.systems.swarm.matching import min_cost_matching
 from edgewise.systems.swarm.render import replay
 
 TASKS = ("coverage", "formation", "line")
@@ -24,7 +24,7 @@ TASKS = ("coverage", "formation", "line")
 def test_the_matching_is_as_cheap_as_scipy_s(size, seed, ties):
     cost = torch.rand(5, size, size, generator=torch.Generator().manual_seed(seed)).double()
     cost = (cost * 3).round() if ties else cost
-    found = cheapest_matching(cost)
+    found = min_cost_matching(cost)
     assert torch.equal(found.sort(-1).values, torch.arange(size).expand(5, size))
     for world in range(5):
         rows, columns = linear_sum_assignment(cost[world].numpy())
@@ -37,8 +37,8 @@ def test_absent_agents_take_no_place(agents):
     torch.manual_seed(agents)
     position, place = torch.rand(16, 6, 2), torch.rand(16, 6, 2)
     active = (torch.arange(6) < agents).expand(16, 6)
-    roomy = tasks.assigned(position, place, active)[:, :agents]
-    exact = tasks.assigned(position[:, :agents], place[:, :agents], active[:, :agents])
+    roomy = tasks.assigned_places(position, place, active)[:, :agents]
+    exact = tasks.assigned_places(position[:, :agents], place[:, :agents], active[:, :agents])
     way = lambda goal: (goal - position[:, :agents]).norm(dim=-1).sum(-1)  # noqa: E731
     assert torch.allclose(way(roomy), way(exact), atol=1e-6)
 
@@ -84,7 +84,7 @@ def test_a_team_has_arrived_when_all_are_there_at_once(task):
     still = torch.zeros(4, 3, dtype=torch.int64)
 
     def after(position):
-        begun = env.begin({**state, "position": position})
+        begun = env.initial_state({**state, "position": position})
         moved = env.advance(TensorDict({**state, **begun}, [4]), still)
         return TensorDict({**state, **moved.state, "step": state["step"] + 1}, [4]), moved.reward
 

@@ -18,8 +18,8 @@ from edgewise.data.rollout import Rollout
 from edgewise.models.actor_critic import make_actor_critic
 from edgewise.models.config import EncoderConfig, ModelConfig
 from edgewise.models.encoders.attention import EdgeAttention
+from edgewise.models.encoders.graph_batch import DenseBatch
 from edgewise.models.encoders.norm import GraphNorm
-from edgewise.models.encoders.views import Dense
 from edgewise.systems.swarm.config import SwarmConfig
 from edgewise.systems.swarm.models.config import Remedies
 from edgewise.systems.swarm.models.informarl import InforMARLTrunk
@@ -181,7 +181,7 @@ def test_a_norm_over_graphs_learns_its_share_of_the_mean_and_takes_one_node_or_n
     assert norm.mean_scale.requires_grad
     real = torch.tensor([[True, True, True], [True, False, False], [False, False, False]])
     h = torch.randn(3, 3, 4, requires_grad=True)
-    out = norm(h, Dense(torch.zeros(3, 3, 3), None, real))
+    out = norm(h, DenseBatch(torch.zeros(3, 3, 3), None, real))
     assert out.isfinite().all()
     assert torch.allclose(out[1, 0], norm.bias)
     out[real].sum().backward()

@@ -24,7 +24,7 @@ def placed(env, agents, goals, obstacles=()):
         "obstacle_mask": torch.ones(obstacle.shape[:2], dtype=torch.bool),
         "crowded": torch.zeros(1, dtype=torch.int64),
     }
-    return TensorDict({**env.begin(born), "step": torch.zeros(1, dtype=torch.int64)}, [1])
+    return TensorDict({**env.initial_state(born), "step": torch.zeros(1, dtype=torch.int64)}, [1])
 
 
 def follow(env, state, actions):

@@ -1,1 +1,1 @@
-"""Two-player evaluation: paired matches, ratings, ordering and the gate for new snapshots."""
+"""Two-player evaluation: paired matches, ratings, and the gate for new snapshots."""

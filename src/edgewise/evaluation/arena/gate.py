@@ -1,9 +1,9 @@
-"""Whether a new player is better than an old one, asked after every game as long as one likes.
+"""A sequential test of whether a new player is better than an old one, valid after every game.
 
-The question is a bet: start with a wealth of 1 and stake a part of it on every score above one half. Against
-an equal player no stakes grow it on average, so the chance that it ever reaches 1 / level is at most the
-level (Ville's inequality), however often one looks and whatever share of games is drawn: a draw moves
-nothing. See https://arxiv.org/abs/2010.09686.
+The test is a bet: start with a wealth of 1 and stake a part of it on every score above one half. Against an
+equal player the wealth does not grow on average, so the probability that it ever reaches 1 / level is at most
+the level (Ville's inequality), however often it is checked. A drawn game leaves the wealth unchanged. See
+https://arxiv.org/abs/2010.09686.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 LARGEST_STAKE = 1.0
-"""Of the wealth per unit of score: no single game can cost more than half of it."""
+"""Largest share of the wealth per unit of score: a single game costs at most half of the wealth."""
 
 
 @dataclass
 class Gate:
-    """Bets on a player's scores, and accepts it once the wealth says so.
+    """A test that accepts a player once its scores are significantly above one half.
 
     Args:
-        level: largest chance to accept a player that is not better.
+        level: largest probability of accepting a player that is not better.
 
     Attributes:
-        wealth: what the bets have made of 1.
-        accepted: whether the wealth has ever been enough.
+        wealth: the current wealth, 1 at the start.
+        accepted: whether the wealth has ever reached 1 / level.
 
     Example:
         >>> Gate().play([1.0] * 20)
@@ -39,7 +39,7 @@ class Gate:
     _games: int = 0
 
     def play(self, scores: Iterable[float]) -> bool:
-        """Take in scores in [0, 1] in the order of the games, and say whether the player is accepted."""
+        """Add scores in [0, 1] in the order of the games, and return whether the player is accepted."""
         for score in scores:
             surplus = score - 0.5
             self.wealth *= 1 + self._stake() * surplus
@@ -50,5 +50,5 @@ class Gate:
         return self.accepted
 
     def _stake(self) -> float:
-        """What the games so far advise: their mean surplus over its mean square, never on losing."""
+        """Return the stake of the next game: mean surplus over mean squared surplus so far, clipped at 0."""
         return min(max(self._gain / self._spread, 0.0), LARGEST_STAKE)

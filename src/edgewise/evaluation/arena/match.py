@@ -1,7 +1,7 @@
-"""Two policies against each other: every opening twice, with the seats exchanged, all games as one batch.
+"""Play two policies against each other: every opening twice with the seats exchanged, all games as one batch.
 
-A pair of games from one opening is the unit of chance: who opens well or is lucky with an opening is so in
-both games, once on each side. Intervals are therefore over pairs.
+The two games from one opening are not independent, since the same opening favours one seat in both.
+Intervals are therefore computed over pairs of games.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ class Match:
     """Results of one policy against another.
 
     Args:
-        as_first: what it scored as player 0 from each opening, `[P]`: 1 won, 0.5 drawn, 0 lost.
-        as_second: the same as player 1.
-        plies: of each game, `[2, P]`.
+        as_first: score as player 0 from each opening, `[P]`: 1 won, 0.5 drawn, 0 lost.
+        as_second: score as player 1.
+        plies: plies of each game, `[2, P]`.
     """
 
     as_first: Values
@@ -38,7 +38,7 @@ class Match:
 
     @property
     def games(self) -> int:
-        """How many were played."""
+        """Number of games."""
         return 2 * len(self.as_first)
 
     @property
@@ -48,15 +48,15 @@ class Match:
 
     @property
     def score(self) -> float:
-        """Share of points, both seats together."""
+        """Mean score over both seats."""
         return float(self.scores.mean())
 
     def interval(self, *, deviations: float = 1.96) -> Interval:
-        """The score with its interval over pairs (Wilson's, widened or narrowed by how pairs vary)."""
+        """Return the score with its Wilson interval, scaled by the variance between pairs."""
         pairs, score = len(self.scores), self.score
         variance = float(self.scores.var(ddof=1)) if pairs > 1 else 0.25
         fair = score * (1 - score)
-        # As many independent games as would vary like these pairs; all alike says no more than their number.
+        # The number of independent games with the variance of these pairs; their own number if it is zero.
         games = min(2 * pairs, pairs * fair / variance) if variance > 0 and fair > 0 else pairs
         weight = deviations**2 / games
         centre = (score + weight / 2) / (1 + weight)
@@ -67,19 +67,19 @@ class Match:
 def play_match(
     env: GraphEnv[Any], policy: Policy, opponent: Policy, *, seed: int, deterministic: bool = True
 ) -> Match:
-    """As many pairs of games as `env` has pairs of worlds; its own random state is left as it was.
+    """Play one game in every world of `env`; its random state is left unchanged.
 
     Args:
-        env: a game of two players, of an even number of worlds, which should open at random.
-        policy: whose score it is.
-        opponent: whom it plays.
-        seed: of the openings, and of the players' own draws.
-        deterministic: whether players act by their mode; then only openings make games differ.
+        env: a two-player environment with an even number of worlds; it should have random openings.
+        policy: the policy whose score is returned.
+        opponent: the other policy.
+        seed: seed of the openings and of the actions that players sample.
+        deterministic: whether players act by their mode; games then differ by their opening alone.
     """
     if env.num_envs % 2:
         raise ValueError(f"a match needs an even number of worlds, got {env.num_envs}")
     pairs = env.num_envs // 2
-    with _apart(env, seed), _evaluating(policy, opponent), torch.no_grad():
+    with _isolated_randomness(env, seed), _evaluation_mode(policy, opponent), torch.no_grad():
         mode = ExplorationType.DETERMINISTIC if deterministic else ExplorationType.RANDOM
         with set_exploration_type(mode):
             env.set_seed(seed)
@@ -94,7 +94,7 @@ def play_match(
 def _play(
     env: GraphEnv[Any], root: TensorDictBase, *, seat: Tensor, players: tuple[Policy, Policy]
 ) -> tuple[Tensor, Tensor]:
-    """Scores of `players[0]`, which sits at `seat` `[B]`, and plies, when all games are over."""
+    """Play all games to their end; return the scores of `players[0]`, at `seat` `[B]`, and the plies."""
     gained, plies = torch.zeros(len(seat), device=seat.device), torch.zeros_like(seat)
     names = list(root.keys(include_nested=True, leaves_only=True))
     games = torch.arange(len(seat), device=seat.device)
@@ -105,18 +105,18 @@ def _play(
             rows = moves.nonzero().squeeze(-1)
             if len(rows):
                 action[rows] = player(root[rows])["action"]
-        following = env.follow(root.set("action", action))
+        following = env.simulate(root.set("action", action))
         reward = following["reward"].squeeze(-1)
         gained[games] += torch.where(own, reward, -reward)
         plies[games] += 1
-        going_on = (~following["done"].squeeze(-1)).nonzero().squeeze(-1)
-        games, root = games[going_on], following.select(*names)[going_on]
+        running = (~following["done"].squeeze(-1)).nonzero().squeeze(-1)
+        games, root = games[running], following.select(*names)[running]
     return (1 + gained.sign()) / 2, plies
 
 
 @contextmanager
-def _apart(env: GraphEnv[Any], seed: int) -> Iterator[None]:
-    """Seeded random numbers inside; outside, torch's and the environment's are as they were."""
+def _isolated_randomness(env: GraphEnv[Any], seed: int) -> Iterator[None]:
+    """Seed the global generators, and restore them and the environment on exit."""
     kept, numpy_state = env.state_dict(), np.random.get_state()
     devices = list(range(torch.cuda.device_count())) if torch.cuda.is_initialized() else []
     with torch.random.fork_rng(devices=devices):
@@ -129,8 +129,8 @@ def _apart(env: GraphEnv[Any], seed: int) -> Iterator[None]:
 
 
 @contextmanager
-def _evaluating(*policies: Policy) -> Iterator[None]:
-    """Modules evaluate inside, and are put back as they were."""
+def _evaluation_mode(*policies: Policy) -> Iterator[None]:
+    """Put modules in evaluation mode, and restore their mode on exit."""
     modules = [policy for policy in policies if isinstance(policy, nn.Module)]
     training = [part for module in modules for part in module.modules() if part.training]
     with ExitStack() as stack:

@@ -1,4 +1,4 @@
-"""Whether one number per player tells who beats whom: what ratings foretell wrongly, whom nobody beats."""
+"""Check whether ratings explain the results: matches they predict wrongly, and the Nash mixture."""
 
 from __future__ import annotations
 
@@ -9,55 +9,55 @@ import numpy as np
 from scipy.optimize import linprog
 
 from edgewise.evaluation.arena.match import Match
-from edgewise.evaluation.arena.ratings import predicted
+from edgewise.evaluation.arena.ratings import expected_scores
 from edgewise.evaluation.statistics import Values
 
 
 @dataclass(frozen=True)
 class Surprise:
-    """A match that went otherwise than the ratings of the two foretell.
+    """A match beside the result that the ratings predict.
 
     Args:
-        row: place of the player whose scores these are.
-        column: place of the other.
-        score: what it scored.
-        foretold: what its rating promised.
-        beyond_chance: whether the interval of the score leaves the promise out.
+        row: index of the player whose score it is.
+        column: index of the opponent.
+        score: the score of the match.
+        expected: the score that the ratings predict.
+        significant: whether the interval of the score excludes the expected score.
     """
 
     row: int
     column: int
     score: float
-    foretold: float
-    beyond_chance: bool
+    expected: float
+    significant: bool
 
 
 def surprises(matches: Mapping[tuple[int, int], Match], ratings: Values) -> list[Surprise]:
-    """Every match beside what ratings `[K]` foretell, the farthest off first."""
-    expected = predicted(ratings)
+    """Compare every match with what ratings `[K]` predict, largest difference first."""
+    predicted = expected_scores(ratings)
     found = []
     for (row, column), match in matches.items():
-        span, foretold = match.interval(), float(expected[row, column])
-        outside = not span.low <= foretold <= span.high
-        found.append(Surprise(row, column, match.score, foretold, outside))
-    return sorted(found, key=lambda one: -abs(one.score - one.foretold))
+        span, expected = match.interval(), float(predicted[row, column])
+        outside = not span.low <= expected <= span.high
+        found.append(Surprise(row, column, match.score, expected, outside))
+    return sorted(found, key=lambda one: -abs(one.score - one.expected))
 
 
 def nash_weights(scores: Values) -> Values:
-    """A mixture of players `[K]` that scores one half or more against each of them.
+    """Compute a mixture of players `[K]` that scores one half or more against each of them.
 
-    Where strength is one number, the whole weight is on the strongest; in a circle it is shared.
+    If one player beats all others it has all the weight; players that beat each other in a cycle share it.
 
     Args:
         scores: `[K, K]` in [0, 1], rows against columns, one half on the diagonal.
     """
     count = len(scores)
-    # Weights and the mixture's worst surplus over one half, which is to be large.
-    goal = np.append(np.zeros(count), -1.0)
-    against_each = np.column_stack((0.5 - scores.T, np.ones(count)))
+    # Variables: the weights, and the smallest surplus of the mixture over one half, which is maximised.
+    objective = np.append(np.zeros(count), -1.0)
+    constraints = np.column_stack((0.5 - scores.T, np.ones(count)))
     found = linprog(
-        goal,
-        A_ub=against_each,
+        objective,
+        A_ub=constraints,
         b_ub=np.zeros(count),
         A_eq=np.append(np.ones(count), 0.0)[None],
         b_eq=[1.0],

@@ -1,12 +1,12 @@
-"""Ratings from a whole table of results: the Bradley-Terry model, fitted at once, with intervals.
+"""Bradley-Terry ratings with intervals, fitted to a whole table of results.
 
 A difference of 400 points is odds of ten to one. Unlike ratings that are updated game by game, the fit does
-not depend on the order of the games. Results that no one has lost would put a rating at infinity; so every
-pair of players that met counts one drawn game more than was played, before any is played: `PRIOR`.
+not depend on the order of the games. A player that never lost would have an infinite rating; so every match
+is given one drawn game as a prior: `PRIOR`.
 
-Intervals weigh the pairs of games at random (https://doi.org/10.1214/aos/1176345338), and the game of the
-prior with them. So a match that was won throughout, in which resampling would find no spread at all, still
-has an interval: as wide as so many won games leave open.
+Intervals come from the Bayesian bootstrap (https://doi.org/10.1214/aos/1176345338) over pairs of games and
+the prior. A match that one player won throughout therefore still has an interval, which resampling alone
+would not give.
 """
 
 from __future__ import annotations
@@ -24,27 +24,27 @@ POINTS = 400 / math.log(10)
 """Rating points in a natural logarithm of odds."""
 ROUNDS, CLOSE = 200, 1e-9
 OUTCOMES, PRIOR = np.array([0.0, 0.5, 1.0]), np.array([0.125, 0.25, 0.125])
-"""Scores of a pair of games, and how many pairs of each are counted before any is played: one game in all."""
-SURE = 1e-9
-"""No score is taken to be nearer to none or all than this."""
+"""Scores of a pair of games, and the prior number of pairs of each: one game in total."""
+EPSILON = 1e-9
+"""Drawn scores are clipped to be at least this far from 0 and 1."""
 
 Pairing = tuple[int, int]
 
 
 @dataclass(frozen=True)
 class Rating:
-    """A player's rating beside the anchor's."""
+    """The rating of a player relative to the anchor."""
 
     name: str
     rating: Interval
 
 
 def fit(points: Values, games: Values) -> Values:
-    """The log-odds strengths `[*, K]` of most likelihood, their mean 0, by Newton's method.
+    """Compute the maximum-likelihood log-odds strengths `[*, K]` by Newton's method; their mean is 0.
 
     Args:
-        points: `[*, K, K]`, what row scored against column.
-        games: `[K, K]`, how many games that were; symmetric.
+        points: `[*, K, K]`, points of the row against the column.
+        games: `[K, K]`, number of games; symmetric.
     """
     strength = np.zeros(points.shape[:-1])
     won = points.sum(-1)
@@ -68,39 +68,39 @@ def rate(
     generator: np.random.Generator,
     draws: int = 500,
 ) -> list[Rating]:
-    """Ratings with 95 % intervals over pairs of games; the anchor's is 0.
+    """Compute ratings with 95 % intervals over pairs of games; the rating of the anchor is 0.
 
     Args:
-        names: of the players.
-        matches: by the two players' places in `names`, scores being those of the first.
+        names: names of the players.
+        matches: by the indices of two players in `names`; scores are those of the first.
         anchor: the player whose rating is 0.
-        generator: draws the weights of pairs.
-        draws: how many ratings an interval is made of.
+        generator: samples the weights of pairs.
+        draws: number of bootstrap draws.
     """
     zero = list(names).index(anchor)
     games = np.zeros((len(names), len(names)))
     mean, drawn = games.copy(), np.zeros((draws, len(names), len(names)))
     for (row, column), match in matches.items():
         games[row, column] = games[column, row] = match.games + 1
-        seen = np.concatenate((match.scores, OUTCOMES))
+        scores = np.concatenate((match.scores, OUTCOMES))
         shape = np.concatenate((np.ones_like(match.scores), PRIOR))
-        mean[row, column] = np.average(seen, weights=shape)
+        mean[row, column] = np.average(scores, weights=shape)
         mean[column, row] = 1 - mean[row, column]
         weights = generator.standard_gamma(shape, (draws, len(shape)))
-        drawn[:, row, column] = np.clip(weights @ seen / weights.sum(-1), SURE, 1 - SURE)
+        drawn[:, row, column] = np.clip(weights @ scores / weights.sum(-1), EPSILON, 1 - EPSILON)
         drawn[:, column, row] = 1 - drawn[:, row, column]
-    found, spread = (_anchored(fit(games * scores, games), zero) for scores in (mean, drawn))
+    found, spread = (_anchored(fit(games * share, games), zero) for share in (mean, drawn))
     low, high = np.percentile(spread, [2.5, 97.5], axis=0)
     return [
         Rating(name, Interval(float(found[k]), float(low[k]), float(high[k]))) for k, name in enumerate(names)
     ]
 
 
-def predicted(ratings: Values) -> Values:
-    """The score that ratings `[K]` foretell of every row against every column, `[K, K]`."""
+def expected_scores(ratings: Values) -> Values:
+    """Compute the expected score of every row against every column from ratings `[K]`, `[K, K]`."""
     return 1 / (1 + np.exp((ratings[None, :] - ratings[:, None]) / POINTS))
 
 
 def _anchored(strength: Values, zero: int) -> Values:
-    """Log-odds `[*, K]` in points beside one player's."""
+    """Return log-odds `[*, K]` as rating points relative to one player."""
     return POINTS * (strength - strength[..., zero : zero + 1])

@@ -1,4 +1,4 @@
-"""Everyone against everyone: a cross table, ratings from it, and whether one number tells the strength."""
+"""Play every player against every other; the cross table, ratings from it, and checks of the ratings."""
 
 from __future__ import annotations
 
@@ -17,37 +17,37 @@ from edgewise.evaluation.statistics import Values
 from edgewise.graphs.policy import Policy
 
 Progress = Callable[[str, str], None]
-"""Called with the two names before they meet."""
+"""Called with the two names before each match."""
 
 
 @dataclass(frozen=True)
 class CrossTable:
-    """Every match of an arena.
+    """All matches of an arena.
 
     Args:
-        names: of the players.
-        matches: by places in `names`, lower first; scores are those of the lower.
+        names: names of the players.
+        matches: by indices in `names`, lower first; scores are those of the lower.
     """
 
     names: tuple[str, ...]
     matches: Mapping[tuple[int, int], Match]
 
     def match(self, row: int, column: int) -> Match:
-        """The match of two players, in the view of `row`."""
+        """Return the match of two players, with the scores of `row`."""
         if (row, column) in self.matches:
             return self.matches[row, column]
         other = self.matches[column, row]
         return Match(1 - other.as_second, 1 - other.as_first, other.plies[::-1])
 
     def scores(self) -> list[list[float | None]]:
-        """What every row scored against every column; none on the diagonal."""
+        """Return the score of every row against every column; None on the diagonal."""
         places = range(len(self.names))
         return [[None if i == j else self.match(i, j).score for j in places] for i in places]
 
     def cycles(self) -> list[tuple[str, str, str]]:
-        """Triples in which the first beats the second, the second the third, and the third the first.
+        """Return triples in which the first beats the second, the second the third, and the third the first.
 
-        Only results whose interval leaves one half out are taken for beating.
+        A player beats another if the interval of its score lies above one half.
         """
         beats = {
             (i, j)
@@ -63,16 +63,16 @@ class CrossTable:
         ]
 
     def nash(self) -> Values:
-        """A mixture of players `[K]` that none of them beats: see `nash_weights`."""
+        """Compute a mixture of players `[K]` that none of them beats: see `nash_weights`."""
         return nash_weights(np.array([[0.5 if one is None else one for one in row] for row in self.scores()]))
 
     def surprises(self, ratings: Sequence[Rating]) -> list[Surprise]:
-        """Matches that went otherwise than the ratings foretell, beyond chance, the farthest off first."""
+        """Return matches that differ significantly from the ratings' prediction, largest first."""
         found = surprises(self.matches, np.array([one.rating.estimate for one in ratings]))
-        return [one for one in found if one.beyond_chance]
+        return [one for one in found if one.significant]
 
     def ratings(self, *, anchor: str, seed: int = 0) -> list[Rating]:
-        """Bradley-Terry ratings, the anchor's being 0."""
+        """Compute Bradley-Terry ratings relative to the anchor."""
         return rate(self.names, self.matches, anchor=anchor, generator=np.random.default_rng(seed))
 
 
@@ -84,14 +84,14 @@ def play_arena(
     deterministic: bool = True,
     progress: Progress | None = None,
 ) -> CrossTable:
-    """Every player against every other, from the same openings, each opening from both seats.
+    """Play every player against every other from the same openings, each opening from both seats.
 
     Args:
-        env: as many worlds as games in a match; it should open at random.
-        players: by name.
-        seed: of the openings.
+        env: one world for each game of a match; it should have random openings.
+        players: policies by name.
+        seed: seed of the openings.
         deterministic: whether players act by their mode.
-        progress: told who meets.
+        progress: called before each match.
     """
     names = tuple(players)
     matches = {}

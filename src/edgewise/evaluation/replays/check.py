@@ -1,4 +1,4 @@
-"""Whether a JSON object is an episode replay; the first fault is named, with what would do."""
+"""Check that a JSON object is a valid replay; an error names the first invalid field."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from edgewise.evaluation.replays.schema import (
     REQUIRED_TOP,
     SERIES,
     TOP,
-    Kind,
+    FieldType,
     LayerKind,
     is_number,
 )
@@ -23,7 +23,10 @@ GUIDE = "see docs/replay-format.md"
 
 
 def check(replay: object) -> dict[str, Any]:
-    """The replay itself, if it is one; otherwise a `DataError` that names the field and what would do.
+    """Return the replay itself if it is valid.
+
+    Raises:
+        DataError: naming the first invalid field and what is valid there.
 
     Example:
         >>> layers = [{"name": "nodes", "kind": "nodes", "x": [0, 1], "y": [0, 0]}]
@@ -36,12 +39,12 @@ def check(replay: object) -> dict[str, Any]:
     _check_fields(replay, TOP, "replay", required=REQUIRED_TOP)
     layers = _check_layers(replay["layers"])
     _check_frames(replay["frames"], layers)
-    _check_around(replay, len(replay["frames"]))
+    _check_annotations(replay, len(replay["frames"]))
     return replay
 
 
 def applied(layer: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The layer after one frame's changes."""
+    """Return the layer with the changes of one frame applied."""
     after = dict(layer)
     for name, value in fields.items():
         if isinstance(value, dict):
@@ -60,7 +63,7 @@ def _expect(truth: bool, where: str, what: str) -> None:
 
 
 def _check_fields(
-    entry: object, fields: Mapping[str, Kind], where: str, *, required: Iterable[str] = ()
+    entry: object, fields: Mapping[str, FieldType], where: str, *, required: Iterable[str] = ()
 ) -> None:
     _expect(isinstance(entry, dict), where, f"an object is needed, got {_short(entry)}")
     assert isinstance(entry, dict)
@@ -76,7 +79,7 @@ def _check_fields(
 
 
 def _check_layers(layers: list[Any]) -> dict[str, dict[str, Any]]:
-    """Layers by name, each checked by itself, then the nodes that edges run between."""
+    """Check each layer, then the node indices of edges; returns the layers by name."""
     named: dict[str, dict[str, Any]] = {}
     for position, layer in enumerate(layers):
         where = f"replay.layers[{position}]"
@@ -113,14 +116,18 @@ def _check_layer(layer: dict[str, Any], kind: LayerKind, where: str) -> None:
     _check_lengths(layer, kind, where)
 
 
-def _check_values(value: object, kind: Kind, where: str) -> None:
+def _check_values(value: object, accepted: FieldType, where: str) -> None:
     """One value for every item, or a list with one for each."""
-    if kind.accepts(value):
+    if accepted.accepts(value):
         return
-    _expect(isinstance(value, list), where, f"{kind.name}, or a list of such, is needed, got {_short(value)}")
+    _expect(
+        isinstance(value, list), where, f"{accepted.name}, or a list of such, is needed, got {_short(value)}"
+    )
     assert isinstance(value, list)
     for position, item in enumerate(value):
-        _expect(kind.accepts(item), f"{where}[{position}]", f"{kind.name} is needed, got {_short(item)}")
+        _expect(
+            accepted.accepts(item), f"{where}[{position}]", f"{accepted.name} is needed, got {_short(item)}"
+        )
 
 
 def _check_lengths(layer: Mapping[str, Any], kind: LayerKind, where: str) -> None:
@@ -135,12 +142,12 @@ def _check_lengths(layer: Mapping[str, Any], kind: LayerKind, where: str) -> Non
         _expect(name in lengths, where, f"'{name}' must be a list, one value for each item")
 
 
-def _is_list(value: object, kind: Kind) -> bool:
-    return isinstance(value, list) and not kind.accepts(value)
+def _is_list(value: object, accepted: FieldType) -> bool:
+    return isinstance(value, list) and not accepted.accepts(value)
 
 
 def _check_edges(layer: Mapping[str, Any], layers: Mapping[str, Mapping[str, Any]], where: str) -> None:
-    """Both ends of every edge exist."""
+    """Check that both ends of every edge exist."""
     for field, end in zip(("source", "target"), _ends(layer), strict=True):
         _expect(
             end in layers and layers[end]["kind"] == "nodes",
@@ -153,13 +160,13 @@ def _check_edges(layer: Mapping[str, Any], layers: Mapping[str, Mapping[str, Any
 
 
 def _ends(layer: Mapping[str, Any]) -> list[str]:
-    """The names of the layers that the edges' sources and targets are in."""
+    """Return the names of the layers of the edges' sources and targets."""
     between = layer["between"]
     return [between, between] if isinstance(between, str) else between
 
 
 def _check_frames(frames: list[Any], layers: Mapping[str, dict[str, Any]]) -> None:
-    """Play the frames over the layers, so that what is checked is what is shown."""
+    """Apply the frames one after another, and check the layers after each."""
     shown = dict(layers)
     for number, frame in enumerate(frames):
         where = f"replay.frames[{number}]"
@@ -186,10 +193,10 @@ def _check_change(fields: object, layer: Mapping[str, Any], where: str) -> None:
             _check_values(value, kind.items[name], f"{where}.{name}")
 
 
-def _check_sparse(changes: dict[Any, Any], before: object, kind: Kind, where: str) -> None:
-    """Changes by index need a list to change."""
+def _check_sparse(changes: dict[Any, Any], before: object, accepted: FieldType, where: str) -> None:
+    """Check that changes by index are applied to a list that has these indices."""
     _expect(
-        _is_list(before, kind),
+        _is_list(before, accepted),
         where,
         "changes by index need a list before them, from the layer or an earlier frame",
     )
@@ -197,11 +204,13 @@ def _check_sparse(changes: dict[Any, Any], before: object, kind: Kind, where: st
     for index, value in changes.items():
         valid = isinstance(index, str) and index.isdecimal() and int(index) < len(before)
         _expect(valid, where, f"index {_short(index)} must be a decimal text below {len(before)}")
-        _expect(kind.accepts(value), f"{where}[{index}]", f"{kind.name} is needed, got {_short(value)}")
+        _expect(
+            accepted.accepts(value), f"{where}[{index}]", f"{accepted.name} is needed, got {_short(value)}"
+        )
 
 
-def _check_around(replay: dict[str, Any], frames: int) -> None:
-    """What stands around the picture: series, captions, marks, legend, facts, times."""
+def _check_annotations(replay: dict[str, Any], frames: int) -> None:
+    """Check everything but the layers: series, captions, marks, legend, facts, times."""
     for position, series in enumerate(replay.get("series", [])):
         where = f"replay.series[{position}]"
         _check_fields(series, SERIES, where, required=("name", "values"))

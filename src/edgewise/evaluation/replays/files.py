@@ -1,4 +1,4 @@
-"""Episode replays: shorten, save and load the one JSON format that every environment's `render.py` feeds."""
+"""Compact, save and load replays: recorded episodes in the JSON format that every environment renders to."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ __all__ = ["FORMAT", "check", "compact", "load", "save"]
 
 
 def compact(replay: Mapping[str, Any], *, digits: int = 5) -> dict[str, Any]:
-    """The same replay in fewer bytes: rounded numbers, and frames that only say what they change.
+    """Return the same replay in fewer bytes: numbers rounded, frames reduced to what they change.
 
     Args:
         replay: a replay that passed `check`.
-        digits: significant digits kept of each number.
+        digits: significant digits of each number.
     """
     rounded: dict[str, Any] = _rounded(dict(replay), digits)
     shown = {layer["name"]: dict(layer) for layer in rounded["layers"]}
     frames = []
     for frame in rounded["frames"]:
-        shorter = {}
+        compacted = {}
         for name, fields in frame.items():
             changes = {
                 field: change
@@ -34,13 +34,13 @@ def compact(replay: Mapping[str, Any], *, digits: int = 5) -> dict[str, Any]:
             }
             shown[name] = applied(shown[name], fields)
             if changes:
-                shorter[name] = changes
-        frames.append(shorter)
+                compacted[name] = changes
+        frames.append(compacted)
     return {**rounded, "frames": frames}
 
 
 def save(replay: Mapping[str, Any], path: Path | str) -> Path:
-    """Check and write a replay, shortened."""
+    """Check a replay and write it in compact form."""
     target = Path(path)
     text = json.dumps(compact(check(replay)), separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -63,7 +63,7 @@ def load(path: Path | str) -> dict[str, Any]:
 
 
 def _change(before: Any, value: Any) -> Any:
-    """The shortest way to say `value` after `before`: nothing, changes by index, or all of it."""
+    """Return the shortest encoding of `value` after `before`: None, changes by index, or all of it."""
     if value == before:
         return None
     if not (isinstance(value, list) and isinstance(before, list) and len(value) == len(before)):

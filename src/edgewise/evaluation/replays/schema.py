@@ -1,4 +1,4 @@
-"""What may stand in an episode replay: one table per kind of layer, and one test per kind of value."""
+"""The schema of a replay: the fields of each kind of layer, and the values that each field accepts."""
 
 from __future__ import annotations
 
@@ -23,30 +23,30 @@ COLORS = (
     "purple",
     "pink",
 )
-"""Colours by role: the player gives each a tone for light and for dark."""
+"""Colours by role; the player has a tone for light and for dark mode."""
 
-SHAPES = ("circle", "square", "diamond", "triangle", "hexagon", "cross", "boat", "none")
+SHAPES = ("circle", "square", "diamond", "triangle", "hexagon", "cross", "bullet", "none")
 LABEL_PLACES = ("center", "above", "below", "left", "right")
 
-_HEX_COLOR = re.compile(r"#[0-9a-fA-F]{6}")
+_RGB_COLOR = re.compile(r"#[0-9a-fA-F]{6}")
 
 
 @dataclass(frozen=True)
-class Kind:
-    """One kind of value: how it is called in an error, and what passes."""
+class FieldType:
+    """A type of value: its description in error messages, and a function that tests a value."""
 
     name: str
     accepts: Callable[[object], bool]
 
 
 def is_number(value: object) -> bool:
-    """A finite number that is not a truth value."""
+    """Return whether a value is a finite number and no bool."""
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _is_color(value: object) -> bool:
     if isinstance(value, str):
-        return value in COLORS or _HEX_COLOR.fullmatch(value) is not None
+        return value in COLORS or _RGB_COLOR.fullmatch(value) is not None
     return is_number(value) and 0 <= value <= 1  # type: ignore[operator]
 
 
@@ -75,30 +75,30 @@ def _is_bounds(value: object) -> bool:
     return left < right and bottom < top
 
 
-def _one_of(*names: str) -> Kind:
-    return Kind("one of " + ", ".join(names), lambda value: isinstance(value, str) and value in names)
+def _one_of(*names: str) -> FieldType:
+    return FieldType("one of " + ", ".join(names), lambda value: isinstance(value, str) and value in names)
 
 
-NUMBER = Kind("a finite number", is_number)
-LENGTH = Kind("a number from 0", lambda value: is_number(value) and value >= 0)  # type: ignore[operator]
-UNIT = Kind("a number in [0, 1]", lambda value: is_number(value) and 0 <= value <= 1)  # type: ignore[operator]
-INDEX = Kind("an index from 0", _is_index)
-COUNT = Kind("a whole number from 1", lambda value: _is_index(value) and value != 0)
-TEXT = Kind("a text", lambda value: isinstance(value, str))
-FLAG = Kind("true or false", lambda value: isinstance(value, bool))
-COLOR = Kind(f"a colour ({', '.join(COLORS)}, #rrggbb, or a number in [0, 1])", _is_color)
-POINTS = Kind("a list of at least two [x, y] points", _is_points)
-BOUNDS = Kind("[left, bottom, right, top] with left < right and bottom < top", _is_bounds)
-ENDS = Kind("the name of a nodes layer, or two of them", _is_ends)
+NUMBER = FieldType("a finite number", is_number)
+LENGTH = FieldType("a number from 0", lambda value: is_number(value) and value >= 0)  # type: ignore[operator]
+UNIT = FieldType("a number in [0, 1]", lambda value: is_number(value) and 0 <= value <= 1)  # type: ignore[operator]
+INDEX = FieldType("an index from 0", _is_index)
+COUNT = FieldType("a whole number from 1", lambda value: _is_index(value) and value != 0)
+TEXT = FieldType("a text", lambda value: isinstance(value, str))
+FLAG = FieldType("true or false", lambda value: isinstance(value, bool))
+COLOR = FieldType(f"a colour ({', '.join(COLORS)}, #rrggbb, or a number in [0, 1])", _is_color)
+POINTS = FieldType("a list of at least two [x, y] points", _is_points)
+BOUNDS = FieldType("[left, bottom, right, top] with left < right and bottom < top", _is_bounds)
+ENDS = FieldType("the name of a nodes layer, or two of them", _is_ends)
 
 
 @dataclass(frozen=True)
 class LayerKind:
-    """One kind of layer: fields of each item, the ones it needs, and options of the whole layer."""
+    """A kind of layer: fields of each item, required fields, and options of the whole layer."""
 
-    items: Mapping[str, Kind]
+    items: Mapping[str, FieldType]
     required: tuple[str, ...]
-    options: Mapping[str, Kind]
+    options: Mapping[str, FieldType]
     required_options: tuple[str, ...] = ()
 
 
@@ -156,33 +156,37 @@ LAYERS: Mapping[str, LayerKind] = {
     ),
 }
 
-TOP: Mapping[str, Kind] = {
+TOP: Mapping[str, FieldType] = {
     "format": _one_of(FORMAT),
     "title": TEXT,
     "caption": TEXT,
     "bounds": BOUNDS,
-    "fps": Kind("a number above 0", lambda value: is_number(value) and value > 0),  # type: ignore[operator]
+    "fps": FieldType("a number above 0", lambda value: is_number(value) and value > 0),  # type: ignore[operator]
     "smooth": FLAG,
     "time_label": TEXT,
-    "time": Kind("a list of finite numbers", lambda v: isinstance(v, list) and all(map(is_number, v))),
-    "facts": Kind("an object of texts and numbers", lambda value: isinstance(value, dict)),
-    "layers": Kind("a list of layers", lambda value: isinstance(value, list)),
-    "frames": Kind("a list of at least one frame", lambda value: isinstance(value, list) and len(value) > 0),
-    "series": Kind("a list of series", lambda value: isinstance(value, list)),
-    "captions": Kind("a list of texts", lambda v: isinstance(v, list) and all(isinstance(t, str) for t in v)),
-    "marks": Kind("a list of marks", lambda value: isinstance(value, list)),
-    "legend": Kind("a list of legend entries", lambda value: isinstance(value, list)),
+    "time": FieldType("a list of finite numbers", lambda v: isinstance(v, list) and all(map(is_number, v))),
+    "facts": FieldType("an object of texts and numbers", lambda value: isinstance(value, dict)),
+    "layers": FieldType("a list of layers", lambda value: isinstance(value, list)),
+    "frames": FieldType(
+        "a list of at least one frame", lambda value: isinstance(value, list) and len(value) > 0
+    ),
+    "series": FieldType("a list of series", lambda value: isinstance(value, list)),
+    "captions": FieldType(
+        "a list of texts", lambda v: isinstance(v, list) and all(isinstance(t, str) for t in v)
+    ),
+    "marks": FieldType("a list of marks", lambda value: isinstance(value, list)),
+    "legend": FieldType("a list of legend entries", lambda value: isinstance(value, list)),
 }
 REQUIRED_TOP = ("format", "title", "layers", "frames")
 
-SERIES: Mapping[str, Kind] = {
+SERIES: Mapping[str, FieldType] = {
     "name": TEXT,
-    "values": Kind(
+    "values": FieldType(
         "a list of finite numbers or nulls",
         lambda v: isinstance(v, list) and all(x is None or is_number(x) for x in v),
     ),
     "color": COLOR,
     "unit": TEXT,
 }
-MARK: Mapping[str, Kind] = {"frame": INDEX, "text": TEXT, "color": COLOR}
-LEGEND: Mapping[str, Kind] = {"label": TEXT, "color": COLOR, "shape": _one_of(*SHAPES, "line")}
+MARK: Mapping[str, FieldType] = {"frame": INDEX, "text": TEXT, "color": COLOR}
+LEGEND: Mapping[str, FieldType] = {"label": TEXT, "color": COLOR, "shape": _one_of(*SHAPES, "line")}

@@ -1,4 +1,4 @@
-"""What robots can do, as networks over their views see it: a number of choices, or a box of unit size."""
+"""Action layouts of agents as their networks need them: a number of actions, or a box of unit size."""
 
 from __future__ import annotations
 
@@ -11,23 +11,31 @@ from edgewise.graphs.actions import ActionLayout, AgentsContinuous, AgentsDiscre
 
 
 def num_choices(actions: ActionLayout) -> int:
-    """How many choices a robot has; a ConfigError where actions are no choices."""
+    """Return the number of discrete actions of an agent.
+
+    Raises:
+        ConfigError: actions are not discrete.
+    """
     if isinstance(actions, AgentsDiscrete):
         return actions.num_actions
     raise ConfigError(
-        f"this algorithm values choices, but actions are {type(actions).__name__}",
+        f"this algorithm needs discrete actions, but they are {type(actions).__name__}",
         hint="use an environment with discrete actions, or sac, ddpg or ac-iqn",
     )
 
 
 @dataclass(frozen=True)
 class ActionBox:
-    """Continuous actions within bounds; networks see them within -1 and 1.
+    """Bounds of continuous actions; networks use actions within [-1, 1].
 
     Args:
-        dim: numbers in an action.
-        low: their lower bound.
-        high: their upper bound.
+        dim: dimensions of an action.
+        low: lower bound.
+        high: upper bound.
+
+    Example:
+        >>> ActionBox(2, low=0.0, high=10.0).from_unit(torch.tensor([-1.0, 0.5]))
+        tensor([0.0000, 7.5000])
     """
 
     dim: int
@@ -36,7 +44,11 @@ class ActionBox:
 
     @classmethod
     def of(cls, actions: ActionLayout) -> ActionBox:
-        """The box of a layout; a ConfigError where actions are not continuous."""
+        """Return the box of an action layout.
+
+        Raises:
+            ConfigError: actions are not continuous.
+        """
         if isinstance(actions, AgentsContinuous):
             return cls(actions.dim, actions.low, actions.high)
         raise ConfigError(
@@ -44,12 +56,12 @@ class ActionBox:
             hint="use an environment with continuous actions, or dqn, iqn or rainbow",
         )
 
-    def outward(self, unit: Tensor) -> Tensor:
-        """An action `[*B, dim]` from what a network gives, cut off at the bounds."""
+    def from_unit(self, unit: Tensor) -> Tensor:
+        """Scale a network's output `[*B, dim]` to the bounds, and clamp it."""
         middle, half = (self.low + self.high) / 2, (self.high - self.low) / 2
         return (middle + half * unit).clamp(self.low, self.high)
 
-    def inward(self, action: Tensor) -> Tensor:
-        """What a network sees of an action `[*B, dim]`."""
+    def to_unit(self, action: Tensor) -> Tensor:
+        """Scale actions `[*B, dim]` to [-1, 1]."""
         middle, half = (self.low + self.high) / 2, (self.high - self.low) / 2
         return (action - middle) / half

@@ -1,4 +1,4 @@
-"""Values as distributions over a fixed set of returns, with noisy and dueling layers: Rainbow's network."""
+"""The network of Rainbow: categorical distributions of returns (C51) with noisy, dueling layers."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from edgewise.models.agents.noisy import NoisyLinear
 from edgewise.models.config import EgoConfig
 
 Noisiness = Literal["none", "shared", "rows"]
-"""No noise, the same for all rows of a batch, or each row's own."""
+"""No noise, noise shared by all rows of a batch, or separate noise for each row."""
 
 
-class CategoricalValues(nn.Module):
-    """The probability of each return, as logits, for every choice.
+class CategoricalQNetwork(nn.Module):
+    """Logits of a categorical distribution of the return of every action.
 
-    Two streams of three noisy layers, one for the state and one for the choices, whose logits add up
-    (https://arxiv.org/abs/1710.02298).
+    It has two streams of three noisy layers, for the state value and for the advantages; their logits are
+    added (https://arxiv.org/abs/1710.02298).
 
     Args:
-        spec: how much is seen.
+        spec: sizes of the observation.
         config: see `EgoConfig`.
-        num_actions: choices.
-        atoms: returns that are told apart.
-        sigma: initial size of the noise.
+        num_actions: number of actions.
+        atoms: number of atoms of the support.
+        sigma: initial scale of the noise.
     """
 
     def __init__(
@@ -42,18 +42,18 @@ class CategoricalValues(nn.Module):
         self.choices = NoisyStream((*widths, num_actions * atoms), sigma=sigma)
 
     def forward(self, ego: TensorDictBase, noise: Noisiness = "shared") -> Tensor:
-        """Logits of returns, `[*B, num_actions, atoms]`."""
+        """Return logits of the atoms, `[*B, num_actions, atoms]`."""
         h = self.encoder(ego)
         choices = self.choices(h, noise).unflatten(-1, (self.num_actions, self.atoms))
         return self.state(h, noise).unsqueeze(-2) + choices - choices.mean(-2, keepdim=True)
 
 
 class NoisyStream(nn.Module):
-    """Noisy layers one after another.
+    """An MLP of noisy layers.
 
     Args:
         widths: of the input and of every layer.
-        sigma: initial size of the noise.
+        sigma: initial scale of the noise.
     """
 
     def __init__(self, widths: tuple[int, ...], *, sigma: float) -> None:
@@ -61,14 +61,14 @@ class NoisyStream(nn.Module):
         self.layers = nn.ModuleList(NoisyLinear(*pair, sigma=sigma) for pair in pairwise(widths))
 
     def forward(self, h: Tensor, noise: Noisiness) -> Tensor:
-        """`[*B, widths[-1]]`."""
+        """Map `[*B, widths[0]]` to `[*B, widths[-1]]`."""
         for number, layer in enumerate(self.layers):
             h = h.relu() if number else h
             assert isinstance(layer, NoisyLinear)
-            h = layer(h, None if noise == "none" else layer.draw(h, shared=noise == "shared"))
+            h = layer(h, None if noise == "none" else layer.sample_noise(h, shared=noise == "shared"))
         return h
 
 
-def even_support(lowest: float, highest: float, atoms: int) -> Tensor:
-    """The returns that are told apart, evenly from the lowest to the highest, `[atoms]`."""
-    return torch.linspace(lowest, highest, atoms)
+def even_support(v_min: float, v_max: float, atoms: int) -> Tensor:
+    """Return the support of C51: evenly spaced atoms from `v_min` to `v_max`, `[atoms]`."""
+    return torch.linspace(v_min, v_max, atoms)

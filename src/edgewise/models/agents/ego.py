@@ -1,4 +1,4 @@
-"""What one robot sees, as features: itself and a few objects around it, by slots or as a graph."""
+"""Encoders of one agent's own observation: the agent itself and the objects around it."""
 
 from __future__ import annotations
 
@@ -21,17 +21,22 @@ _POSITION, _VELOCITY, _RADIUS = slice(0, 2), slice(2, 4), slice(4, 5)
 
 @dataclass(frozen=True)
 class EgoSpec:
-    """How much a robot sees.
+    """The sizes of an agent's own observation (its ego observation).
 
-    A view is a TensorDict of `self [*B, own]`, `objects [*B, slots, features]` and `mask [*B, slots]`, true
-    where a slot holds an object. An object's numbers begin with position, velocity and radius in the robot's
-    own frame; of the robot's own, the third and fourth are its velocity. What an empty slot holds never
-    matters.
+    An observation is a TensorDict of `self [*B, own]`, `objects [*B, slots, features]` and
+    `mask [*B, slots]`, true where a slot holds an object. The features of an object start with its position,
+    velocity and radius in the agent's frame. The third and fourth number of `self` are the agent's velocity.
+    The content of empty slots is ignored.
 
     Args:
-        own: numbers about the robot itself.
+        own: numbers about the agent itself.
         features: numbers about an object.
-        slots: objects at most.
+        slots: largest number of objects.
+
+    Example:
+        >>> ego = TensorDict({"self": torch.zeros(7), "objects": torch.zeros(5, 5)}, [])
+        >>> EgoSpec.of(ego)
+        EgoSpec(own=7, features=5, slots=5)
     """
 
     own: int = 7
@@ -40,16 +45,16 @@ class EgoSpec:
 
     @classmethod
     def of(cls, ego: TensorDictBase) -> EgoSpec:
-        """The spec of a view."""
+        """Return the spec of an observation."""
         slots, features = ego["objects"].shape[-2:]
         return cls(own=ego["self"].shape[-1], features=features, slots=slots)
 
 
 class EgoEncoder(nn.Module):
-    """A view of any leading shape in, features `[*B, width]` out.
+    """Base of encoders that map an agent's observation `[*B]` to features `[*B, width]`.
 
     Args:
-        spec: how much is seen.
+        spec: sizes of the observation.
         config: see `EgoConfig`.
 
     Attributes:
@@ -67,24 +72,25 @@ class EgoEncoder(nn.Module):
             ("self_scale", config.self_scale, spec.own),
             ("object_scale", config.object_scale, spec.features),
         ):
-            if len(scale) != count:
-                raise ValueError(f"model.{name} has {len(scale)} numbers, but {count} are seen")
-            divisor = torch.tensor(scale if config.inputs == "metres" else [1.0] * count)
+            physical = config.inputs == "physical"
+            if len(scale) != count and (scale or physical):
+                raise ValueError(f"model.{name} has {len(scale)} numbers, but {count} are observed")
+            divisor = torch.tensor(scale if physical else [1.0] * count)
             self.register_buffer(name, divisor.reciprocal(), persistent=False)
 
     @abstractmethod
     def forward(self, ego: TensorDictBase) -> Tensor:
-        """`[*B, width]`."""
+        """Return features `[*B, width]`."""
 
     def scaled(self, ego: TensorDictBase) -> tuple[Tensor, Tensor, Tensor]:
-        """The robot's own numbers, those of objects (zero where there is none), and which there are."""
+        """Return the scaled numbers of the agent and of its objects (zero in empty slots), and the mask."""
         mask = ego["mask"]
         objects = (ego["objects"] * self.object_scale).masked_fill(~mask.unsqueeze(-1), 0.0)
         return ego["self"] * self.self_scale, objects, mask
 
 
 class FlatEgo(EgoEncoder):
-    """One layer for the robot, one shared by all objects, and everything concatenated slot by slot."""
+    """One linear layer for the agent, one shared by all objects, with the outputs concatenated by slot."""
 
     def __init__(self, spec: EgoSpec, config: EgoConfig) -> None:
         super().__init__(spec, config)
@@ -93,17 +99,18 @@ class FlatEgo(EgoEncoder):
         self.width = config.self_width + spec.slots * config.object_width
 
     def forward(self, ego: TensorDictBase) -> Tensor:
-        """`[*B, width]`."""
+        """Return features `[*B, width]`."""
         own, objects, mask = self.scaled(ego)
-        seen = self.objects(objects).relu().masked_fill(~mask.unsqueeze(-1), 0.0)
-        return torch.cat((self.own(own).relu(), seen.flatten(-2)), -1)
+        embedded = self.objects(objects).relu().masked_fill(~mask.unsqueeze(-1), 0.0)
+        return torch.cat((self.own(own).relu(), embedded.flatten(-2)), -1)
 
 
 class GraphEgo(EgoEncoder):
-    """The robot and its objects as one graph of `1 + slots` nodes; the features are the robot's embedding.
+    """A graph transformer on the agent and its objects; the features are the agent's node embedding.
 
-    Everybody hears everybody, along edges that carry what is relative between the two: displacement,
-    distance, velocity and clearance. So the order of objects does not matter, and weights fit any number.
+    The graph has `1 + slots` nodes and is complete. Its edge features are the relative displacement,
+    distance, velocity and clearance of the two nodes. So the output does not depend on the order of objects,
+    and the weights fit any number of objects.
     """
 
     def __init__(self, spec: EgoSpec, config: EgoConfig) -> None:
@@ -120,13 +127,14 @@ class GraphEgo(EgoEncoder):
         self.width = config.graph.hidden
 
     def forward(self, ego: TensorDictBase) -> Tensor:
-        """`[*B, width]`."""
+        """Return features `[*B, width]`."""
         return self.encoder(self.graph(ego))[..., 0, :]
 
     def graph(self, ego: TensorDictBase) -> TensorDict:
-        """The robot, at the origin of its own frame, and its objects; features of one are zero for the other.
+        """Build the graph of the agent, at the origin of its own frame, and its objects.
 
-        `motion [*B, 1 + slots, 3]` holds velocity and radius; the robot's radius is counted as zero.
+        The agent's features are zero for objects, and those of objects are zero for the agent.
+        `motion [*B, 1 + slots, 3]` has velocity and radius; the agent's radius is set to zero.
         """
         own, objects, mask = self.scaled(ego)
         features = torch.cat(
@@ -136,7 +144,7 @@ class GraphEgo(EgoEncoder):
             ),
             -2,
         )
-        # One scale for all velocities, so that differences are differences.
+        # The same scale for all velocities, so that their differences are meaningful.
         velocity = (ego["self"][..., _VELOCITY] * self.object_scale[_VELOCITY]).unsqueeze(-2)
         motion = torch.cat((functional.pad(velocity, (0, 1)), objects[..., 2:5]), -2)
         entries = {
@@ -150,7 +158,7 @@ class GraphEgo(EgoEncoder):
 
 
 def _relative_motion(graph: TensorDict, pairs: Pairs) -> Tensor:
-    """Velocity of the sender as the receiver sees it, and the gap between the two, `[*B, N, N, 3]`."""
+    """Compute the velocity of the source relative to the target, and their clearance, `[*B, N, N, 3]`."""
     motion = graph["motion"]
     velocity, radius = motion[..., :2], motion[..., 2]
     closing = velocity.unsqueeze(-2) - velocity.unsqueeze(-3)
@@ -159,13 +167,19 @@ def _relative_motion(graph: TensorDict, pairs: Pairs) -> Tensor:
 
 
 def make_ego_encoder(spec: EgoSpec, config: EgoConfig) -> EgoEncoder:
-    """The encoder that the config names."""
+    """Build the encoder that `config.encoder` names."""
     return GraphEgo(spec, config) if config.encoder == "graph" else FlatEgo(spec, config)
 
 
-def nearest_gap(ego: TensorDictBase, *, radius: float, metres: tuple[float, float] = (1.0, 1.0)) -> Tensor:
-    """From a robot's hull, of this radius, to that of the nearest object, `[*B]`; infinite without any."""
-    objects, (place, size) = ego["objects"], metres
-    distance = place * objects[..., _POSITION].square().sum(-1).sqrt()
-    gap = distance - size * objects[..., _RADIUS].squeeze(-1) - radius
+def nearest_gap(ego: TensorDictBase, *, radius: float, units: tuple[float, float] = (1.0, 1.0)) -> Tensor:
+    """Return the clearance between an agent and the nearest object, `[*B]`; infinite without objects.
+
+    Args:
+        ego: observations of agents.
+        radius: of the agent.
+        units: factors of an object's position and radius, see `EgoConfig.units`.
+    """
+    objects, (position_unit, radius_unit) = ego["objects"], units
+    distance = position_unit * objects[..., _POSITION].square().sum(-1).sqrt()
+    gap = distance - radius_unit * objects[..., _RADIUS].squeeze(-1) - radius
     return gap.masked_fill(~ego["mask"], math.inf).amin(-1)

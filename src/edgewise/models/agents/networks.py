@@ -1,4 +1,4 @@
-"""Networks over what one robot sees: values of choices, actors of continuous actions, and their critics."""
+"""Networks on an agent's own observation: Q-networks, actors and critics."""
 
 from __future__ import annotations
 
@@ -9,15 +9,21 @@ from edgewise.models.agents.ego import EgoSpec, make_ego_encoder
 from edgewise.models.config import EgoConfig
 
 
-class EgoValues(nn.Module):
-    """The value of every choice.
+class EgoQNetwork(nn.Module):
+    """A Q-network: the value of every discrete action.
 
     Args:
-        spec: how much is seen.
+        spec: sizes of the observation.
         config: see `EgoConfig`.
-        num_actions: choices.
-        dueling: whether the value of the state and the advantages of choices are told apart
+        num_actions: number of actions.
+        dueling: whether to use separate streams for the state value and the advantages
             (https://arxiv.org/abs/1511.06581).
+
+    Example:
+        >>> mask = torch.ones(2, 5, dtype=torch.bool)
+        >>> ego = {"self": torch.zeros(2, 7), "objects": torch.zeros(2, 5, 5), "mask": mask}
+        >>> EgoQNetwork(EgoSpec(), EgoConfig(), num_actions=9)(TensorDict(ego, [2])).shape
+        torch.Size([2, 9])
     """
 
     def __init__(self, spec: EgoSpec, config: EgoConfig, *, num_actions: int, dueling: bool = False) -> None:
@@ -28,19 +34,19 @@ class EgoValues(nn.Module):
         self.state = nn.Linear(config.hidden, 1) if dueling else None
 
     def forward(self, ego: TensorDictBase) -> Tensor:
-        """`[*B, num_actions]`."""
+        """Return action values `[*B, num_actions]`."""
         h = self.hidden(self.encoder(ego))
         choices = self.choices(h)
         return choices if self.state is None else self.state(h) + choices - choices.mean(-1, keepdim=True)
 
 
 class EgoActor(nn.Module):
-    """Numbers for every dimension of a continuous action, not yet squashed.
+    """An actor of continuous actions, before squashing.
 
     Args:
-        spec: how much is seen.
+        spec: sizes of the observation.
         config: see `EgoConfig`.
-        outputs: how many numbers; twice the dimensions where a deviation is given too.
+        outputs: number of outputs: the dimensions of an action, or twice as many with standard deviations.
     """
 
     def __init__(self, spec: EgoSpec, config: EgoConfig, *, outputs: int) -> None:
@@ -50,15 +56,15 @@ class EgoActor(nn.Module):
         self.output = nn.Linear(config.hidden, outputs)
 
     def forward(self, ego: TensorDictBase) -> Tensor:
-        """`[*B, outputs]`."""
+        """Return unbounded outputs `[*B, outputs]`."""
         return self.output(self.hidden(self.encoder(ego)))
 
 
 class EgoCritic(nn.Module):
-    """The value of a continuous action, which gates the features in the middle of the network.
+    """A critic of continuous actions; the embedded action multiplies the features of the observation.
 
     Args:
-        spec: how much is seen.
+        spec: sizes of the observation.
         config: see `EgoConfig`.
         dim: dimensions of an action.
     """
@@ -73,11 +79,11 @@ class EgoCritic(nn.Module):
         self.value = nn.Linear(width, 1)
 
     def forward(self, ego: TensorDictBase, action: Tensor) -> Tensor:
-        """`[*B]` from actions `[*B, dim]`."""
+        """Return values `[*B]` of actions `[*B, dim]`."""
         h = self.first(self.encoder(ego)).relu() * self.action(action).relu()
         return self.value(self.second(h).relu()).squeeze(-1)
 
 
 def _hidden(inputs: int, width: int) -> nn.Sequential:
-    """Two layers."""
+    """Build two ReLU layers."""
     return nn.Sequential(nn.Linear(inputs, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU())

@@ -1,4 +1,4 @@
-"""A linear layer whose weights carry learnt noise: exploration that a network tunes by itself."""
+"""Noisy linear layers (https://arxiv.org/abs/1706.10295): exploration by learnt parameter noise."""
 
 from __future__ import annotations
 
@@ -9,20 +9,25 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 Noise = tuple[Tensor, Tensor]
-"""Of the inputs, and of the outputs."""
+"""Noise factors of the inputs and of the outputs."""
 
 
 class NoisyLinear(nn.Module):
-    """Factorised Gaussian noise on weights and biases (https://arxiv.org/abs/1706.10295).
+    """A linear layer with factorised Gaussian noise on weights and biases.
 
-    With the factors `p` of inputs and `q` of outputs, a row is `W x + b + q * (S (p * x) + s)`. Every row of
-    a batch may have noise of its own, without any noisy matrix: robots that act side by side explore apart.
-    Or all rows share theirs, and one noisy matrix takes half the work of that: for learning.
+    With the noise factors `p` of inputs and `q` of outputs, the output is `W x + b + q * (S (p * x) + s)`.
+    Each row of a batch may have its own noise, without building a noisy matrix per row, so that agents
+    explore independently. Noise that all rows share needs half the work, and is used for learning.
 
     Args:
         inputs: width of the input.
         outputs: width of the output.
-        sigma: initial size of the noise, divided by the square root of `inputs`.
+        sigma: initial scale of the noise; it is divided by the square root of `inputs`.
+
+    Example:
+        >>> layer, x = NoisyLinear(3, 2), torch.zeros(4, 3)
+        >>> layer(x, layer.sample_noise(x, shared=False)).shape
+        torch.Size([4, 2])
     """
 
     def __init__(self, inputs: int, outputs: int, *, sigma: float = 0.5) -> None:
@@ -34,11 +39,11 @@ class NoisyLinear(nn.Module):
         self.bias_sigma = nn.Parameter(torch.full((outputs,), sigma * bound))
 
     def forward(self, x: Tensor, noise: Noise | None = None) -> Tensor:
-        """`[*B, outputs]` from `[*B, inputs]`; without noise the mean of the weights decides.
+        """Map `[*B, inputs]` to `[*B, outputs]`; without noise, with the mean weights.
 
         Args:
             x: the input.
-            noise: `[*B, inputs]` and `[*B, outputs]`, or `[inputs]` and `[outputs]` for the same in all rows.
+            noise: `[*B, inputs]` and `[*B, outputs]`, or `[inputs]` and `[outputs]` shared by all rows.
         """
         if noise is None:
             return functional.linear(x, self.weight, self.bias)
@@ -49,10 +54,10 @@ class NoisyLinear(nn.Module):
         mean = functional.linear(x, self.weight, self.bias)
         return mean + of_outputs * functional.linear(x * of_inputs, self.weight_sigma, self.bias_sigma)
 
-    def draw(self, x: Tensor, *, shared: bool) -> Noise:
-        """Fresh noise for every row of `x [*B, inputs]`, or one for all."""
+    def sample_noise(self, x: Tensor, *, shared: bool) -> Noise:
+        """Sample noise for every row of `x [*B, inputs]`, or one noise shared by all rows."""
         outputs, inputs = self.weight.shape
         lead = () if shared else x.shape[:-1]
-        drawn = torch.randn((*lead, inputs + outputs), device=x.device, dtype=x.dtype)
-        shaped = drawn.sign() * drawn.abs().sqrt()
-        return shaped[..., :inputs], shaped[..., inputs:]
+        normal = torch.randn((*lead, inputs + outputs), device=x.device, dtype=x.dtype)
+        factors = normal.sign() * normal.abs().sqrt()
+        return factors[..., :inputs], factors[..., inputs:]

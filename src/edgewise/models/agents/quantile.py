@@ -1,4 +1,4 @@
-"""Values as distributions, any quantile of which can be asked for (https://arxiv.org/abs/1806.06923)."""
+"""Implicit quantile networks (https://arxiv.org/abs/1806.06923): quantiles of returns at any level."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from edgewise.models.config import EgoConfig
 
 
 class CosineEmbedding(nn.Module):
-    """A quantile's level as features: `relu(W cos(pi i level) + b)`, i from 0.
+    """Embedding of quantile levels: `relu(W cos(pi i level) + b)`, i from 0.
 
     Args:
-        cosines: how many.
-        width: of the features.
+        cosines: number of cosines.
+        width: of the embedding.
     """
 
     frequencies: Tensor
@@ -29,17 +29,17 @@ class CosineEmbedding(nn.Module):
         self.mix = nn.Linear(cosines, width)
 
     def forward(self, levels: Tensor) -> Tensor:
-        """`[*B, Q, width]` from levels `[*B, Q]`, or `[Q, width]` from `[Q]`."""
+        """Map levels `[*B, Q]` to `[*B, Q, width]`, or `[Q]` to `[Q, width]`."""
         return self.mix((levels.unsqueeze(-1) * self.frequencies).cos()).relu()
 
 
-class QuantileValues(nn.Module):
-    """Quantiles of the return of every choice.
+class QuantileQNetwork(nn.Module):
+    """Quantiles of the return of every discrete action.
 
     Args:
-        spec: how much is seen.
+        spec: sizes of the observation.
         config: see `EgoConfig`.
-        num_actions: choices.
+        num_actions: number of actions.
     """
 
     def __init__(self, spec: EgoSpec, config: EgoConfig, *, num_actions: int) -> None:
@@ -52,7 +52,7 @@ class QuantileValues(nn.Module):
         self.choices = nn.Linear(width, num_actions)
 
     def forward(self, ego: TensorDictBase, levels: Tensor) -> Tensor:
-        """`[*B, Q, num_actions]` at levels `[*B, Q]`, or `[Q]` for the same in every row."""
+        """Return quantiles `[*B, Q, num_actions]` at levels `[*B, Q]`, or `[Q]` shared by all rows."""
         h = gated(self.first, self.encoder(ego), gate=self.levels(levels)).relu()
         return self.choices(self.second(h).relu())
 
@@ -61,7 +61,7 @@ class QuantileCritic(nn.Module):
     """Quantiles of the return of a continuous action.
 
     Args:
-        spec: how much is seen.
+        spec: sizes of the observation.
         config: see `EgoConfig`.
         dim: dimensions of an action.
     """
@@ -77,27 +77,27 @@ class QuantileCritic(nn.Module):
         self.value = nn.Linear(width, 1)
 
     def forward(self, ego: TensorDictBase, action: Tensor, levels: Tensor) -> Tensor:
-        """`[*B, Q]` of actions `[*B, dim]` at levels `[*B, Q]`, or `[Q]` for the same in every row."""
-        return self.of(self.features(ego, levels), action)
+        """Return quantiles `[*B, Q]` of actions `[*B, dim]` at levels `[*B, Q]`, or `[Q]` for all rows."""
+        return self.from_features(self.features(ego, levels), action)
 
     def features(self, ego: TensorDictBase, levels: Tensor) -> Tensor:
-        """What the action is then weighed against, `[*B, Q, hidden]`: most of the work."""
+        """Return features of observation and levels, `[*B, Q, hidden]`, which do not depend on actions."""
         return gated(self.first, self.encoder(ego), gate=self.levels(levels)).relu()
 
-    def of(self, features: Tensor, action: Tensor) -> Tensor:
-        """Quantiles `[*B, Q]` of actions `[*B, dim]`, from the features."""
+    def from_features(self, features: Tensor, action: Tensor) -> Tensor:
+        """Return quantiles `[*B, Q]` of actions `[*B, dim]` from the result of `features`."""
         h = features * self.action(action).relu().unsqueeze(-2)
         return self.value(self.second(h).relu()).squeeze(-1)
 
 
 def gated(layer: nn.Linear, h: Tensor, *, gate: Tensor) -> Tensor:
-    """`layer(h * gate)` for every quantile, `[*B, Q, outputs]`.
+    """Compute `layer(h * gate)` for every quantile, `[*B, Q, outputs]`.
 
     Args:
         layer: of `C` inputs.
         h: features `[*B, C]`.
-        gate: `[*B, Q, C]`, or `[Q, C]` for the same in every row. Then the gates move to the weights, and the
-            product of features and gates, Q times as large as the features, is never made.
+        gate: `[*B, Q, C]`, or `[Q, C]` shared by all rows. Shared gates multiply the weights instead, which
+            avoids the product of features and gates, Q times as large as the features.
     """
     if gate.dim() > 2:
         return layer(h.unsqueeze(-2) * gate)
@@ -106,15 +106,15 @@ def gated(layer: nn.Linear, h: Tensor, *, gate: Tensor) -> Tensor:
 
 
 def random_levels(like: Tensor, count: int) -> Tensor:
-    """One level from each of `count` equal parts of [0, 1), drawn evenly, `[count]`, of the kind of `like`.
+    """Sample quantile levels stratified over [0, 1), one in each of `count` equal parts, `[count]`.
 
-    Together they cover [0, 1) more evenly than as many free draws, at the same expectation of every sum over
-    them; all rows of a batch share them, which saves a quarter of the work.
+    They cover [0, 1) more evenly than independent levels, with the same expectation of every sum. All rows of
+    a batch share them, which saves a quarter of the work. `like` gives dtype and device.
     """
     part = torch.arange(count, dtype=like.dtype, device=like.device)
     return (part + torch.rand_like(part)) / count
 
 
 def even_levels(like: Tensor, count: int) -> Tensor:
-    """The middles of `count` equal parts of [0, 1], `[count]`, of the kind of `like`."""
+    """Return the midpoints of `count` equal parts of [0, 1], `[count]`; `like` gives dtype and device."""
     return (torch.arange(count, dtype=like.dtype, device=like.device) + 0.5) / count

@@ -1,7 +1,7 @@
-"""Distributions over actions on graphs: exact log-probabilities, masks, and no host round-trip on a GPU.
+"""Categorical distributions with action masks and exact log-probabilities, without GPU synchronisation.
 
-All are `torch.distributions.Distribution`s, so TorchRL's losses take them. Samples come from torch's global
-generator, which checkpoints restore, unless one is given.
+All are subclasses of `torch.distributions.Distribution`, so they work with TorchRL's losses. They sample from
+torch's global generator, which checkpoints save, unless a generator is given.
 """
 
 from __future__ import annotations
@@ -17,58 +17,66 @@ Shape = Size | list[int] | tuple[int, ...]
 
 
 def check_mask(mask: Tensor, *, needed: Tensor | None = None, what: str = "node") -> None:
-    """Raise where a world (or one of its agents) has no allowed action.
+    """Raise an error if a world, or one of its agents, has no allowed action.
 
-    On a CPU this is a ValueError naming the world. On a GPU it is a device-side assertion, so that no step
-    waits for the device; run the batch on a CPU to learn which world it was. Compiled code does not check.
+    On a CPU this is a ValueError that names the world. On a GPU it is a device-side assertion, which does not
+    synchronise; run the batch on a CPU to find the world. Compiled code does not check.
 
     Args:
-        mask: `[*B, K]` bool, or `[*B, A, K]` where `needed` is given.
-        needed: `[*B, A]` bool, the rows that must have an allowed action; all of them if None.
-        what: what the last dimension counts, for the message.
+        mask: `[*B, K]` bool, or `[*B, A, K]` if `needed` is given.
+        needed: `[*B, A]` bool, the rows that need an allowed action; None for all rows.
+        what: name of the elements of the last dimension, for the message.
+
+    Raises:
+        ValueError: a row has no allowed action.
     """
     if torch.compiler.is_compiling():
         return
-    fine = mask.any(-1)
+    has_action = mask.any(-1)
     if needed is not None:
-        fine = fine | ~needed
-    if fine.is_cuda:
-        torch._assert_async(fine.all(), f"a world has no allowed {what}: its action mask is all false")
-    elif fine.device.type == "cpu" and not fine.all():
-        raise ValueError(_complaint(fine, what=what, has_rows=needed is not None))
+        has_action = has_action | ~needed
+    if has_action.is_cuda:
+        torch._assert_async(has_action.all(), f"a world has no allowed {what}: its action mask is all false")
+    elif has_action.device.type == "cpu" and not has_action.all():
+        raise ValueError(_no_action_message(has_action, what=what, has_rows=needed is not None))
 
 
-def _complaint(fine: Tensor, *, what: str, has_rows: bool) -> str:
-    """Names the first world, and the row in it, that has no allowed action."""
-    first = (~fine).nonzero()[0].tolist()
+def _no_action_message(has_action: Tensor, *, what: str, has_rows: bool) -> str:
+    """Return an error message with the first world and row without an allowed action."""
+    first = (~has_action).nonzero()[0].tolist()
     row = first.pop() if has_rows else None
     world = "the world" if not first else f"world {first[0] if len(first) == 1 else first}"
     where = world if row is None else f"row {row} of {world}"
-    count = int((~fine).sum())
+    count = int((~has_action).sum())
     return (
-        f"{where} has no allowed {what}: its action_mask is all false ({count} of {fine.numel()} rows are so)"
+        f"{where} has no allowed {what}: its action_mask is all false ({count} of {has_action.numel()} rows)"
     )
 
 
 def gumbel_argmax(logits: Tensor, generator: Generator | None = None) -> Tensor:
-    """One draw from `softmax(logits)` over the last dimension, by the largest logit plus Gumbel noise."""
+    """Sample from `softmax(logits)` over the last dimension with the Gumbel-max trick."""
     return (logits + gumbel_like(logits, generator)).argmax(-1)
 
 
 def gumbel_like(logits: Tensor, generator: Generator | None = None) -> Tensor:
-    """Standard Gumbel noise, finite, of the shape of `logits`."""
+    """Sample finite standard Gumbel noise in the shape of `logits`."""
     noise = torch.empty_like(logits).exponential_(generator=generator)
     return -noise.clamp_(min=torch.finfo(logits.dtype).tiny).log_()
 
 
 class MaskedCategorical(Distribution):
-    """One of K choices in each row; a choice that is not allowed has probability zero.
+    """A categorical distribution with an action mask; masked choices have probability zero.
 
     Args:
         logits: `[*B, K]`.
         mask: `[*B, K]` bool, true where allowed; None allows all.
-        counted: `[*B]` bool; a row that is not counted (an absent or finished agent) always gives choice 0,
-            with log-probability and entropy 0 and no gradient.
+        counted: `[*B]` bool; a row that is false (a padded or inactive agent) always gives choice 0, with
+            log-probability and entropy 0 and without gradient.
+
+    Example:
+        >>> dist = MaskedCategorical(torch.zeros(1, 3), torch.tensor([[True, False, True]]))
+        >>> dist.probs
+        tensor([[0.5000, 0.0000, 0.5000]])
     """
 
     arg_constraints: ClassVar[dict[str, Constraint]] = {}
@@ -83,7 +91,7 @@ class MaskedCategorical(Distribution):
 
     @property
     def probs(self) -> Tensor:
-        """Probabilities `[*B, K]`."""
+        """The probabilities, `[*B, K]`."""
         return self.logits.exp()
 
     @property
@@ -98,27 +106,27 @@ class MaskedCategorical(Distribution):
 
     @torch.no_grad()
     def sample(self, sample_shape: Shape = (), generator: Generator | None = None) -> Tensor:
-        """`[*sample_shape, *B]` int64."""
+        """Sample choices `[*sample_shape, *B]` int64."""
         logits = self.logits.expand(*sample_shape, *self.logits.shape)
         return self._only_counted(gumbel_argmax(logits, generator))
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """`[*B]`; for a choice that is not allowed a very large negative number."""
+        """Return log-probabilities `[*B]`; for a masked choice a very large negative number."""
         logits = self.logits.expand(*value.shape, self.logits.shape[-1])
         return self._only_counted(logits.gather(-1, value.unsqueeze(-1)).squeeze(-1))
 
     def entropy(self) -> Tensor:
-        """`[*B]`."""
+        """Return entropies `[*B]`."""
         probs = self.logits.exp()
-        surprise = -(probs * self.logits.masked_fill(probs == 0, 0.0))
-        return self._only_counted(surprise.sum(-1))
+        entropy_terms = -(probs * self.logits.masked_fill(probs == 0, 0.0))
+        return self._only_counted(entropy_terms.sum(-1))
 
     def _only_counted(self, rows: Tensor) -> Tensor:
         return rows if self.counted is None else rows.masked_fill(~self.counted, 0)
 
 
 class JointCategorical(MaskedCategorical):
-    """A choice in each of R rows as one action `[*B, R]`; its log-probability sums those of counted rows.
+    """A joint action `[*B, R]` of independent choices in R rows; log-probabilities are summed over rows.
 
     Args:
         logits: `[*B, R, K]`.
@@ -132,9 +140,9 @@ class JointCategorical(MaskedCategorical):
         self._batch_shape, self._event_shape = rows[:-1], rows[-1:]
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """`[*B]`."""
+        """Return log-probabilities `[*B]`."""
         return super().log_prob(value).sum(-1)
 
     def entropy(self) -> Tensor:
-        """`[*B]`."""
+        """Return entropies `[*B]`."""
         return super().entropy().sum(-1)

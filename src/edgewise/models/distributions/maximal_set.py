@@ -1,4 +1,4 @@
-"""Maximal independent sets weighed as a whole: a set's log-odds are the sum of its members' logits."""
+"""A distribution over maximal independent sets: the score of a set is the sum of its members' logits."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from edgewise.models.distributions.masked import MaskedCategorical, Shape
 
 
 class SetLists(nn.Module):
-    """All sets of each of G graphs that no node can join, listed once.
+    """All maximal independent sets of each of G graphs.
 
     Args:
         adjacency: `[G, N, N]` bool, symmetric, no loops.
 
     Attributes:
         words: `[G, S, W]` int64, the sets as bits.
-        listed: `[G, S]` bool, which places of a list are filled.
-        neighbours: `[G, N, W]` int64, the nodes beside each node.
-        lower: `[N, W]` int64, the nodes before each node.
-        alone: `[N, W]` int64, each node by itself.
+        listed: `[G, S]` bool, false for padding.
+        neighbours: `[G, N, W]` int64, the neighbours of each node.
+        lower: `[N, W]` int64, the nodes with a lower index than each node.
+        alone: `[N, W]` int64, each node itself.
     """
 
     words: Tensor
@@ -56,28 +56,28 @@ def _maximal_sets(adjacency: Tensor) -> Tensor:
     found = maximal_sets(adjacency)
     if found is None:
         raise ConfigError(
-            f"a graph of {len(adjacency)} nodes has more than {MAX_SETS} maximal sets, too many to weigh",
+            f"a graph of {len(adjacency)} nodes has more than {MAX_SETS} maximal sets, too many to list",
             hint="use smaller or denser graphs, or train with model.sets=in_turn",
         )
     return found
 
 
 class MaximalSet(Distribution):
-    """One of the sets of allowed nodes that no further allowed node can join, `p(S) ∝ exp(Σ logits of S)`.
+    """A distribution over the maximal independent sets of the allowed nodes, `p(S) ∝ exp(Σ logits of S)`.
 
-    What the listed sets of the whole graph leave of the allowed nodes are the sets of those. Of listed sets
-    that leave the same only one counts: that which takes up nodes that are not allowed in the order of their
-    slots. So probabilities, entropies and the most likely set are exact, and with equivariant logits the
-    distribution is equivariant. Of equally likely sets the mode is the one that is listed first. Where no
-    node is allowed, the empty set is certain.
+    The maximal independent sets of the allowed nodes are the intersections of the listed sets of the whole
+    graph with the allowed nodes. If several listed sets have the same intersection, only one counts: the one
+    that adds nodes that are not allowed greedily, in the order of their indices. So probabilities, entropies
+    and the mode are exact, and with equivariant logits the distribution is equivariant. Ties of the mode are
+    broken by the order of the list. If no node is allowed, the empty set has probability 1.
 
-    Building it takes N small steps, each on the lists of the whole batch.
+    The constructor takes N small steps, each on the lists of the whole batch.
 
     Args:
-        logits: `[*B, N]`; what they are where a node is not allowed does not matter.
+        logits: `[*B, N]`; ignored for nodes that are not allowed.
         allowed: `[*B, N]` bool.
-        lists: the maximal sets of some graphs.
-        graph: `[*B]` int64, which of those graphs each world is on.
+        lists: the maximal independent sets of some graphs.
+        graph: `[*B]` int64, the graph of each world.
     """
 
     arg_constraints: ClassVar[dict[str, Constraint]] = {}
@@ -85,13 +85,13 @@ class MaximalSet(Distribution):
 
     def __init__(self, logits: Tensor, allowed: Tensor, *, lists: SetLists, graph: Tensor) -> None:
         words, open_nodes = lists.words[graph], pack(allowed).unsqueeze(-2)
-        # An allowed node is kept out by allowed members; any other also by members of lower slots.
-        settlers = open_nodes | torch.where(allowed.unsqueeze(-1), 0, lists.lower)
-        settlers = (lists.neighbours[graph] & settlers) | lists.alone
+        # An allowed node is blocked by allowed members; any other also by members of lower index.
+        blockers = open_nodes | torch.where(allowed.unsqueeze(-1), 0, lists.lower)
+        blockers = (lists.neighbours[graph] & blockers) | lists.alone
         logits = logits.masked_fill(~allowed, 0.0)
         counted, scores = lists.listed[graph], logits.new_zeros(words.shape[:-1])
         for node in range(logits.shape[-1]):
-            counted = counted & (words & settlers[..., node, None, :]).any(-1)
+            counted = counted & (words & blockers[..., node, None, :]).any(-1)
             member = (words[..., node // WORD] >> node % WORD & 1).to(scores.dtype)
             scores = torch.addcmul(scores, member, logits[..., node, None])
         self.words = words & open_nodes
@@ -100,7 +100,7 @@ class MaximalSet(Distribution):
 
     @property
     def mode(self) -> Tensor:
-        """The most likely set, `[*B, N]` bool."""
+        """The most probable set, `[*B, N]` bool."""
         return self._sets_at(self.places.mode)
 
     @property
@@ -109,21 +109,21 @@ class MaximalSet(Distribution):
         return self.mode
 
     def sample(self, sample_shape: Shape = (), generator: Generator | None = None) -> Tensor:
-        """`[*sample_shape, *B, N]` bool."""
+        """Sample sets `[*sample_shape, *B, N]` bool."""
         return self._sets_at(self.places.sample(sample_shape, generator))
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """`[*B]` of sets `[*B, N]` bool; of one that cannot be drawn a very large negative number."""
+        """Return log-probabilities `[*B]` of sets `[*B, N]` bool; of others a very large negative number."""
         same = (self.words == pack(value.bool()).unsqueeze(-2)).all(-1)
         impossible = torch.finfo(self.places.logits.dtype).min
         return self.places.logits.masked_fill(~same, impossible).amax(-1)
 
     def entropy(self) -> Tensor:
-        """`[*B]`."""
+        """Return entropies `[*B]`."""
         return self.places.entropy()
 
     def _sets_at(self, place: Tensor) -> Tensor:
-        """The sets at places `[..., *B]` of the lists, `[..., *B, N]` bool."""
+        """Return the sets at positions `[..., *B]` of the lists, `[..., *B, N]` bool."""
         words = self.words.expand(*place.shape, *self.words.shape[-2:])
         index = place[..., None, None].expand(*place.shape, 1, words.shape[-1])
         return unpack(words.gather(-2, index).squeeze(-2), self._event_shape[0])

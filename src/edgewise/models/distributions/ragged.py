@@ -1,4 +1,4 @@
-"""Choices among sets of different sizes without padding: softmax, draws and log-probabilities by segment."""
+"""Categorical distributions over sets of different sizes, without padding."""
 
 from __future__ import annotations
 
@@ -13,14 +13,13 @@ from edgewise.models.distributions.masked import Shape, check_mask, gumbel_like
 
 
 class RaggedCategorical(Distribution):
-    """One member of each of S sets, the sets lying one after another in one flat tensor.
+    """A categorical distribution over each of S sets, which are concatenated in one flat tensor.
 
-    The same as `MaskedCategorical` over the padded sets, choice for choice.
+    It equals `MaskedCategorical` on the padded sets.
 
     Args:
         logits: `[L]`, the members of set 0, then of set 1, and so on.
-        segment: `[L]` int64, which set each member is of, never decreasing; S, at the end, for members of
-            none.
+        segment: `[L]` int64, the set of each member, never decreasing; S, at the end, for padding.
         num_segments: S.
 
     Example:
@@ -43,7 +42,7 @@ class RaggedCategorical(Distribution):
 
     @property
     def mode(self) -> Tensor:
-        """The most probable member of each set, `[S]` int64: its place in the set."""
+        """The most probable member of each set, `[S]` int64, as its position in the set."""
         return self._best(self.logits)
 
     @property
@@ -53,25 +52,27 @@ class RaggedCategorical(Distribution):
 
     @torch.no_grad()
     def sample(self, sample_shape: Shape = (), generator: Generator | None = None) -> Tensor:
-        """`[*sample_shape, S]` int64, places in the sets."""
+        """Sample positions in the sets, `[*sample_shape, S]` int64."""
         logits = self.logits.expand(*sample_shape, *self.logits.shape)
         noisy = logits + gumbel_like(logits, generator)
         return self._best(noisy)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """`[S]` of places `[S]`; of a place outside the set a very large negative number."""
+        """Return log-probabilities `[S]` of positions `[S]`; outside the set a very large negative number."""
         inside = (value >= 0) & (value < self.counts)
         flat = self._first[:-1] + torch.where(inside, value, 0)
         return self.logits[flat].masked_fill(~inside, torch.finfo(self.logits.dtype).min)
 
     def entropy(self) -> Tensor:
-        """`[S]`."""
-        surprise = -self.logits.exp() * self.logits
-        total = torch.zeros_like(self._first, dtype=surprise.dtype).index_add(0, self.segment, surprise)
+        """Return entropies `[S]`."""
+        entropy_terms = -self.logits.exp() * self.logits
+        total = torch.zeros_like(self._first, dtype=entropy_terms.dtype).index_add(
+            0, self.segment, entropy_terms
+        )
         return total[:-1]
 
     def _best(self, scores: Tensor) -> Tensor:
-        """The place in its set of the largest score, the first of equals; scores `[..., L]`."""
+        """Return the position of the largest of the scores `[..., L]` in each set, the first of equals."""
         index = self.segment.expand_as(scores)
         shape = (*scores.shape[:-1], len(self._first))
         highest = scores.new_full(shape, -torch.inf).scatter_reduce(-1, index, scores, "amax")
@@ -82,7 +83,7 @@ class RaggedCategorical(Distribution):
 
 
 def segment_log_softmax(logits: Tensor, segment: Tensor, num_segments: int) -> Tensor:
-    """Log-softmax of `logits [L]` within each segment; `segment [L]` int64."""
+    """Compute the log-softmax of `logits [L]` within each segment; `segment [L]` int64."""
     highest = logits.new_full((num_segments,), -torch.inf)
     highest = highest.scatter_reduce(0, segment, logits.detach(), "amax")
     centred = logits - highest[segment]

@@ -1,4 +1,4 @@
-"""Bounded continuous actions: a normal squashed by tanh, with the log-probability of what is stored."""
+"""Bounded continuous actions: a tanh-squashed normal distribution."""
 
 from __future__ import annotations
 
@@ -19,20 +19,23 @@ _QUADRATURE_POINTS = 32
 
 
 class SquashedNormal(Distribution):
-    """`low + (high - low) (1 + tanh u) / 2` with `u` normal, independently in each dimension of an action.
+    """The distribution of `low + (high - low) (1 + tanh u) / 2` with `u` normal, independent per dimension.
 
-    The log-probability of a stored action is computed from the action itself, by the inverse of tanh, both
-    when acting and when learning, so that the two agree to the last bit. Where float precision has saturated
-    tanh the inverse is taken just inside the bound. `rsample_and_log_prob`, for gradients through actions,
-    keeps `u` and has no such edge.
+    Log-probabilities are computed from the action by the inverse of tanh, both when acting and when learning,
+    so that the two are bit-equal. If tanh is saturated in float precision, the inverse is taken just inside
+    the bound. `rsample_and_log_prob`, for gradients through actions, uses `u` and has no such limit.
 
     Args:
         loc: `[*B, dim]`, the mean of `u`.
         scale: `[*B, dim]`, its standard deviation.
         low: lower bound of actions.
         high: upper bound of actions.
-        counted: `[*B]` bool; a row that is not counted (an absent or finished agent) always gives the middle
-            of the range, with log-probability and entropy 0 and no gradient.
+        counted: `[*B]` bool; a row that is false (a padded or inactive agent) always gives the middle of the
+            range, with log-probability and entropy 0 and without gradient.
+
+    Example:
+        >>> SquashedNormal(torch.zeros(4, 2), torch.ones(4, 2), low=0.0, high=10.0).mode[0]
+        tensor([5., 5.])
     """
 
     arg_constraints: ClassVar[dict[str, Constraint]] = {}
@@ -55,7 +58,7 @@ class SquashedNormal(Distribution):
 
     @property
     def mode(self) -> Tensor:
-        """The squashed mean of `u`, `[*B, dim]`: the median in each dimension; what to do without chance."""
+        """The squashed mean of `u`, `[*B, dim]`, the median in each dimension; the deterministic action."""
         return self._squash(self.loc)
 
     @property
@@ -65,25 +68,28 @@ class SquashedNormal(Distribution):
 
     @torch.no_grad()
     def sample(self, sample_shape: Shape = (), generator: Generator | None = None) -> Tensor:
-        """`[*sample_shape, *B, dim]`, without gradient."""
+        """Sample actions `[*sample_shape, *B, dim]` without gradient."""
         return self._squash(self._draw(sample_shape, generator))
 
     def rsample(self, sample_shape: Shape = (), generator: Generator | None = None) -> Tensor:
-        """`[*sample_shape, *B, dim]`, with gradients to `loc` and `scale`."""
+        """Sample actions `[*sample_shape, *B, dim]` with gradients to `loc` and `scale`."""
         return self._squash(self._draw(sample_shape, generator))
 
     def rsample_and_log_prob(self, sample_shape: Shape = ()) -> tuple[Tensor, Tensor]:
-        """A draw with gradients and its log-probability, both from the same `u`."""
+        """Sample actions with gradients, and return their log-probabilities from the same `u`."""
         u = self._draw(sample_shape, None)
         return self._squash(u), self._log_prob_before(u)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """`[*B]` from actions `[*B, dim]`."""
+        """Return log-probabilities `[*B]` of actions `[*B, dim]`."""
         edge = 1 - torch.finfo(value.dtype).eps
         return self._log_prob_before(torch.atanh(((value - self.middle) / self.half).clamp(-edge, edge)))
 
     def entropy(self) -> Tensor:
-        """`[*B]`, by Gauss-Hermite quadrature: `H(u) + E[log |da/du|]`, within 1e-3 for scales up to 2."""
+        """Return entropies `[*B]` by Gauss-Hermite quadrature, exact within 1e-3 for scales up to 2.
+
+        The entropy is `H(u) + E[log |da/du|]`.
+        """
         nodes, weights = _quadrature_for(self.loc)
         u = self.loc.unsqueeze(-1) + self.scale.unsqueeze(-1) * nodes
         stretch = (_log_slope(u) * weights).sum(-1) + math.log(self.half)
@@ -102,7 +108,7 @@ class SquashedNormal(Distribution):
         return action.masked_fill(~self.counted.unsqueeze(-1), self.middle)
 
     def _log_prob_before(self, u: Tensor) -> Tensor:
-        """The log-probability of the action whose squashed value is `u`."""
+        """Return the log-probability of the action at `u`, its value before squashing."""
         normal = (
             -0.5 * ((u - self.loc) / self.scale).square() - self.scale.log() - 0.5 * math.log(2 * math.pi)
         )
@@ -113,19 +119,19 @@ class SquashedNormal(Distribution):
 
 
 def _log_slope(u: Tensor) -> Tensor:
-    """`log(1 - tanh(u)^2)` without cancellation."""
+    """Compute `log(1 - tanh(u)^2)` without cancellation."""
     return 2 * (math.log(2) - u - functional.softplus(-2 * u))
 
 
 def _quadrature_for(like: Tensor) -> tuple[Tensor, Tensor]:
-    """Points and weights for `like`; fake ones belong to one mode, so none of them is kept."""
+    """Return quadrature points and weights for `like`; fake tensors are not cached."""
     make = _hermite.__wrapped__ if isinstance(like, FakeTensor) else _hermite
     return make(like.dtype, like.device)
 
 
 @cache
 def _hermite(dtype: torch.dtype, device: torch.device) -> tuple[Tensor, Tensor]:
-    """Points and weights that integrate against a standard normal."""
+    """Return the points and weights of Gauss-Hermite quadrature for a standard normal."""
     import numpy
 
     points, weights = numpy.polynomial.hermite_e.hermegauss(_QUADRATURE_POINTS)

@@ -1,9 +1,9 @@
-"""Dot-product attention along edges that carry features, by two paths that give the same answer.
+"""Dot-product attention with edge features, in a sparse and a dense layout with the same result.
 
-With `W` the edge weights of a head, a logit is `q_i . (k_j + W e_ij)` and a message `v_j + W e_ij`. The
-sparse path computes just that, one row per edge. On matrices of all pairs it would need a tensor of pairs
-times channels; but both terms are linear in `e_ij`, so the dense path moves `W` to the nodes: `q_i . W e_ij =
-(W' q_i) . e_ij`, and `sum_j a_ij W e_ij = W sum_j a_ij e_ij`.
+With `W` the edge weights of a head, a logit is `q_i . (k_j + W e_ij)` and a message is `v_j + W e_ij`. The
+sparse layout computes this with one row per edge. On matrices of all pairs this would need a tensor of pairs
+times channels. Both terms are linear in `e_ij`, so the dense layout applies `W` to nodes instead:
+`q_i . W e_ij = (W' q_i) . e_ij`, and `sum_j a_ij W e_ij = W sum_j a_ij e_ij`.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 _FEW = 8
-"""Up to how many edge features the dense path adds one by one."""
+"""Largest number of edge features that the dense layout adds one by one."""
 
 
 class Weights(NamedTuple):
-    """What attention did, for diagnosis.
+    """Attention logits and weights, for diagnostics.
 
     Attributes:
-        logits: sparse `[L, H]`, dense `[G, H, N, N]` (target, source), pairs without an edge included; after
-            the soft cap.
-        alpha: of the same shape; zero where there is no edge, but uniform for a node that hears nobody.
+        logits: after the soft cap; sparse `[L, H]`, dense `[G, H, N, N]` (target, source), which includes
+            pairs without an edge.
+        alpha: same shape; zero where there is no edge, but uniform for a node without incoming edges.
     """
 
     logits: Tensor
@@ -33,7 +33,9 @@ class Weights(NamedTuple):
 
 
 class EdgeAttention(nn.Module):
-    """The layer of `TransformerConv`, heads concatenated, with a root weight (arXiv:2009.03509).
+    """The layer of PyG's `TransformerConv` with concatenated heads and a root weight.
+
+    See https://arxiv.org/abs/2009.03509.
 
     Args:
         channels: width of input and output, a multiple of `heads`.
@@ -65,7 +67,7 @@ class EdgeAttention(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Weights as PyG draws them, uniform within one over the square root of the inputs."""
+        """Initialise weights as PyG does, uniformly within one over the square root of the inputs."""
         self.project.reset_parameters()
         if self.edge is not None:
             nn.init.uniform_(self.edge, -(self.edge_features**-0.5), self.edge_features**-0.5)
@@ -73,11 +75,11 @@ class EdgeAttention(nn.Module):
             self.gate.reset_parameters()
 
     def sparse(self, h: Tensor, edge_index: Tensor, edge_attr: Tensor | None) -> tuple[Tensor, Weights]:
-        """Attention over the edges of one union.
+        """Compute attention over the edges of a sparse batch.
 
         Args:
             h: `[M, channels]`.
-            edge_index: `[2, L]`, row 0 sends to row 1.
+            edge_index: `[2, L]`, from row 0 (source) to row 1 (target).
             edge_attr: `[L, D]` or None.
 
         Returns:
@@ -87,8 +89,8 @@ class EdgeAttention(nn.Module):
         source, target = edge_index.unbind(0)
         key, value = key.index_select(0, source), value.index_select(0, source)
         if self.edge is not None and edge_attr is not None:
-            carried = edge_attr @ self.edge
-            key, value = key + carried, value + carried
+            edge = edge_attr @ self.edge
+            key, value = key + edge, value + edge
         logits = self._cap(self._by_head(query.index_select(0, target) * key).sum(-1))
         alpha = segment_softmax(logits, target, h.shape[0])
         kept = functional.dropout(alpha, self.dropout, self.training).unsqueeze(-1)
@@ -97,11 +99,11 @@ class EdgeAttention(nn.Module):
         return self._join(message, root), Weights(logits, alpha)
 
     def dense(self, h: Tensor, bias: Tensor, planes: Tensor | None) -> tuple[Tensor, Weights]:
-        """Attention over matrices of all pairs.
+        """Compute attention over matrices of all pairs.
 
         Args:
             h: `[G, N, channels]`.
-            bias: `[G, N, N]`, target first: zero where the target hears the source, else `no_edge`.
+            bias: `[G, N, N]`, target first: zero where there is an edge, else `no_edge`.
             planes: edge features `[D, G, N, N]`, target first, finite everywhere, or None.
 
         Returns:
@@ -110,38 +112,38 @@ class EdgeAttention(nn.Module):
         query, key, value, root = self._project(h)
         logits = query.transpose(1, 2) @ key.permute(0, 2, 3, 1)
         if self.edge is not None and planes is not None:
-            asked = torch.einsum("gihc,dhc->ghid", query, self._edge_weight())
-            logits = add_pair_terms(logits, asked, planes)
+            edge_query = torch.einsum("gihc,dhc->ghid", query, self._edge_weight())
+            logits = add_pair_terms(logits, edge_query, planes)
         logits = self._cap(logits)
         alpha = (logits + bias.unsqueeze(1)).softmax(-1)
         kept = functional.dropout(alpha, self.dropout, self.training)
         message = kept @ value.transpose(1, 2)
         if self.edge is not None and planes is not None:
-            heard = pair_sums(kept, planes)
-            message = message + torch.einsum("ghid,dhc->ghic", heard, self._edge_weight())
-        lonely = (bias.amax(-1) < 0).unsqueeze(-1)
-        message = message.transpose(1, 2).flatten(-2).masked_fill(lonely, 0.0)
+            edge_sums = pair_sums(kept, planes)
+            message = message + torch.einsum("ghid,dhc->ghic", edge_sums, self._edge_weight())
+        isolated = (bias.amax(-1) < 0).unsqueeze(-1)
+        message = message.transpose(1, 2).flatten(-2).masked_fill(isolated, 0.0)
         return self._join(message, root.flatten(-2)), Weights(logits, alpha)
 
     def _project(self, h: Tensor) -> tuple[Tensor, ...]:
-        """Query (scaled), key, value and root, each `[..., H, C]`."""
+        """Compute the scaled query, key, value and root, each `[..., H, C]`."""
         query, key, value, root = self.project(h).unflatten(-1, (4, self.heads, -1)).unbind(-3)
         return query / math.sqrt(self.channels // self.heads), key, value, root
 
     def _edge_weight(self) -> Tensor:
-        """`[D, H, C]`."""
+        """Return the edge weights by head, `[D, H, C]`."""
         assert self.edge is not None
         return self.edge.unflatten(1, (self.heads, -1))
 
     def _by_head(self, rows: Tensor) -> Tensor:
-        """`[..., channels]` as `[..., H, C]`."""
+        """Reshape `[..., channels]` to `[..., H, C]`."""
         return rows.unflatten(-1, (self.heads, -1))
 
     def _cap(self, logits: Tensor) -> Tensor:
         return logits if self.soft_cap is None else self.soft_cap * torch.tanh(logits / self.soft_cap)
 
     def _join(self, message: Tensor, root: Tensor) -> Tensor:
-        """Message and root, added or gated; both `[..., channels]`."""
+        """Add or gate message and root, both `[..., channels]`."""
         if self.gate is None:
             return message + root
         beta = torch.sigmoid(self.gate(torch.cat((message, root, message - root), -1)))
@@ -149,34 +151,36 @@ class EdgeAttention(nn.Module):
 
 
 def no_edge(dtype: torch.dtype) -> float:
-    """What a dense bias holds where there is no edge: far below any logit, and finite with a logit added."""
+    """Return the bias of a pair without an edge: far below any logit, and finite with a logit added."""
     return torch.finfo(dtype).min / 2
 
 
-def add_pair_terms(logits: Tensor, asked: Tensor, planes: Tensor) -> Tensor:
-    """Logits plus what each query asks of the features of each pair.
+def add_pair_terms(logits: Tensor, edge_query: Tensor, planes: Tensor) -> Tensor:
+    """Add the product of queries and edge features to the logits.
 
-    `logits [G, H, N, N]`, `asked [G, H, N, D]`, `planes [D, G, N, N]`.
+    Few features are added one by one, many by one matrix product, whichever is faster.
 
-    Few features are added plane by plane, many by one product of matrices; each is the faster where it is
-    used.
+    Args:
+        logits: `[G, H, N, N]`.
+        edge_query: `[G, H, N, D]`.
+        planes: edge features `[D, G, N, N]`.
     """
     if len(planes) > _FEW:
-        return logits + torch.einsum("ghid,dgij->ghij", asked, planes)
+        return logits + torch.einsum("ghid,dgij->ghij", edge_query, planes)
     for number, plane in enumerate(planes.unbind(0)):
-        logits = torch.addcmul(logits, asked[..., number : number + 1], plane.unsqueeze(1))
+        logits = torch.addcmul(logits, edge_query[..., number : number + 1], plane.unsqueeze(1))
     return logits
 
 
 def pair_sums(alpha: Tensor, planes: Tensor) -> Tensor:
-    """Features of pairs `planes [D, G, N, N]` summed with weights `alpha [G, H, N, N]`, `[G, H, N, D]`."""
+    """Sum edge features `planes [D, G, N, N]` with weights `alpha [G, H, N, N]` to `[G, H, N, D]`."""
     if len(planes) > _FEW:
         return torch.einsum("ghij,dgij->ghid", alpha, planes)
     return torch.stack([(alpha * plane.unsqueeze(1)).sum(-1) for plane in planes.unbind(0)], -1)
 
 
 def segment_softmax(logits: Tensor, segment: Tensor, num_segments: int) -> Tensor:
-    """Softmax of `logits [L, ...]` within each segment; `segment [L]` int64, in any order."""
+    """Compute the softmax of `logits [L, ...]` within each segment; `segment [L]` int64, in any order."""
     index = segment.view(-1, *(1,) * (logits.dim() - 1)).expand_as(logits)
     shape = (num_segments, *logits.shape[1:])
     lowest = logits.new_full(shape, torch.finfo(logits.dtype).min)

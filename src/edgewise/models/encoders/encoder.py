@@ -1,4 +1,4 @@
-"""What every encoder shares: nodes embedded by themselves, blocks that pass messages, and a last norm."""
+"""Base of graph encoders: node embedding, message-passing blocks and a final norm."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from edgewise.graphs.vmap_guard import may_compact
 from edgewise.models.config import EncoderConfig
 from edgewise.models.encoders.attention import Weights
 from edgewise.models.encoders.diagnostics import activation_rms, attention_entropy, logit_max
+from edgewise.models.encoders.graph_batch import DenseBatch, GraphBatch, to_dense_batch, to_sparse_batch
 from edgewise.models.encoders.norm import make_norm
-from edgewise.models.encoders.views import Dense, View, dense_view, sparse_view
 
 
 class GraphEncoder(nn.Module):
-    """A graph of any leading shape in, node embeddings out.
+    """Base of encoders that map graphs of any batch shape to node embeddings.
 
     Args:
         graph: the graph's shape and edge source.
@@ -39,7 +39,7 @@ class GraphEncoder(nn.Module):
 
     @classmethod
     def build(cls, graph: GraphSpec, config: EncoderConfig, *, role: Literal["actor", "critic"]) -> Self:  # noqa: ARG003
-        """Build the encoder of an actor or a critic; the two are alike unless a subclass says otherwise."""
+        """Build the encoder of an actor or a critic; by default both are the same."""
         return cls(graph, config)
 
     @property
@@ -49,19 +49,21 @@ class GraphEncoder(nn.Module):
 
     @abstractmethod
     def forward(self, graph: TensorDict) -> Tensor:
-        """`[*B, N, C]`; zero for absent nodes."""
+        """Return node embeddings `[*B, N, C]`; zero for padding."""
 
     @abstractmethod
     def diagnostics(self, graph: TensorDict) -> dict[str, Tensor]:
-        """Numbers that show trouble early, each a 0-d tensor."""
+        """Return statistics of activations that indicate numerical problems, each 0-d."""
 
     def attention(self, graph: TensorDict) -> Tensor | None:  # noqa: ARG002
-        """How much each node (row) listens to each other (column), `[*B, N, N]`; None where unknown."""
+        """Return attention weights from each node (column) to each node (row), `[*B, N, N]`, or None."""
         return None
 
 
 class NodeEmbedding(nn.Module):
-    """Each node from its own features and type alone, normalised: no scale depends on degree or graph size.
+    """Embedding of each node from its own features and type, with a LayerNorm.
+
+    Its scale does not depend on the degree of a node or on the size of the graph.
 
     Args:
         graph: node features and types.
@@ -77,7 +79,7 @@ class NodeEmbedding(nn.Module):
         self.norm = nn.LayerNorm(hidden)
 
     def forward(self, x: Tensor, node_type: Tensor | None) -> Tensor:
-        """`x [..., F]`, `node_type [...]` int64 or None, to `[..., hidden]`."""
+        """Embed `x [..., F]` and `node_type [...]` int64 or None to `[..., hidden]`."""
         if self.types is None:
             assert self.features is not None
             h = self.features(x)
@@ -91,15 +93,15 @@ class Block(nn.Module):
     """One step of message passing."""
 
     @abstractmethod
-    def forward(self, h: Tensor, view: View) -> tuple[Tensor, Weights | None]:
-        """The new embeddings and, from attention, its weights."""
+    def forward(self, h: Tensor, batch: GraphBatch) -> tuple[Tensor, Weights | None]:
+        """Return the new embeddings, and the attention weights if there are any."""
 
 
 class Trunk(nn.Module):
-    """Embedding, blocks and last norm on tensors alone: the part that compiles.
+    """Node embedding, blocks and final norm on plain tensors: the part that is compiled.
 
     Args:
-        graph: what the nodes are.
+        graph: node features and types.
         config: widths and norm.
         blocks: the steps of message passing.
     """
@@ -110,18 +112,18 @@ class Trunk(nn.Module):
         self.blocks = nn.ModuleList(blocks)
         self.norm = make_norm(config.norm, config.hidden)
 
-    def forward(self, x: Tensor, node_type: Tensor | None, view: View) -> Tensor:
-        """Embeddings of nodes in the layout of `view`."""
+    def forward(self, x: Tensor, node_type: Tensor | None, batch: GraphBatch) -> Tensor:
+        """Return node embeddings in the layout of `batch`."""
         h = self.embed(x, node_type)
         for block in self.blocks:
-            h, _ = block(h, view)
-        return self.norm(h, view)
+            h, _ = block(h, batch)
+        return self.norm(h, batch)
 
 
 class MessagePassingEncoder(GraphEncoder):
-    """An encoder made of blocks; subclasses give them.
+    """An encoder of message-passing blocks, which subclasses define.
 
-    Parameters know nothing of the number of nodes, so what was trained on one size runs on any.
+    Parameters do not depend on the number of nodes, so a trained encoder runs on graphs of any size.
 
     Args:
         graph: the graph's shape and edge source.
@@ -134,61 +136,62 @@ class MessagePassingEncoder(GraphEncoder):
         self.trunk = compile_module(Trunk(graph, config, blocks), enabled=config.compile)
 
     def forward(self, graph: TensorDict) -> Tensor:
-        """`[*B, N, C]`; zero for absent nodes."""
+        """Return node embeddings `[*B, N, C]`; zero for padding."""
         edges = self.graph.edges_of(graph)
         if self.takes_dense(edges):
             x, node_type = self._padded(graph)
-            view = dense_view(graph, edges)
-            h = self.trunk(x, node_type, view).masked_fill(~view.real.unsqueeze(-1), 0.0)
+            batch = to_dense_batch(graph, edges)
+            h = self.trunk(x, node_type, batch).masked_fill(~batch.real.unsqueeze(-1), 0.0)
             return h.view(*graph["node_mask"].shape, self.hidden)
         compact = may_compact(self, graph["x"]) if self.config.compact else self.config.compact
-        flat, sparse = sparse_view(graph, self.graph, edges, compact=compact)
+        flat, sparse = to_sparse_batch(graph, self.graph, edges, compact=compact)
         return flat.nodes(self.trunk(flat.x, flat.node_type, sparse))
 
     def takes_dense(self, edges: Edges) -> bool:  # noqa: ARG002
-        """Whether these edges run as matrices of pairs; only dot-product attention can."""
+        """Return whether to use the dense layout for these edges; only dot-product attention supports it."""
         return False
 
     @torch.no_grad()
     def diagnostics(self, graph: TensorDict) -> dict[str, Tensor]:
-        """Numbers that show trouble early, each a 0-d tensor, per layer k.
+        """Return statistics of each layer k that indicate numerical problems, each 0-d.
 
-        `layer_k/rms` of the activations; with attention also `layer_k/logit_max`, the largest absolute logit,
-        and `layer_k/entropy`, how evenly attention is spread: 1 uniform, 0 all on one neighbour.
+        `layer_k/rms` is the root mean square of the activations. With attention, `layer_k/logit_max` is the
+        largest absolute logit and `layer_k/entropy` the normalised entropy: 1 for uniform attention, 0 for
+        attention to a single neighbour.
         """
-        x, node_type, view = self._view(graph)
+        x, node_type, batch = self._batch(graph)
         h = self.trunk.embed(x, node_type)
-        found = {"embedding/rms": activation_rms(h, view)}
+        statistics = {"embedding/rms": activation_rms(h, batch)}
         for number, block in enumerate(self.trunk.blocks):
-            h, weights = block(h, view)
-            found[f"layer_{number}/rms"] = activation_rms(h, view)
+            h, weights = block(h, batch)
+            statistics[f"layer_{number}/rms"] = activation_rms(h, batch)
             if weights is not None:
-                found[f"layer_{number}/logit_max"] = logit_max(weights, view)
-                found[f"layer_{number}/entropy"] = attention_entropy(weights, view)
-        return {**found, "output/rms": activation_rms(self.trunk.norm(h, view), view)}
+                statistics[f"layer_{number}/logit_max"] = logit_max(weights, batch)
+                statistics[f"layer_{number}/entropy"] = attention_entropy(weights, batch)
+        return {**statistics, "output/rms": activation_rms(self.trunk.norm(h, batch), batch)}
 
     @torch.no_grad()
     def attention(self, graph: TensorDict) -> Tensor | None:
-        """Weights of the last block's attention on pairs, mean over heads; None without matrices of pairs."""
-        x, node_type, view = self._view(graph)
+        """Return the attention weights of the last block, averaged over heads; None in the sparse layout."""
+        x, node_type, batch = self._batch(graph)
         h, weights = self.trunk.embed(x, node_type), None
         for block in self.trunk.blocks:
-            h, weights = block(h, view)
-        if weights is None or not isinstance(view, Dense):
+            h, weights = block(h, batch)
+        if weights is None or not isinstance(batch, DenseBatch):
             return None
-        heard = weights.alpha.mean(1).masked_fill(~view.linked, 0.0)
-        return heard.view(*graph["node_mask"].shape, -1)
+        alpha = weights.alpha.mean(1).masked_fill(~batch.linked, 0.0)
+        return alpha.view(*graph["node_mask"].shape, -1)
 
-    def _view(self, graph: TensorDict) -> tuple[Tensor, Tensor | None, View]:
-        """What the trunk sees of `graph`: features, types and edges."""
+    def _batch(self, graph: TensorDict) -> tuple[Tensor, Tensor | None, GraphBatch]:
+        """Return the inputs of the trunk: node features, node types and edges."""
         edges = self.graph.edges_of(graph)
         if self.takes_dense(edges):
-            return *self._padded(graph), dense_view(graph, edges)
-        flat, sparse = sparse_view(graph, self.graph, edges, compact=self.config.compact)
+            return *self._padded(graph), to_dense_batch(graph, edges)
+        flat, sparse = to_sparse_batch(graph, self.graph, edges, compact=self.config.compact)
         return flat.x, flat.node_type, sparse
 
     def _padded(self, graph: TensorDict) -> tuple[Tensor, Tensor | None]:
-        """Features `[G, N, F]` and types `[G, N]` or None, zero for absent nodes."""
+        """Return features `[G, N, F]` and types `[G, N]` or None; zero for padding."""
         mask = graph["node_mask"]
         x = self.graph.mask_padding(graph).reshape(-1, mask.shape[-1], graph["x"].shape[-1])
         if not self.graph.node_types:

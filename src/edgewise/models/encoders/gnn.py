@@ -1,4 +1,4 @@
-"""Any PyG convolution as an encoder of the same form as the transformer, for comparison and for taste."""
+"""An encoder with any PyG convolution, in the same blocks as the graph transformer."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from torch_geometric import nn as geometric
 from edgewise.graphs.spec import GraphSpec
 from edgewise.models.config import EncoderConfig
 from edgewise.models.encoders.encoder import Block, MessagePassingEncoder
+from edgewise.models.encoders.graph_batch import GraphBatch, SparseBatch
 from edgewise.models.encoders.norm import make_norm
-from edgewise.models.encoders.views import Sparse, View
 
 
 class ConvBlock(Block):
@@ -31,33 +31,32 @@ class ConvBlock(Block):
         self.conv = conv
         self.edge_features = edge_features
 
-    def forward(self, h: Tensor, view: View) -> tuple[Tensor, None]:
-        """`h` with one more hop; attention weights are the convolution's own affair."""
-        assert isinstance(view, Sparse)
-        z = self.norm(h, view)
+    def forward(self, h: Tensor, batch: GraphBatch) -> tuple[Tensor, None]:
+        """Return embeddings after one convolution; attention weights are not available."""
+        assert isinstance(batch, SparseBatch)
+        z = self.norm(h, batch)
         if self.edge_features:
-            attr = z.new_zeros(view.edge_index.shape[1], 1) if view.edge_attr is None else view.edge_attr
-            message = self.conv(z, view.edge_index, edge_attr=attr)
+            attr = z.new_zeros(batch.edge_index.shape[1], 1) if batch.edge_attr is None else batch.edge_attr
+            message = self.conv(z, batch.edge_index, edge_attr=attr)
         else:
-            message = self.conv(z, view.edge_index)
+            message = self.conv(z, batch.edge_index)
         return h + functional.silu(message), None
 
 
 class GNN(MessagePassingEncoder):
-    """Node-wise embedding, blocks of a PyG convolution with pre-norm and residual, a last LayerNorm.
+    """Node embedding, pre-norm blocks of a PyG convolution with residuals, and a final LayerNorm.
 
-    Edge features go to convolutions that have `edge_dim` (GATv2, GAT, Transformer, GINE, GEN); the others do
-    not see them. Two habits of PyG are changed because they break graphs in batches: convolutions do not add
-    self loops (which drops edges by a boolean mask, so shapes depend on data; the residual carries a node to
-    itself instead), and GEN's inner BatchNorm becomes a LayerNorm per node (batch statistics leak from graph
-    to graph and from padding).
+    Convolutions with `edge_dim` (GATv2, GAT, Transformer, GINE, GEN) use edge features; others ignore them.
+    Two defaults of PyG are changed because they do not work in batches of padded graphs. Convolutions do not
+    add self loops, which would make shapes depend on data; the residual replaces them. The BatchNorm inside
+    GEN is replaced by a LayerNorm, since batch statistics leak between graphs and from padding.
 
     Args:
         graph: the graph's shape and edge source.
         config: `conv` names the convolution.
-        conv: the convolution's class, instead of a name: its first two arguments are the widths of input and
-            output, or it takes `nn`, a network of its own. `heads`, `edge_dim`, `add_self_loops` are set
-            where it has them.
+        conv: the class of the convolution, instead of a name. Its first two arguments are the widths of input
+            and output, or it takes a network as `nn`. `heads`, `edge_dim` and `add_self_loops` are set if it
+            has them.
 
     Example:
         >>> from torch_geometric.nn import SAGEConv
@@ -81,7 +80,7 @@ class GNN(MessagePassingEncoder):
 
 
 def make_conv(kind: type[nn.Module], graph: GraphSpec, config: EncoderConfig) -> nn.Module:
-    """One convolution from `hidden` to `hidden` channels that is safe in batches of padded graphs."""
+    """Build a convolution from `hidden` to `hidden` channels that works in batches of padded graphs."""
     accepted, width = _arguments(kind), config.hidden
     options: dict[str, Any] = {"add_self_loops": False, "norm": None, "dropout": config.dropout}
     if _edge_width(kind, graph):
@@ -103,12 +102,12 @@ def make_conv(kind: type[nn.Module], graph: GraphSpec, config: EncoderConfig) ->
 
 
 def _edge_width(kind: type[nn.Module], graph: GraphSpec) -> int:
-    """D; 1 for GINE on graphs without edge features, which cannot do without and is given zeros."""
+    """Return D; for GINE, which needs edge features, 1 (zeros) if the graph has none."""
     return graph.edge_features or int(issubclass(kind, geometric.GINEConv))
 
 
 def _node_wise_mlp(width: int) -> nn.Module:
-    """GEN's update network with statistics of each node alone."""
+    """Build the update network of GEN with a LayerNorm instead of a BatchNorm."""
     return nn.Sequential(
         nn.Linear(width, 2 * width), nn.LayerNorm(2 * width), nn.ReLU(), nn.Linear(2 * width, width)
     )

@@ -1,4 +1,4 @@
-"""The flat baseline: all nodes in one vector, for one graph size, blind to edges."""
+"""A baseline encoder without message passing: an MLP on all node features at once."""
 
 from __future__ import annotations
 
@@ -12,14 +12,20 @@ from edgewise.models.encoders.encoder import GraphEncoder
 
 
 class MLP(GraphEncoder):
-    """All slots concatenated, through a plain network, and back to one row per slot.
+    """An MLP on the concatenated features of all node slots.
 
-    It sees no edges, is not equivariant to the order of nodes, and its size is that of the padded graph: it
-    is what a graph network must beat. Absent nodes enter as zeros with their mask.
+    It ignores edges, is not permutation-equivariant, and works for one padded graph size only. It is a
+    baseline for graph networks. Padding enters as zeros, together with the node mask.
 
     Args:
         graph: fixes N.
         config: `hidden` and `layers`.
+
+    Example:
+        >>> from edgewise.graphs.edges import Explicit
+        >>> spec = GraphSpec(num_nodes=6, node_features=3, edges=Explicit(num_edges=10))
+        >>> MLP(spec)(spec.zeros(4)).shape
+        torch.Size([4, 6, 64])
     """
 
     def __init__(self, graph: GraphSpec, config: EncoderConfig | None = None) -> None:
@@ -32,7 +38,7 @@ class MLP(GraphEncoder):
         self.network = nn.Sequential(*layers, nn.Linear(width, graph.num_nodes * width))
 
     def forward(self, graph: TensorDict) -> Tensor:
-        """`[*B, N, hidden]`; zero for absent nodes."""
+        """Return node embeddings `[*B, N, hidden]`; zero for padding."""
         mask = graph["node_mask"]
         if mask.shape[-1] != self.graph.num_nodes:
             raise ValueError(
@@ -43,13 +49,13 @@ class MLP(GraphEncoder):
         return h.masked_fill(~mask.unsqueeze(-1), 0.0)
 
     def diagnostics(self, graph: TensorDict) -> dict[str, Tensor]:
-        """Root mean square of the outputs of existing nodes, a 0-d tensor."""
+        """Return the root mean square of the outputs of real nodes, 0-d."""
         with torch.no_grad():
             count = graph["node_mask"].sum().clamp(min=1) * self.hidden
             return {"output/rms": (self(graph).square().sum() / count).sqrt()}
 
     def _rows(self, graph: TensorDict) -> Tensor:
-        """What is known of each slot, `[*B, N, F + 1 + types + P]`."""
+        """Concatenate features, mask, type and position of each slot, `[*B, N, F + 1 + types + P]`."""
         mask = graph["node_mask"].unsqueeze(-1)
         parts = [self.graph.mask_padding(graph), mask.to(graph["x"].dtype)]
         if self.graph.node_types:

@@ -1,4 +1,4 @@
-"""The encoder to start from: attention between entities that were each embedded by themselves."""
+"""The default encoder: a graph transformer with edge features."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from edgewise.graphs.spec import GraphSpec
 from edgewise.models.config import EncoderConfig
 from edgewise.models.encoders.attention import EdgeAttention, Weights
 from edgewise.models.encoders.encoder import Block, MessagePassingEncoder
+from edgewise.models.encoders.graph_batch import DenseBatch, GraphBatch
 from edgewise.models.encoders.norm import make_norm
-from edgewise.models.encoders.views import Dense, View
 
 
 class TransformerBlock(Block):
-    """Pre-norm attention with a residual, then an activation or a feed-forward part with its own residual.
+    """Pre-norm attention with a residual, then an activation or a feed-forward layer with a residual.
 
     Args:
         config: widths, heads, norm and options.
@@ -38,50 +38,48 @@ class TransformerBlock(Block):
         self.feed_forward = _feed_forward(config) if config.feed_forward else None
         self.feed_forward_norm = make_norm(config.norm, config.hidden) if config.feed_forward else None
 
-    def forward(self, h: Tensor, view: View) -> tuple[Tensor, Weights]:
-        """`h` with one more hop of what its neighbours say."""
-        z = self.norm(h, view)
-        attend = self.attention.dense if isinstance(view, Dense) else self.attention.sparse
-        message, weights = attend(z, view[0], view.edge_attr)
+    def forward(self, h: Tensor, batch: GraphBatch) -> tuple[Tensor, Weights]:
+        """Return embeddings after one step of attention over neighbours, and the attention weights."""
+        z = self.norm(h, batch)
+        attend = self.attention.dense if isinstance(batch, DenseBatch) else self.attention.sparse
+        message, weights = attend(z, batch[0], batch.edge_attr)
         if self.feed_forward is None or self.feed_forward_norm is None:
             return h + functional.silu(message), weights
         h = h + message
-        return h + self.feed_forward(self.feed_forward_norm(h, view)), weights
+        return h + self.feed_forward(self.feed_forward_norm(h, batch)), weights
 
 
 class GraphTransformer(MessagePassingEncoder):
-    """Node-wise embedding, pre-LayerNorm attention blocks with edge features and residuals, a last LayerNorm.
+    """Node embedding, pre-norm attention blocks with edge features and residuals, and a final LayerNorm.
 
-    Each node is embedded from its own features and type before anything is summed over neighbours, and
-    attention is a weighted mean, so no activation, logit or gradient depends on how many neighbours a node
-    has. Encoders that sum neighbours first grow with the degree, and their logits with its square: from 3 to
-    50 agents their largest logit grows 125-fold and the gradient 19-fold; here both stay within 1.5 from 3 to
-    200.
+    Each node is embedded from its own features and type before aggregation, and attention is a weighted mean.
+    So no activation, logit or gradient grows with the degree of a node. In encoders that sum neighbours first
+    they do: from 3 to 50 agents, the largest logit grows 125-fold and the gradient 19-fold; here both stay
+    within a factor of 1.5 from 3 to 200 agents.
 
-    The same function runs in two layouts. *Sparse* works on the flat union of all graphs; *dense* on matrices
-    of all pairs, which pays from about `4 + N / 20` neighbours per node (benchmarks/encoders.py).
-    `dense="auto"` takes the dense one exactly where the edge source lays its edges out as all pairs
-    (`Radius`, and `Nearest` unless told otherwise), which is known without looking at the data. `"never"` is
-    for such rules where neighbours are few among many nodes. `"always"` scatters any edges into matrices, for
-    explicit graphs with many neighbours; they must be simple: of several edges with the same ends one is
-    kept.
+    The same function has two layouts. *Sparse* works on the union of all graphs, *dense* on matrices of all
+    pairs, which is faster from about `4 + N / 20` neighbours per node on (benchmarks/encoders.py).
+    `dense="auto"` uses the dense layout if the edge source gives all pairs (`Radius`, and by default
+    `Nearest`), which does not depend on the data. Use `"never"` for such sources if there are few neighbours
+    among many nodes. `"always"` converts any edges to matrices, for explicit graphs with many neighbours;
+    graphs must be simple: of parallel edges only one is kept.
 
-    What the options do, as measured on swarms of 3 to 50 agents:
+    The effects of the options, measured with 3 to 50 agents:
 
-    - `dropout` acts on attention weights. Rollouts run without it and updates with it, so PPO's ratio is not
-      1 at identical weights: at 0.1, between 4 % (3 agents) and 29 % (20 agents) of samples are clipped
-      before anything was learnt. Building with `dropout > 0` warns.
-    - `beta` gates between message and root. Blocks then add less (activations after 12 layers 1.3 instead of
-      2.3) and gradients are a third smaller; against growth with degree it does nothing.
-    - `norm="graph"` ties all nodes of a graph together: a node with no path to an agent changes its output.
-      Without residuals it raised gradients 2 to 26 times; in these blocks it does not. It is here to be
-      compared with.
-    - `soft_cap` bounds logits and keeps their gradient. At initialisation logits are below 2 and a cap of 10
+    - `dropout` applies to attention weights. Rollouts run without it and updates with it, so PPO's ratio is
+      not 1 at identical weights: at 0.1, between 4 % (3 agents) and 29 % (20 agents) of the samples are
+      clipped before the first update. A warning is given if `dropout > 0`.
+    - `beta` gates between the message and the root. Activations after 12 layers are 1.3 instead of 2.3, and
+      gradients are a third smaller; growth with the degree is unchanged.
+    - `norm="graph"` couples all nodes of a graph: a node without a path to an agent changes its output.
+      Without residuals it increased gradients 2 to 26 times; in these blocks it does not. It is meant for
+      comparisons.
+    - `soft_cap` bounds logits and keeps their gradient. Logits at initialisation are below 2, so a cap of 10
       changes nothing.
 
     Args:
         graph: the graph's shape and edge source.
-        config: kind is ignored, the rest as `EncoderConfig` says.
+        config: see `EncoderConfig`; `kind` is ignored.
 
     Example:
         >>> from edgewise.graphs.edges import Explicit
@@ -102,7 +100,7 @@ class GraphTransformer(MessagePassingEncoder):
         super().__init__(graph, config, blocks)
 
     def takes_dense(self, edges: Edges) -> bool:
-        """By the rule above."""
+        """Return whether to use the dense layout, see the class."""
         return self.config.dense == "always" or (self.config.dense == "auto" and edges.complete)
 
 

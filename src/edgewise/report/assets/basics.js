@@ -1,4 +1,4 @@
-// Elements, numbers and scales. Text reaches the page as text nodes only, never as markup.
+// Elements, numbers and scales. Text is inserted as text nodes only, never as markup.
 
 const SVG = "http://www.w3.org/2000/svg";
 const SERIES_COLOURS = ["--accent", "--orange", "--teal", "--purple", "--pink", "--good"];
@@ -27,7 +27,7 @@ function swatch(colour) {
   return key;
 }
 
-// The tone that a colour variable has in the present light, as "rgb(…)".
+// The value of a colour variable in the current theme, as "rgb(…)".
 function toneOf(name) {
   const probe = document.body.appendChild(element("i"));
   probe.style.color = `var(${name})`;
@@ -69,7 +69,7 @@ function formatDuration(seconds) {
   return `${(seconds / 3600).toFixed(1)} h`;
 }
 
-// About `count` round numbers that span [low, high].
+// About `count` round numbers in [low, high].
 function ticksOf(low, high, count) {
   const rough = (high - low) / Math.max(1, count);
   const power = 10 ** Math.floor(Math.log10(rough));
@@ -97,7 +97,7 @@ function extent(values) {
   return low <= high ? [low, high] : null;
 }
 
-// What is drawn to a width: redrawn when that or the light changes, and once when the page is put together.
+// Draw functions that depend on a width; called when it or the theme changes, and once when the page is built.
 const redraws = new Set();
 
 function whenResized(node, draw) {

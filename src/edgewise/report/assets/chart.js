@@ -1,4 +1,4 @@
-// A line chart as SVG: bands, dashed levels of reference, a strip of stages, and a cursor that tells values.
+// A line chart as SVG: bands, dashed reference levels, a strip of stages, and a cursor that shows values.
 
 const MARGIN = { left: 46, right: 12, top: 8, bottom: 24 };
 
@@ -29,7 +29,7 @@ function legendOf(lines) {
 
 function behindLegend() {
   const keys = [swatch("var(--accent)"), swatch("var(--faint)")];
-  return element("div", { class: "legend" }, element("span", {}, keys[0], "evaluation"), element("span", {}, keys[1], "episodes trained on"));
+  return element("div", { class: "legend" }, element("span", {}, keys[0], "evaluation"), element("span", {}, keys[1], "training episodes"));
 }
 
 function drawChart(chart, options) {
@@ -53,7 +53,7 @@ function drawChart(chart, options) {
   return [svg, tip];
 }
 
-// Where the data lies on the page: scales, and the corners of the plot.
+// Scales and corners of the plot.
 function frameOf(chart, options) {
   const strip = options.stages && options.stages.length ? 26 : 0;
   const beside = chart.levels.length > 0 && options.width > 520;
@@ -79,7 +79,7 @@ function frameOf(chart, options) {
   };
 }
 
-// Bands may hold spikes that would flatten the line: they are cut where a hundredth of their points lies beyond.
+// Bounds of a band without its most extreme 1 % of points, so that spikes do not flatten the line.
 function robust(line) {
   const sorted = (values) => values.filter((value) => value !== null).sort((a, b) => a - b);
   const low = sorted(line.low);
@@ -154,7 +154,7 @@ function levelOf(level, frame) {
   return [drawn("line", { class: "level", x1: frame.left, x2: frame.right, y1: y, y2: y, stroke: "var(--muted)" })];
 }
 
-// Names beside their levels, moved apart where they would meet; on a narrow chart inside it, where the line is far.
+// Labels beside their levels, moved apart where they overlap; on a narrow chart inside it, away from the lines.
 function levelLabels({ levels, lines }, frame) {
   const short = ({ label }) => (label.length > 20 ? `${label.slice(0, 19)}…` : label);
   const named = (level, place) => drawn("text", { class: "level-label", ...place }, drawn("title", {}, level.label), short(level));
@@ -166,7 +166,7 @@ function levelLabels({ levels, lines }, frame) {
   return placed.map(({ level, y }) => named(level, { x: frame.right + 8, y }));
 }
 
-// Of the four places above and below either end of a level, the one farthest from all lines.
+// The position farthest from all lines, among those above and below either end of a level.
 function clearPlace(level, lines, { frame, width }) {
   const y = frame.y(level.estimate);
   const ends = [
@@ -183,7 +183,7 @@ function clearPlace(level, lines, { frame, width }) {
   return { x: best.x, y: best.y, "text-anchor": best.anchor };
 }
 
-// How high each line is at a place across the page.
+// Vertical positions of the lines at a horizontal position.
 function heightsAt(lines, frame, across) {
   return lines.flatMap((line) => {
     const after = line.x.findIndex((x) => frame.x(x) >= across);

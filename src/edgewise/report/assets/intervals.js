@@ -36,7 +36,7 @@ function intervalRow(row, { x, y, room }) {
   if (low !== null && high !== null) {
     parts.push(drawn("line", { class: "whisker", x1: x(low), x2: x(high), y1: y, y2: y, stroke: colour, opacity: 0.55 }));
   }
-  const told = `${row.label}: ${formatNumber(estimate)} ${formatRange(row.interval)}`;
-  parts.push(drawn("circle", { cx: x(estimate), cy: y, r: 5, fill: colour }, drawn("title", {}, told)));
+  const title = `${row.label}: ${formatNumber(estimate)} ${formatRange(row.interval)}`;
+  parts.push(drawn("circle", { cx: x(estimate), cy: y, r: 5, fill: colour }, drawn("title", {}, title)));
   return parts;
 }

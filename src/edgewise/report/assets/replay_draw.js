@@ -1,8 +1,8 @@
-// One frame of a replay on a canvas.
+// Draw one frame of a replay on a canvas.
 
 const PADDING = { given: 8, found: 34 };
 
-// World to pixels at equal scale, the area centred.
+// Transform from world to pixels with equal scales, centred.
 function viewOf(replay, width, height) {
   const [left, bottom, right, top] = replay.area;
   const pad = 2 * (replay.bounds ? PADDING.given : PADDING.found);
@@ -28,7 +28,7 @@ function drawScene(context, replay, { index, part, view, palette }) {
   context.globalAlpha = 1;
 }
 
-// Images of grids, kept as long as layer and light stay the same.
+// Images of grids, cached until the layer or the theme changes.
 const gridImages = new WeakMap();
 
 function gridImage(layer, palette) {
@@ -243,7 +243,7 @@ const SHAPE_PATHS = {
       context.lineTo(0.75 * radius, 0.75 * side * radius);
     }
   },
-  boat: (context, radius) => {
+  bullet: (context, radius) => {
     context.moveTo(1.5 * radius, 0);
     context.quadraticCurveTo(0.6 * radius, -0.75 * radius, -radius, -0.6 * radius);
     context.lineTo(-radius, 0.6 * radius);

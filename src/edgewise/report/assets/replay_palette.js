@@ -1,4 +1,4 @@
-// Colours of a replay in the present light: roles, exact tones, and numbers on a ramp.
+// Colours of a replay in the current theme: roles, exact colours, and numbers on a colour ramp.
 
 const ROLES = ["ink", "muted", "faint", "accent", "good", "bad", "warn", "blue", "orange", "teal", "purple", "pink"];
 

@@ -1,8 +1,8 @@
-// The player: a scene, its controls, and what stands beside it.
+// The replay player: a scene, its controls, and the plots beside it.
 
 const SPEEDS = [0.25, 0.5, 1, 2, 4, 8];
 
-function replayPanel(replays, asked) {
+function replayPanel(replays, view) {
   const holder = element("div");
   const tabs = element("div", { class: "episodes", role: "group", "aria-label": "episodes" });
   let stop = () => {};
@@ -20,7 +20,7 @@ function replayPanel(replays, asked) {
     tabs.append(tab);
   });
   const panel = element("div", { class: "panel" }, replays.length > 1 ? tabs : null, holder);
-  const start = () => open(Math.min(asked.replay, replays.length - 1), asked.frame);
+  const start = () => open(Math.min(view.replay, replays.length - 1), view.frame);
   return { panel, start };
 }
 
@@ -41,7 +41,7 @@ function replayPlayer(replay, firstFrame) {
 
   const show = () => {
     const index = Math.floor(state.at);
-    drawStage(parts.scene, replay, { index, part: state.at - index, palette });
+    drawCanvas(parts.scene, replay, { index, part: state.at - index, palette });
     for (const plot of side) plot.draw(index, palette);
     parts.scrub.value = String(index);
     parts.time.textContent = timeText(replay, index);
@@ -73,16 +73,16 @@ function replayPlayer(replay, firstFrame) {
     show();
   };
   connect(parts, { state, setPlaying, goTo });
-  let forget = () => {};
+  let unobserve = () => {};
   const start = () => {
     const draw = () => {
       palette = paletteNow();
       show();
     };
-    forget = whenResized(node, draw);
+    unobserve = whenResized(node, draw);
     draw();
   };
-  return { node, start, stop: () => { setPlaying(false); forget(); } };
+  return { node, start, stop: () => { setPlaying(false); unobserve(); } };
 }
 
 function playerParts(replay, count) {
@@ -136,11 +136,11 @@ function marksOf(replay) {
 function factsOf(replay) {
   const facts = Object.entries(replay.facts ?? {});
   if (!facts.length) return null;
-  const told = (value) => (typeof value === "number" ? formatNumber(value) : value);
-  return element("dl", {}, facts.flatMap(([name, value]) => [element("dt", {}, name), element("dd", {}, told(value))]));
+  const textOf = (value) => (typeof value === "number" ? formatNumber(value) : value);
+  return element("dl", {}, facts.flatMap(([name, value]) => [element("dt", {}, name), element("dd", {}, textOf(value))]));
 }
 
-function drawStage(canvas, replay, { index, part, palette }) {
+function drawCanvas(canvas, replay, { index, part, palette }) {
   const [left, bottom, right, top] = replay.area;
   const shape = Math.min(0.68, Math.max(0.4, (top - bottom) / (right - left)));
   const { context, width, height } = sized(canvas, Math.round(Math.min(560, Math.max(220, canvas.clientWidth * shape))));

@@ -1,4 +1,4 @@
-// What stands beside a replay: time plots and bar charts that follow the frame.
+// The plots beside a replay: time series, bar charts and a legend for the current frame.
 
 function seriesPlot(series, frames) {
   const canvas = element("canvas", { role: "img", "aria-label": series.name });
@@ -50,17 +50,17 @@ function barsPlot(replay, name) {
   const draw = (frame, palette) => {
     const layer = replay.shown[frame][name];
     const labels = layer.value.map((_, index) => itemOf(layer, "label", index, ""));
-    const lying = labels.some((label) => label.length > 4) && labels.length <= 14;
-    const { context, width, height } = sized(canvas, lying ? 18 * labels.length + 4 : 92);
+    const horizontal = labels.some((label) => label.length > 4) && labels.length <= 14;
+    const { context, width, height } = sized(canvas, horizontal ? 18 * labels.length + 4 : 92);
     const range = { low: layer.low ?? Math.min(0, all[0]), high: layer.high ?? Math.max(0, all[1]) };
     const box = { width, height, labels, range, palette };
-    if (lying) lyingBars(context, layer, box);
-    else standingBars(context, layer, box);
+    if (horizontal) horizontalBars(context, layer, box);
+    else verticalBars(context, layer, box);
   };
   return { node, draw };
 }
 
-function standingBars(context, layer, { width, height, labels, range, palette }) {
+function verticalBars(context, layer, { width, height, labels, range, palette }) {
   const foot = labels.some(Boolean) ? 16 : 4;
   const y = scaleOf(range.low, range.high || 1, height - foot, 4);
   const step = width / layer.value.length;
@@ -73,7 +73,7 @@ function standingBars(context, layer, { width, height, labels, range, palette })
   });
 }
 
-function lyingBars(context, layer, { width, labels, range, palette }) {
+function horizontalBars(context, layer, { width, labels, range, palette }) {
   const room = Math.min(width * 0.45, 8 + Math.max(...labels.map((label) => 6.4 * label.length)));
   const x = scaleOf(range.low, range.high || 1, room, width - 2);
   layer.value.forEach((value, index) => {
@@ -113,7 +113,7 @@ function caption(context, text, { x, y, align, palette }) {
   context.fillText(text, x, y);
 }
 
-// A cleared canvas of the width of its place, sharp on every screen.
+// Clear a canvas and fit it to its element and the pixel ratio of the screen.
 function sized(canvas, height) {
   const width = canvas.clientWidth || 240;
   const ratio = window.devicePixelRatio || 1;

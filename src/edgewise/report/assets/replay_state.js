@@ -1,4 +1,4 @@
-// A replay's frames in full: each layer as it stands in each frame, sharing what did not change.
+// Expand the frames of a replay: every layer in every frame; unchanged layers are shared.
 
 function expandReplay(replay) {
   let shown = Object.fromEntries(replay.layers.map((layer) => [layer.name, layer]));
@@ -23,7 +23,7 @@ function changedLayer(layer, fields) {
   return after;
 }
 
-// A field of one item: a list has one for each, anything else is for all.
+// A field of one item: a list has one value per item, anything else applies to all.
 function itemOf(layer, field, index, otherwise) {
   const value = layer[field];
   if (value === undefined) return otherwise;
@@ -60,7 +60,7 @@ function widened([low, high]) {
   return [low - pad, high + pad];
 }
 
-// The layer a little after frame `index`: places and headings between this frame and the next.
+// The layer between frame `index` and the next, with interpolated positions and headings.
 function layerBetween(replay, name, index, part) {
   const now = replay.shown[index][name];
   const next = replay.shown[Math.min(index + 1, replay.shown.length - 1)][name];

@@ -1,13 +1,13 @@
-// The sections of the page, each from its part of the story; a section with nothing to tell is left out.
+// The sections of the page, each from its part of the data; empty sections are left out.
 
-function headerOf(story) {
-  const run = story.runs[0];
+function headerOf(data) {
+  const run = data.runs[0];
   const names = element(
     "div",
     { class: "names" },
-    element("p", { class: "eyebrow" }, story.runs.length === 1 ? (run.recipe ?? "run") : `${story.runs.length} runs`),
-    element("h1", {}, story.title),
-    factLine(story),
+    element("p", { class: "eyebrow" }, data.runs.length === 1 ? (run.recipe ?? "run") : `${data.runs.length} runs`),
+    element("h1", {}, data.title),
+    factLine(data),
   );
   const toggle = element("button", { type: "button", "aria-label": "light or dark" }, "Light / dark");
   toggle.addEventListener("click", () => {
@@ -19,13 +19,13 @@ function headerOf(story) {
   return element("header", {}, names, toggle);
 }
 
-function factLine(story) {
-  const run = story.runs[0];
+function factLine(data) {
+  const run = data.runs[0];
   const fact = (name, value) => (value === null || value === undefined ? null : element("span", {}, `${name} `, element("b", {}, String(value))));
   const speed = run.frames && run.seconds ? `${formatNumber(run.frames / run.seconds)} frames/s` : null;
-  if (story.runs.length > 1) {
-    const seeds = story.runs.map((one) => one.seed).filter((seed) => seed !== null);
-    return element("div", { class: "facts" }, fact("seeds", seeds.join(", ")), fact("recipes", new Set(story.runs.map((one) => one.label)).size));
+  if (data.runs.length > 1) {
+    const seeds = data.runs.map((one) => one.seed).filter((seed) => seed !== null);
+    return element("div", { class: "facts" }, fact("seeds", seeds.join(", ")), fact("recipes", new Set(data.runs.map((one) => one.label)).size));
   }
   return element(
     "div",
@@ -40,11 +40,11 @@ function factLine(story) {
   );
 }
 
-function tilesOf(story) {
-  if (!story.headline.length) return null;
-  const each = story.runs.length > 1 ? "seed" : "episode";
+function tilesOf(data) {
+  if (!data.headline.length) return null;
+  const each = data.runs.length > 1 ? "seed" : "episode";
   const spread = ({ low, high }) => {
-    if (low === null) return `one ${each} alone`;
+    if (low === null) return `a single ${each}`;
     return low === high ? `the same in every ${each}` : `95\u00a0% interval ${formatRange({ low, high })}`;
   };
   const tile = ({ label, interval }) =>
@@ -55,7 +55,7 @@ function tilesOf(story) {
       element("div", { class: "value" }, formatNumber(interval.estimate)),
       element("div", { class: "range" }, spread(interval)),
     );
-  return element("div", { class: "tiles" }, story.headline.map(tile));
+  return element("div", { class: "tiles" }, data.headline.map(tile));
 }
 
 function section(id, title, lead, ...content) {
@@ -64,16 +64,16 @@ function section(id, title, lead, ...content) {
   return element("section", { id, "aria-label": title }, element("h2", {}, title), element("p", { class: "lead" }, lead), kept);
 }
 
-function learningSection(story) {
-  const [main, ...others] = story.evaluation;
-  const options = { clock: story.clock, end: story.end, stages: story.stages };
+function learningSection(data) {
+  const [main, ...others] = data.evaluation;
+  const options = { clock: data.clock, end: data.end, stages: data.stages };
   const content = [];
   if (main) content.push(element("div", { class: "panel" }, lineChart(main, { ...options, height: 320, tall: true })));
-  const below = { ...options, stages: main ? [] : story.stages };
-  content.push(...chartsWithin([...others, ...story.training], below, 24));
+  const below = { ...options, stages: main ? [] : data.stages };
+  content.push(...chartsWithin([...others, ...data.training], below, 24));
   const lead = main
-    ? `${capital(main.name)} on the fixed evaluation instances, with its 95\u00a0% interval${story.runs.length > 1 ? " over seeds" : " over episodes"}; below, what was logged while training.`
-    : "What was logged while training; bands are the range within each part of the run.";
+    ? `${capital(main.name)} on the fixed evaluation instances, with its 95\u00a0% interval${data.runs.length > 1 ? " over seeds" : " over episodes"}; below, the metrics logged during training.`
+    : "Metrics logged during training; bands are the range within each part of the run.";
   return section("learning", "Learning", lead, content);
 }
 
@@ -83,7 +83,7 @@ function chartGrid(charts, options) {
   return grid;
 }
 
-// The first charts in a grid, the others folded below it.
+// The first charts in a grid, the others in a collapsed element below it.
 function chartsWithin(charts, options, limit) {
   const moving = charts.filter((chart) => !isConstant(chart));
   const folded = moving.slice(limit);
@@ -102,12 +102,12 @@ function isConstant({ lines }) {
 
 function constants(charts) {
   if (!charts.length) return null;
-  const told = charts.map((chart) => `${chart.family ? `${chart.family}/` : ""}${chart.name} ${formatNumber(chart.lines[0].y[0])}`);
-  return element("p", { class: "constant" }, `Constant throughout: ${told.join(", ")}`);
+  const texts = charts.map((chart) => `${chart.family ? `${chart.family}/` : ""}${chart.name} ${formatNumber(chart.lines[0].y[0])}`);
+  return element("p", { class: "constant" }, `Constant throughout: ${texts.join(", ")}`);
 }
 
-function comparisonSection(story) {
-  const found = story.comparison;
+function comparisonSection(data) {
+  const found = data.comparison;
   if (!found || !found.rows.length) return null;
   const plots = found.measures.slice(0, 3).map((name) => {
     const rows = found.rows.map((row, index) => ({ ...row, colour: index, interval: row.intervals[name] }));
@@ -115,8 +115,8 @@ function comparisonSection(story) {
   });
   const grid = element("div", { class: "grid" }, plots);
   const where = `${found.episodes} episodes on the same instances (seed ${found.seed}${found.settings ? `, ${found.settings}` : ""})`;
-  const lead = `Everyone played ${where}. Means with 95\u00a0% bootstrap intervals.`;
-  return section("comparison", "Against baselines", lead, grid, comparisonTable(found), againstTable(found, story.measure), sweepTable(story));
+  const lead = `All policies played ${where}. Means with 95\u00a0% bootstrap intervals.`;
+  return section("comparison", "Against baselines", lead, grid, comparisonTable(found), againstTable(found, data.measure), sweepTable(data));
 }
 
 function comparisonTable(found) {
@@ -125,8 +125,8 @@ function comparisonTable(found) {
       ? element("td", {}, formatNumber(interval.estimate), " ", element("span", { class: "range" }, formatRange(interval)))
       : element("td", {}, "–");
   const who = (row) => {
-    const told = row.frames === null || row.frames === undefined ? "" : ` after ${formatNumber(row.frames)} frames`;
-    return element("td", {}, element("b", {}, row.label), element("span", { class: "range" }, row.seeds > 1 ? ` ${row.seeds} seeds` : told));
+    const trained = row.frames === null || row.frames === undefined ? "" : ` after ${formatNumber(row.frames)} frames`;
+    return element("td", {}, element("b", {}, row.label), element("span", { class: "range" }, row.seeds > 1 ? ` ${row.seeds} seeds` : trained));
   };
   const body = found.rows.map((row) =>
     element("tr", { class: row.baseline ? null : "own" }, who(row), found.measures.map((name) => cell(row.intervals[name]))),
@@ -149,12 +149,12 @@ function againstTable(found, measure) {
       element("td", { class: "muted" }, row.over),
     ),
   );
-  return tablePanel(["", `difference in ${measure.name}`, "better in, ties half", "compared over"], body);
+  return tablePanel(["", `difference in ${measure.name}`, "better in (ties count half)", "compared over"], body);
 }
 
-function sweepTable(story) {
-  if (!story.sweep.length) return null;
-  const body = story.sweep.map((row) =>
+function sweepTable(data) {
+  if (!data.sweep.length) return null;
+  const body = data.sweep.map((row) =>
     element(
       "tr",
       { class: row.baseline ? null : "own" },
@@ -164,7 +164,7 @@ function sweepTable(story) {
       element("td", {}, formatNumber(row.interval.estimate), " ", element("span", { class: "range" }, formatRange(row.interval))),
     ),
   );
-  return tablePanel(["other instances", "settings", "episodes", story.measure.name], body);
+  return tablePanel(["other instances", "settings", "episodes", data.measure.name], body);
 }
 
 function tablePanel(names, body) {
@@ -172,13 +172,13 @@ function tablePanel(names, body) {
   return element("div", { class: "panel scroll" }, element("table", {}, head, element("tbody", {}, body)));
 }
 
-function healthSection(story) {
-  const { checks, charts, events } = story.health;
+function healthSection(data) {
+  const { checks, charts, events } = data.health;
   const check = (one) =>
     element("div", {}, element("span", { class: "state" }, element("i", { class: `dot ${one.state}` }), one.label), element("p", {}, one.text));
   const verdicts = checks.length ? element("div", { class: "panel" }, element("div", { class: "checks" }, checks.map(check))) : null;
-  const lead = "Whether the numbers behind the curves were sound.";
-  return section("health", "Health", lead, verdicts, chartsWithin(charts, { clock: story.clock, end: story.end }, 12), eventList(events));
+  const lead = "Checks of the numbers behind the curves, and the log of events.";
+  return section("health", "Health", lead, verdicts, chartsWithin(charts, { clock: data.clock, end: data.end }, 12), eventList(events));
 }
 
 function eventList(events) {
@@ -197,18 +197,18 @@ function eventList(events) {
   return element("div", { class: "panel" }, element("details", {}, element("summary", {}, `Events (${events.length})`), body));
 }
 
-function configSection(story) {
-  const parts = Object.entries(story.config);
+function configSection(data) {
+  const parts = Object.entries(data.config);
   const plain = parts.filter(([, value]) => !isTree(value));
   const trees = parts.filter(([, value]) => isTree(value));
   const branch = (name, value) => element("details", {}, element("summary", {}, name), element("div", { class: "body mono" }, treeOf(value)));
   const content = [
     plain.length ? element("div", { class: "mono" }, treeOf(Object.fromEntries(plain))) : null,
     ...trees.map(([name, value]) => branch(name, value)),
-    Object.keys(story.versions).length ? branch("versions", story.versions) : null,
+    Object.keys(data.versions).length ? branch("versions", data.versions) : null,
   ].filter((node) => node !== null);
   if (!content.length) return null;
-  return section("config", "Configuration", "Resolved: what the recipe, the file and the flags came to.", element("div", { class: "panel" }, content));
+  return section("config", "Configuration", "The resolved configuration from recipe, file and flags.", element("div", { class: "panel" }, content));
 }
 
 function isTree(value) {
@@ -216,19 +216,19 @@ function isTree(value) {
 }
 
 function treeOf(value) {
-  const told = (item) => (typeof item === "string" ? item : JSON.stringify(item));
+  const textOf = (item) => (typeof item === "string" ? item : JSON.stringify(item));
   const flat = (item) => !isTree(item) || (Array.isArray(item) && item.every((part) => !isTree(part)));
   const rows = Object.entries(value).flatMap(([name, item]) => [
     element("dt", {}, name),
-    element("dd", {}, flat(item) ? told(item) : treeOf(item)),
+    element("dd", {}, flat(item) ? textOf(item) : treeOf(item)),
   ]);
   return element("dl", { class: "tree" }, rows);
 }
 
-function notesOf(story) {
-  if (!story.notes.length) return null;
-  const list = element("ul", {}, story.notes.map((note) => element("li", {}, note)));
-  return element("div", { class: "notes" }, "Left out of this page:", list);
+function notesOf(data) {
+  if (!data.notes.length) return null;
+  const list = element("ul", {}, data.notes.map((note) => element("li", {}, note)));
+  return element("div", { class: "notes" }, "Not shown on this page:", list);
 }
 
 function capital(text) {

@@ -1,4 +1,4 @@
-"""Graphwalk: walk to the marked node of a random graph. The example to read first; its card is README.md."""
+"""Graphwalk: walk to the goal node of a random graph. The example system to read first; see README.md."""
 
 from edgewise.config.plugins import Environment, System
 

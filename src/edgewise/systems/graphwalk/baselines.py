@@ -1,4 +1,4 @@
-"""Policies that need no learning: how well anyone should do, and how well anyone can."""
+"""Baseline policies: random actions as the lower reference, shortest paths as the optimum."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from edgewise.systems.graphwalk.env import GraphwalkEnv
 
 
 def random_walk(env: GraphwalkEnv) -> Policy:
-    """Any neighbour, all alike."""
+    """Return the policy that moves to a uniformly random neighbour."""
     return env.rand_action
 
 
 def shortest_path(env: GraphwalkEnv) -> Policy:
-    """A neighbour nearest to the goal: optimal, for its return is minus the distance from start to goal."""
+    """Return the optimal policy, which moves to a neighbour closest to the goal."""
     num_nodes = env.graph.num_nodes
 
     def policy(tensordict: TensorDict) -> TensorDict:
         state = tensordict["state"]
         edges = {"edge_index": state["edge_index"], "edge_mask": state["edge_mask"]}
         distance = dynamics.distances(state["goal"], num_nodes=num_nodes, **edges)
-        beyond = torch.where(tensordict["action_mask"], distance, num_nodes + 1)
-        return tensordict.set("action", beyond.argmin(-1))
+        distance_after = torch.where(tensordict["action_mask"], distance, num_nodes + 1)
+        return tensordict.set("action", distance_after.argmin(-1))
 
     return policy
 

@@ -7,30 +7,30 @@ from typing import Self
 from pydantic import Field, model_validator
 
 from edgewise.config.model import Config
-from edgewise.envs.ranges import WholeRange, highest, lowest
+from edgewise.envs.ranges import WholeRange, lower_bound, upper_bound
 
 
 class GraphwalkConfig(Config):
-    """Which graphs are walked, and how long."""
+    """Size of the graphs and length of the episodes."""
 
     num_nodes: WholeRange = (4, 12)
-    """Nodes of a graph, or the range they are drawn from."""
+    """Number of nodes, or the range to sample it from."""
     extra_edges: int = Field(2, ge=0)
-    """Edges beside those that just connect the graph; fewer where they do not fit."""
+    """Edges in addition to a spanning tree; fewer if they do not fit."""
     max_steps: int = Field(40, gt=0)
-    """Steps after which a walk is cut off."""
+    """Steps after which an episode is truncated."""
     max_nodes: int | None = None
-    """Room for nodes, for stages that grow; as many as `num_nodes` needs if not given."""
+    """Capacity in nodes, for curricula that increase `num_nodes`; by default as many as `num_nodes` needs."""
 
     @property
     def capacity(self) -> int:
-        """How many nodes a graph has room for."""
-        return int(highest(self.num_nodes)) if self.max_nodes is None else self.max_nodes
+        """Number of node slots of a graph."""
+        return int(upper_bound(self.num_nodes)) if self.max_nodes is None else self.max_nodes
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        if lowest(self.num_nodes) < 2:
+        if lower_bound(self.num_nodes) < 2:
             raise ValueError(f"a walk needs at least 2 nodes, got num_nodes {self.num_nodes}")
-        if highest(self.num_nodes) > self.capacity:
-            raise ValueError(f"num_nodes {self.num_nodes} needs more room than max_nodes {self.max_nodes}")
+        if upper_bound(self.num_nodes) > self.capacity:
+            raise ValueError(f"num_nodes {self.num_nodes} exceeds max_nodes {self.max_nodes}")
         return self

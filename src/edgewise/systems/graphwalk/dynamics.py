@@ -1,4 +1,4 @@
-"""The rules of graphwalk: who neighbours whom, what a step does, how far it is. Torch alone."""
+"""The rules of graphwalk as pure functions: moves, neighbours and distances. Imports only torch."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ from torch import Tensor
 
 
 def move(current: Tensor, chosen: Tensor, *, edge_index: Tensor, edge_mask: Tensor) -> Tensor:
-    """Where the walkers stand after a step: at the chosen node, or where they were if no edge leads there.
+    """Move walkers to the chosen node if an edge leads there; otherwise they stay.
 
     Args:
-        current: `[B]` int64.
-        chosen: `[B]` int64.
-        edge_index: `[B, 2, E]` int64, row 0 leads to row 1.
+        current: nodes of the walkers, `[B]` int64.
+        chosen: nodes to move to, `[B]` int64.
+        edge_index: `[B, 2, E]` int64, sources in row 0 and targets in row 1.
         edge_mask: `[B, E]` bool.
+
+    Returns:
+        Nodes of the walkers after the step, `[B]` int64.
     """
     taken = (
         (edge_index[:, 0] == current.unsqueeze(-1)) & (edge_index[:, 1] == chosen.unsqueeze(-1)) & edge_mask
@@ -22,20 +25,21 @@ def move(current: Tensor, chosen: Tensor, *, edge_index: Tensor, edge_mask: Tens
 
 
 def neighbours(node: Tensor, *, edge_index: Tensor, edge_mask: Tensor, num_nodes: int) -> Tensor:
-    """Which nodes an edge leads to from `node` `[B]`, `[B, N]` bool."""
-    leads = (edge_index[:, 0] == node.unsqueeze(-1)) & edge_mask
-    edges = torch.zeros(len(node), num_nodes, dtype=torch.int32, device=node.device)
-    return edges.scatter_add(-1, edge_index[:, 1], leads.int()) > 0
+    """Return the nodes that an edge leads to from `node` `[B]`, `[B, N]` bool."""
+    leaves = (edge_index[:, 0] == node.unsqueeze(-1)) & edge_mask
+    count = torch.zeros(len(node), num_nodes, dtype=torch.int32, device=node.device)
+    return count.scatter_add(-1, edge_index[:, 1], leaves.int()) > 0
 
 
 def distances(goal: Tensor, *, edge_index: Tensor, edge_mask: Tensor, num_nodes: int) -> Tensor:
-    """The fewest steps from every node to `goal` `[B]`, `[B, N]` int64; `num_nodes` where there is no way.
+    """Compute the distance from every node to `goal` `[B]`, `[B, N]` int64; `num_nodes` without a path.
 
-    Breadth first: every round, each node learns from its neighbours; after N - 1 rounds nothing can change.
+    Breadth-first search on all graphs at once: each round relaxes all edges. A shortest path has at most
+    N - 1 edges, so N - 1 rounds are enough.
     """
-    far = torch.full((len(goal), num_nodes), num_nodes, device=goal.device)
-    distance = far.scatter(-1, goal.unsqueeze(-1), 0)
+    unreached = torch.full((len(goal), num_nodes), num_nodes, device=goal.device)
+    distance = unreached.scatter(-1, goal.unsqueeze(-1), 0)
     for _ in range(num_nodes - 1):
-        onward = (distance.gather(-1, edge_index[:, 1]) + 1).masked_fill(~edge_mask, num_nodes)
-        distance = distance.scatter_reduce(-1, edge_index[:, 0], onward, "amin")
+        through_edge = (distance.gather(-1, edge_index[:, 1]) + 1).masked_fill(~edge_mask, num_nodes)
+        distance = distance.scatter_reduce(-1, edge_index[:, 0], through_edge, "amin")
     return distance

@@ -1,4 +1,4 @@
-"""What the walker sees: the whole graph, with its own node and the goal marked."""
+"""The observation: the whole graph, with the walker and the goal as node features."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from edgewise.graphs.edges import Explicit
 from edgewise.graphs.spec import GraphSpec
 
 NODE_FEATURES = 2
-"""Whether a node is the walker's, and whether it is the goal."""
+"""Whether the walker is at a node, and whether the node is the goal."""
 
 
 def graph_spec(capacity: int, extra_edges: int) -> GraphSpec:
-    """The shape of graphs with room for `capacity` nodes and `extra_edges` beside a tree."""
-    further = min(extra_edges, capacity * (capacity - 1) // 2)
-    return GraphSpec(capacity, NODE_FEATURES, edges=Explicit(num_edges=2 * (capacity - 1 + further)))
+    """Return the shape of graphs with `capacity` node slots and `extra_edges` besides a spanning tree."""
+    added = min(extra_edges, capacity * (capacity - 1) // 2)
+    return GraphSpec(capacity, NODE_FEATURES, edges=Explicit(num_edges=2 * (capacity - 1 + added)))
 
 
 def graph(state: TensorDict) -> dict[str, Tensor]:
-    """The graph of the worlds in `state`, `[B]`."""
+    """Return the observed graphs of the worlds in `state`, batch size `[B]`."""
     node = torch.arange(state["node_mask"].shape[-1], device=state.device)
     marked = torch.stack((state["current"], state["goal"]), -1).unsqueeze(-2)
     return {
@@ -32,6 +32,6 @@ def graph(state: TensorDict) -> dict[str, Tensor]:
 
 
 def metrics(state: TensorDict) -> dict[str, Tensor]:
-    """Of the walk so far, each `[B]`: whether it arrived, and if so the share of its steps that it needed."""
+    """Compute `success` and `efficiency`, the shortest path length over the steps taken, each `[B]`."""
     arrived = (state["current"] == state["goal"]).float()
     return {"success": arrived, "efficiency": arrived * state["shortest"] / state["step"].clamp(min=1)}

@@ -1,4 +1,4 @@
-"""One walk as a replay: the graph laid out by its distances, the walker on it."""
+"""Render one episode as a replay: the graph laid out by its distances, with the walker on it."""
 
 from __future__ import annotations
 
@@ -12,12 +12,16 @@ from edgewise.systems.graphwalk import dynamics
 
 
 def replay(states: TensorDict) -> dict[str, Any]:
-    """The walk as docs/replay-format.md has it; `states` is one world's `state` over time, `[T + 1]`."""
+    """Build the replay of one episode; the format is documented in docs/replay-format.md.
+
+    Args:
+        states: `state` of one world over time, `[T + 1]`.
+    """
     start = states[:1]
     distance = _all_distances(start)
     x, y = layout(distance).T.tolist()
     walk, goal = states["current"].tolist(), int(start["goal"])
-    left = [int(distance[node, goal]) for node in walk]
+    remaining = [int(distance[node, goal]) for node in walk]
     return {
         "format": "edgewise-replay/1",
         "title": "graphwalk",
@@ -35,14 +39,14 @@ def replay(states: TensorDict) -> dict[str, Any]:
             },
         ],
         "frames": [{"walker": {"x": [x[node]], "y": [y[node]]}} for node in walk],
-        "series": [{"name": "distance to the goal", "values": left}],
+        "series": [{"name": "distance to the goal", "values": remaining}],
         "facts": {"steps": len(walk) - 1, "fewest possible": int(start["shortest"])},
         "legend": [{"label": "walker", "color": "accent"}, {"label": "goal", "color": "good"}],
     }
 
 
 def layout(distance: Tensor) -> Tensor:
-    """Places in the plane about as far apart as the nodes are in the graph, `[n, n]` to `[n, 2]`.
+    """Compute positions in the plane from distances in the graph, `[n, n]` to `[n, 2]`.
 
     Classical multidimensional scaling: the two leading eigenvectors of the doubly centred squared distances.
     """
@@ -53,7 +57,7 @@ def layout(distance: Tensor) -> Tensor:
 
 
 def _all_distances(start: TensorDict) -> Tensor:
-    """Steps between all pairs of existing nodes of one graph, `[n, n]`."""
+    """Compute the distances between all pairs of existing nodes of one graph, `[n, n]`."""
     capacity, nodes = start["node_mask"].shape[-1], int(start["node_mask"].sum())
     graph = start.expand(nodes)
     goal = torch.arange(nodes, device=start.device)

@@ -1,4 +1,4 @@
-"""Hex: two players connect their sides of a board of hexagons. Its card is README.md."""
+"""The Hex system: two players connect their sides of a hexagonal board. See README.md."""
 
 from edgewise.config.plugins import Environment, System
 
@@ -8,9 +8,10 @@ SYSTEM = System(
         "hex": Environment(
             env="edgewise.systems.hex.env:HexEnv",
             config="edgewise.systems.hex.config:HexConfig",
-            summary="two players join their sides of a board of hexagons",
+            summary="two players connect opposite sides of a hexagonal board",
             baselines="edgewise.systems.hex.baselines:BASELINES",
             replay="edgewise.systems.hex.render:replay",
+            self_play=True,
             exploitability="edgewise.systems.hex.exact:exploitability",
         ),
     },

@@ -7,38 +7,38 @@ from typing import Self
 from pydantic import model_validator
 
 from edgewise.config.model import Config
-from edgewise.envs.ranges import WholeRange, highest, lowest
+from edgewise.envs.ranges import WholeRange, lower_bound, upper_bound
 
 SMALLEST, LARGEST = 2, 19
 
 
 class HexConfig(Config):
-    """Which boards are played on, and by which rules."""
+    """Size of the boards and rules of the game."""
 
     size: WholeRange = 7
-    """Cells along a side of the board, or the range they are drawn from."""
+    """Cells per side of the board, or the range to sample it from."""
     swap: bool = False
-    """Whether the second player may take over the first stone, mirrored, in place of a first move."""
+    """Whether the second player may take over the first stone, mirrored, as its first move (swap rule)."""
     opening_plies: WholeRange = 0
-    """Random stones on the board before a game begins, or their range; none that would win is placed."""
+    """Number of random stones at the start of a game, or the range to sample it from; none of them wins."""
     distances: bool = False
-    """Whether nodes also show how near each player is to joining its sides, and which ways are shortest."""
+    """Whether node features contain each player's distance to a connection, and the shortest paths."""
     max_size: int | None = None
-    """Room for larger boards, for stages that grow; as much as `size` needs if not given."""
+    """Capacity in cells per side, for curricula that increase `size`; by default as much as `size` needs."""
 
     @property
     def capacity(self) -> int:
-        """The largest side that there is room for."""
-        return int(highest(self.size)) if self.max_size is None else self.max_size
+        """Largest side of the board."""
+        return int(upper_bound(self.size)) if self.max_size is None else self.max_size
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        if lowest(self.size) < SMALLEST or self.capacity > LARGEST:
+        if lower_bound(self.size) < SMALLEST or self.capacity > LARGEST:
             raise ValueError(
-                f"boards go from {SMALLEST} to {LARGEST}, got size {self.size}, max_size {self.max_size}"
+                f"boards have {SMALLEST} to {LARGEST} rows, got size {self.size}, max_size {self.max_size}"
             )
-        if highest(self.size) > self.capacity:
-            raise ValueError(f"size {self.size} needs more room than max_size {self.max_size}")
-        if lowest(self.opening_plies) < 0:
+        if upper_bound(self.size) > self.capacity:
+            raise ValueError(f"size {self.size} exceeds max_size {self.max_size}")
+        if lower_bound(self.opening_plies) < 0:
             raise ValueError(f"opening_plies cannot be negative, got {self.opening_plies}")
         return self

@@ -1,4 +1,4 @@
-"""Hex as an environment: two players, one policy, each step one stone of the player to move."""
+"""The Hex environment: two players, one policy, one stone per step."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from torch import Tensor
 
 from edgewise.config.errors import ConfigError
 from edgewise.envs.base import GraphEnv
-from edgewise.envs.packing import Entries
-from edgewise.envs.ranges import highest
+from edgewise.envs.entries import Entries
+from edgewise.envs.ranges import upper_bound
 from edgewise.envs.transition import Transition
 from edgewise.graphs.actions import ChooseNode
 from edgewise.systems.hex import dynamics, observe, scenario
@@ -17,7 +17,7 @@ from edgewise.systems.hex.config import SMALLEST, HexConfig
 
 
 class HexEnv(GraphEnv[HexConfig]):
-    """Join your two sides of the board before the other player joins theirs; see the card in README.md.
+    """Hex for two players on boards of one or several sizes. README.md describes it.
 
     Example:
         >>> env = HexEnv(HexConfig(size=(3, 5)), num_envs=8, seed=0)
@@ -28,13 +28,13 @@ class HexEnv(GraphEnv[HexConfig]):
     stage_settings = ("size", "opening_plies")
 
     def setup(self) -> None:
-        """Boards of the config's capacity, of which one cell is chosen."""
+        """Define the graph, the action layout and the neighbour tables."""
         self.graph = observe.graph_spec(self.config)
         self.actions = ChooseNode()
         self.register_buffer("tables", observe.neighbour_tables(self.config.capacity).to(self.device))
 
     def check_stage(self, stage: HexConfig) -> None:
-        """Boards may only grow as far as there is room."""
+        """Raise ConfigError if a stage needs larger boards than the environment has room for."""
         if stage.capacity > self.config.capacity:
             raise ConfigError(
                 f"size {stage.size} does not fit: the environment has room for {self.config.capacity}",
@@ -42,18 +42,18 @@ class HexEnv(GraphEnv[HexConfig]):
             )
 
     def spawn(self, count: int) -> Entries:
-        """New games."""
+        """Sample new games."""
         return scenario.draw_games(
-            self.draw_whole(self.stage.size, count),
+            self.sample_int(self.stage.size, count),
             capacity=self.config.capacity,
             tables=self.tables,
-            opening_plies=self.draw_whole(self.stage.opening_plies, count),
-            most_plies=int(highest(self.stage.opening_plies)),
+            opening_plies=self.sample_int(self.stage.opening_plies, count),
+            most_plies=int(upper_bound(self.stage.opening_plies)),
             generator=self.generator,
         )
 
     def advance(self, state: TensorDict, action: Tensor) -> Transition:
-        """A stone of the player to move; whoever joins both sides wins, and there is no draw."""
+        """Place the mover's stone. The game ends when it connects the mover's sides; there is no draw."""
         size, player = state["size"], state["player"]
         stones, chains, cell, swapped = state["stones"], state["chains"], action, state["swapped"]
         if self.config.swap:
@@ -77,9 +77,9 @@ class HexEnv(GraphEnv[HexConfig]):
         return Transition(changed, reward=won.float(), terminated=won)
 
     def observe(self, state: TensorDict) -> Entries:
-        """The board in the mover's colours, who is to move, and how the game goes."""
-        chains, nobody = state["chains"], torch.zeros_like(state["player"])
-        first = dynamics.has_won(chains, nobody)
+        """Return the board from the mover's view, the player to move, and metrics."""
+        chains, first_player = state["chains"], torch.zeros_like(state["player"])
+        first_won = dynamics.has_won(chains, first_player)
         graph = observe.graph(state)
         if self.config.distances:
             near = observe.distances(state, self.tables[state["size"] - SMALLEST])
@@ -87,11 +87,11 @@ class HexEnv(GraphEnv[HexConfig]):
         return {
             "graph": graph,
             "player": state["player"],
-            "metrics": {"first_player_won": first.float(), "plies": state["plies"].float()},
+            "metrics": {"first_player_won": first_won.float(), "plies": state["plies"].float()},
         }
 
     def mask(self, state: TensorDict) -> Tensor:
-        """Free cells and, where it is allowed, the stone to take over, `[B, N]`."""
+        """Return the free cells and, where swapping is allowed, the first stone, `[B, N]` bool."""
         free = scenario.free_cells(state["stones"], state["size"])
         if self.config.swap:
             stone = (state["stones"] != dynamics.EMPTY) & ~self._borders(state)
@@ -99,7 +99,7 @@ class HexEnv(GraphEnv[HexConfig]):
         return free
 
     def _may_swap(self, state: TensorDict) -> Tensor:
-        """Whether the second player is about to make its first move, `[B]` bool."""
+        """Return whether the second player is about to make its first move, `[B]` bool."""
         return (state["plies"] == 1) & (state["player"] == 1)
 
     def _borders(self, state: TensorDict) -> Tensor:

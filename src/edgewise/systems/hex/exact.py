@@ -1,9 +1,8 @@
-"""How well the best possible opponent does against a policy, by playing out every one of its replies.
+"""Exact best response to a policy on small boards, and the exploitability that follows from it.
 
-A policy that acts by its mode leaves few positions, and only those count that are still won for it by perfect
-play: one that it lets slip is lost to the best opponent, whatever it does later. So boards of side 3 and 4
-are searched whole in seconds. That a position is won need not be believed: a side that survives every reply
-has proved it.
+The search follows the policy's mode and every reply of the opponent. It keeps only positions that perfect
+play wins for the policy: once the policy loses such a position, the best opponent wins the game. Boards of
+side 3 and 4 therefore take seconds. A side that wins against every reply is proved to be won.
 """
 
 from __future__ import annotations
@@ -24,107 +23,121 @@ from edgewise.systems.hex.env import HexEnv
 from edgewise.systems.hex.solver import LARGEST_SOLVED, Solver
 
 CHUNK = 4096
-"""Most positions that the policy sees at once."""
+"""Positions per forward pass of the policy."""
 
 
 @dataclass(frozen=True)
-class Perfection:
-    """What a policy keeps of its won positions against every reply.
+class BestResponse:
+    """Results of a policy against the best possible opponent.
 
     Args:
-        proved_first: openings, `[size²]` bool, after which it wins as the first player.
-        proved_second: openings against which it wins as the second player.
-        wins_unaided: whether it wins as the first player from the empty board, opening as it likes.
+        wins_first: `[size²]` bool, the openings with which the policy wins as the first player.
+        wins_second: `[size²]` bool, the openings against which it wins as the second player.
+        wins_from_empty: whether it wins as the first player from the empty board, with its own opening.
     """
 
-    proved_first: Tensor
-    proved_second: Tensor
-    wins_unaided: bool
+    wins_first: Tensor
+    wins_second: Tensor
+    wins_from_empty: bool
 
     @property
     def perfect(self) -> bool:
-        """Whether it wins one side of every opening, and opens well: then no play is better."""
-        return self.wins_unaided and bool((self.proved_first | self.proved_second).all())
+        """Whether the policy wins one side of every opening and also its own opening, which is optimal."""
+        return self.wins_from_empty and bool((self.wins_first | self.wins_second).all())
 
     @property
     def exploitability(self) -> float:
-        """Share of openings of which it can win neither side for certain, though one of them is won."""
-        return float((~(self.proved_first | self.proved_second)).float().mean())
+        """Share of openings of which the policy wins neither side, although perfect play wins one."""
+        return float((~(self.wins_first | self.wins_second)).float().mean())
 
 
 EXACT_SIZES = (3, 4)
-"""Boards on which a policy's worst case is told."""
+"""Board sides for which exploitability is computed."""
 
 
 def exploitability(player: Callable[[Mapping[str, Any]], tuple[HexEnv, Policy]]) -> dict[str, float]:
-    """`Perfection.exploitability` by board, of the policy that `player` gives for settings of the game."""
+    """Compute `BestResponse.exploitability` by board.
+
+    Args:
+        player: builds the environment and the policy for given settings of the game.
+    """
     found = {}
     for size in EXACT_SIZES:
         env, policy = player({"size": size, "max_size": None, "swap": False})
-        found[f"{size}x{size}"] = perfection(env, policy, size=size).exploitability
+        found[f"{size}x{size}"] = best_response(env, policy, size=size).exploitability
     return found
 
 
-def perfection(env: HexEnv, policy: Policy, *, size: int) -> Perfection:
-    """Play out every reply to the mode of `policy`, on both sides of every opening of a board.
+def best_response(env: HexEnv, policy: Policy, *, size: int) -> BestResponse:
+    """Search every reply to the mode of `policy`, on both sides of every opening.
 
     Args:
-        env: shows boards to the policy; without swap, and with room for boards of `size`.
+        env: without swap, and with room for boards of `size`.
         policy: acts by its mode.
-        size: of the boards, 4 at most.
+        size: side of the board, 4 at most.
     """
     cells = size * size
-    opened = opened_boards(env, size=size, openings=torch.arange(cells, device=env.device))
+    opened = opening_positions(env, size=size, openings=torch.arange(cells, device=env.device))
     solver = Solver(size)
-    first, second = (survives(env, policy, opened, seat=seat, solver=solver) for seat in (0, 1))
-    empty = opened_boards(env, size=size, openings=None)
-    return Perfection(first, second, bool(survives(env, policy, empty, seat=0, solver=solver)))
+    first, second = (wins_all_replies(env, policy, opened, seat=seat, solver=solver) for seat in (0, 1))
+    empty = opening_positions(env, size=size, openings=None)
+    return BestResponse(first, second, bool(wins_all_replies(env, policy, empty, seat=0, solver=solver)))
 
 
-def survives(env: HexEnv, policy: Policy, positions: TensorDict, *, seat: int, solver: Solver) -> Tensor:
-    """Whether a policy wins each of some positions against every reply, `[B]` bool.
+def wins_all_replies(
+    env: HexEnv, policy: Policy, positions: TensorDict, *, seat: int, solver: Solver
+) -> Tensor:
+    """Return whether a policy wins each position against every reply, `[B]` bool.
 
     Args:
-        env: of these boards; of any number of worlds.
+        env: with room for these boards; any number of worlds.
         policy: acts by its mode.
         positions: `state` of undecided games, `[B]`.
-        seat: the player that `policy` is.
-        solver: knows their boards.
+        seat: the player that `policy` plays.
+        solver: for boards of this side.
     """
-    to_win = (positions["player"] == seat) == solver.decided(positions["stones"], player=positions["player"])
+    to_win = (positions["player"] == seat) == solver.mover_wins(
+        positions["stones"], player=positions["player"]
+    )
     kept = to_win.nonzero().squeeze(-1)
     if len(kept):
-        to_win[kept] = _survives(env, policy, positions[kept], seat=seat, solver=solver)
+        to_win[kept] = _search_replies(env, policy, positions[kept], seat=seat, solver=solver)
     return to_win
 
 
-def _survives(env: HexEnv, policy: Policy, positions: TensorDict, *, seat: int, solver: Solver) -> Tensor:
-    """As `survives`, of positions that perfect play wins for the policy."""
+def _search_replies(
+    env: HexEnv, policy: Policy, positions: TensorDict, *, seat: int, solver: Solver
+) -> Tensor:
+    """Search all replies from positions that perfect play wins for the policy, `[B]` bool."""
     levels: list[tuple[Tensor, Tensor, Tensor]] = []
     with torch.no_grad(), set_exploration_type(ExplorationType.DETERMINISTIC):
         while len(positions):
-            parent, action = _branches(env, policy, positions, seat=seat)
+            parent, action = _moves_to_follow(env, policy, positions, seat=seat)
             before = positions[parent]
             moved = env.advance(before, action)
             over = moved.reward > 0
             kept = (~over).nonzero().squeeze(-1)
-            children, child = _distinct(TensorDict({**before, **moved.state}, before.batch_size)[kept])
-            # Only the policy itself can let a won position slip: then the opponent, to move, wins.
-            slipped = children["player"] != seat
-            slipped[slipped.clone()] = solver.decided(
-                children["stones"][slipped], player=children["player"][slipped]
+            children, child = _unique_positions(
+                TensorDict({**before, **moved.state}, before.batch_size)[kept]
             )
-            lost = (over & (before["player"] != seat)).index_copy(0, kept, slipped[child])
-            going_on = (~slipped).nonzero().squeeze(-1)
-            place = torch.full_like(slipped, -1, dtype=torch.int64)
-            place[going_on] = torch.arange(len(going_on), device=place.device)
+            # Only a move of the policy can lose a won position; then the opponent, to move, wins.
+            lost_win = children["player"] != seat
+            lost_win[lost_win.clone()] = solver.mover_wins(
+                children["stones"][lost_win], player=children["player"][lost_win]
+            )
+            lost = (over & (before["player"] != seat)).index_copy(0, kept, lost_win[child])
+            alive = (~lost_win).nonzero().squeeze(-1)
+            place = torch.full_like(lost_win, -1, dtype=torch.int64)
+            place[alive] = torch.arange(len(alive), device=place.device)
             levels.append((parent, lost, torch.full_like(parent, -1).index_copy(0, kept, place[child])))
-            positions = children[going_on]
-    return _backwards(levels)
+            positions = children[alive]
+    return _backward(levels)
 
 
-def _branches(env: HexEnv, policy: Policy, positions: TensorDict, *, seat: int) -> tuple[Tensor, Tensor]:
-    """The moves to follow, as rows of `positions` and cells: the policy's own, and all of its opponent."""
+def _moves_to_follow(
+    env: HexEnv, policy: Policy, positions: TensorDict, *, seat: int
+) -> tuple[Tensor, Tensor]:
+    """Return moves as rows of `positions` and cells: the policy's own, and all of its opponent's."""
     mask = env.mask(positions)
     own = positions["player"] == seat
     rows = own.nonzero().squeeze(-1)
@@ -137,11 +150,11 @@ def _branches(env: HexEnv, policy: Policy, positions: TensorDict, *, seat: int) 
     return parent, action
 
 
-def _distinct(positions: TensorDict) -> tuple[TensorDict, Tensor]:
-    """Each board once, `[D]`, and which of them every position has, `[B]`; chains may be numbered anyhow."""
+def _unique_positions(positions: TensorDict) -> tuple[TensorDict, Tensor]:
+    """Return each board once, `[D]`, and its row for every position, `[B]`; chain numbers may differ."""
     if not len(positions):
         return positions, positions["player"]
-    # Boards are small and borders are always the same: cells are the digits of a number to the base 3.
+    # Boards are small and borders constant, so the cells are the digits of a number to the base 3.
     cells = positions["stones"][:, : LARGEST_SOLVED**2].long()
     power = 3 ** torch.arange(cells.shape[-1] + 1, device=cells.device)
     key = (cells * power[:-1]).sum(-1) + positions["player"] * power[-1]
@@ -151,20 +164,20 @@ def _distinct(positions: TensorDict) -> tuple[TensorDict, Tensor]:
     return positions[first], which
 
 
-def _backwards(levels: list[tuple[Tensor, Tensor, Tensor]]) -> Tensor:
-    """Whether each position of the first level survives: no reply loses, now or later, `[B]` bool."""
+def _backward(levels: list[tuple[Tensor, Tensor, Tensor]]) -> Tensor:
+    """Return whether no reply to each position of the first level loses, now or later, `[B]` bool."""
     later = torch.zeros(0, dtype=torch.bool)
     for parent, lost, child in reversed(levels):
         bad = lost.clone()
-        going_on = child >= 0
-        bad[going_on] = ~later[child[going_on]]
+        alive = child >= 0
+        bad[alive] = ~later[child[alive]]
         count = int(parent.max()) + 1
         later = torch.bincount(parent, weights=bad.double(), minlength=count) == 0
     return later
 
 
-def opened_boards(env: HexEnv, *, size: int, openings: Tensor | None) -> TensorDict:
-    """Games of one size as they begin, `[1]`, or after the first player's stone on each opening, `[O]`."""
+def opening_positions(env: HexEnv, *, size: int, openings: Tensor | None) -> TensorDict:
+    """Return the start of a game, `[1]`, or the games after each of the given openings, `[O]`."""
     count = 1 if openings is None else len(openings)
     sizes = torch.full((count,), size, device=env.device)
     game = scenario.draw_games(

@@ -1,4 +1,4 @@
-"""What the player to move sees: the board as a graph of cells and borders, in its own colours."""
+"""Observation of Hex: the board as a graph of cells and borders, from the mover's view."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from edgewise.systems.hex.config import SMALLEST, HexConfig
 
 CELL, MY_BORDER, THEIR_BORDER = range(3)
 NODE_FEATURES = 3
-"""Whether a node is mine, theirs or free, borders included."""
+"""One-hot owner of a node, borders included: mine, theirs or free."""
 DISTANCE_FEATURES = 4
-"""Mine and theirs: how short a way through the node is, beside the shortest, and how short that is."""
+"""For the mover and the opponent: path length through the node relative to the shortest, and the shortest."""
 SLACK = 4
-"""Stones beyond the shortest way at which all ways are alike."""
+"""Extra stones beyond the shortest path at which the feature reaches 0."""
 
 
 def neighbour_tables(capacity: int) -> Tensor:
-    """Neighbours of every board up to `capacity`, `[K, N, 6]`, by side less the smallest."""
+    """Build the neighbour tables of all sides up to `capacity`, `[K, N, 6]`, indexed by side - SMALLEST."""
     return torch.stack([dynamics.neighbour_table(size, capacity) for size in range(SMALLEST, capacity + 1)])
 
 
 def graph_spec(config: HexConfig) -> GraphSpec:
-    """Cells and four borders; edges where two of them touch, looked up by the board's side."""
+    """Build the graph spec: cells and four borders, with edges looked up by the side of the board."""
     boards = [_edges(size, config.capacity) for size in range(SMALLEST, config.capacity + 1)]
     bank = TopologyBank.from_edge_lists(boards)
     features = NODE_FEATURES + config.distances * DISTANCE_FEATURES
@@ -34,17 +34,17 @@ def graph_spec(config: HexConfig) -> GraphSpec:
 
 
 def _edges(size: int, capacity: int) -> list[tuple[int, int]]:
-    """All touching pairs of a board, both ways."""
-    near = dynamics.touching(size, capacity)
+    """Return all pairs of adjacent nodes of a board, in both directions."""
+    near = dynamics.cell_neighbours(size, capacity)
     pairs = {(cell, node) for cell, nodes in enumerate(near) for node in nodes}
     return sorted(pairs | {(node, cell) for cell, node in pairs})
 
 
 def graph(state: TensorDict) -> dict[str, Tensor]:
-    """The graph of the games in `state`, `[B]`.
+    """Build the graph of the games in `state`, `[B]`.
 
-    Stones and borders are mine or theirs, not the first or the second player's: by the board's symmetry
-    (colours exchanged, rows and columns too) both players see the same game, and one policy plays both.
+    Stones and borders are marked as mine or theirs, not by player. The board is symmetric under an exchange
+    of colours and of rows with columns, so one policy can play both sides.
     """
     stones, size, player = state["stones"], state["size"], state["player"]
     mine = stones == (player + 1).unsqueeze(-1)
@@ -61,13 +61,13 @@ def graph(state: TensorDict) -> dict[str, Tensor]:
 
 
 def distances(state: TensorDict, neighbours: Tensor) -> Tensor:
-    """How near both players are to joining their sides, the mover first, `[B, N, 4]` float in [0, 1].
+    """Compute the distance features, the mover before the opponent, `[B, N, 4]` float in [0, 1].
 
-    For each player 1 on its shortest ways, falling to 0 where a way lacks `SLACK` stones more, and
-    `1 / (1 + m)` at every node, where m is how many stones its shortest way lacks.
+    The first feature is 1 on a player's shortest paths and falls to 0 where a path needs `SLACK` more stones.
+    The second is `1 / (1 + m)` at every node, where m is the number of stones the shortest path needs.
 
     Args:
-        state: of the games, `[B]`.
+        state: state of the games, `[B]`.
         neighbours: `[B, N, 6]` int64.
     """
     missing = dynamics.missing_stones(state["stones"], neighbours)

@@ -1,4 +1,4 @@
-"""OpenSpiel's Monte-Carlo tree search as an opponent, where it is installed: a player we did not write."""
+"""OpenSpiel's Monte-Carlo tree search as an independent opponent, if OpenSpiel is installed."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ SIMULATIONS, EXPLORATION, SEED = 512, 1.4, 0
 
 
 def installed() -> bool:
-    """Whether there is an OpenSpiel to play."""
+    """Return whether OpenSpiel is installed."""
     return find_spec("pyspiel") is not None
 
 
 def open_spiel_player(env: HexEnv) -> Policy:
-    """Upper confidence trees with one random game per simulation, game after game in C++."""
+    """Return OpenSpiel's UCT player with one random rollout per simulation. It plays one game at a time."""
     if env.config.swap:
         raise ConfigError("OpenSpiel's Hex has no swap", hint="play it with swap=false")
     bots: dict[int, tuple[Any, Any]] = {}
@@ -42,7 +42,7 @@ def open_spiel_player(env: HexEnv) -> Policy:
 
 
 def _bot(size: int) -> tuple[Any, Any]:
-    """The game and its player on boards of one side."""
+    """Build the game and its player for one board side."""
     import pyspiel  # type: ignore[import-not-found]
 
     game = pyspiel.load_game("hex", {"num_rows": size, "num_cols": size})
@@ -52,7 +52,7 @@ def _bot(size: int) -> tuple[Any, Any]:
 
 
 def _position(game: Any, cells: list[int]) -> Any:
-    """A game in which these stones were placed in turn; the order does not matter while nobody has won."""
+    """Build an OpenSpiel state with these stones. Their order does not matter while nobody has won."""
     placed = {
         colour: [cell for cell, stone in enumerate(cells) if stone == colour] for colour in (FIRST, SECOND)
     }

@@ -1,4 +1,4 @@
-"""One game as a replay: the board as hexagons, stones as they are placed."""
+"""Replay of one Hex game: hexagonal cells coloured by their stones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ COLOURS = {dynamics.EMPTY: "faint", dynamics.FIRST: "accent", dynamics.SECOND: "
 
 
 def replay(states: TensorDict) -> dict[str, Any]:
-    """The game in the format of docs/replay-format.md, from one board's `state` over time, `[T + 1]`."""
+    """Build the replay of one game from its `state` over time, `[T + 1]`.
+
+    docs/replay-format.md describes the format.
+    """
     size = int(states["size"][0])
     places = [centre(row, column) for row in range(size) for column in range(size)]
     x, y = (list(axis) for axis in zip(*places, strict=True))
@@ -49,5 +52,5 @@ def replay(states: TensorDict) -> dict[str, Any]:
 
 
 def centre(row: int, column: int) -> tuple[float, float]:
-    """Where a cell is drawn, hexagons of radius 1 with a point on top, y upwards."""
+    """Return the centre of a cell for hexagons of radius 1 with a corner on top; y points up."""
     return math.sqrt(3) * (column + row / 2), -1.5 * row

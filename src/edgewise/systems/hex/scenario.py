@@ -1,4 +1,4 @@
-"""Where games begin: empty boards, or boards after a few random stones."""
+"""Initial states of Hex: empty boards, or boards with a few random stones."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ def draw_games(
     most_plies: int,
     generator: torch.Generator,
 ) -> dict[str, Tensor]:
-    """One game for each entry of `size`, `[B]` int64, with random stones.
+    """Sample one game per entry of `size`, with random opening stones.
 
-    A stone that would win, or for which there is no room, is not placed, and its player moves first.
+    A stone that would win, or for which there is no free cell, is not placed. Its player then moves first.
 
     Args:
-        size: sides of the boards.
+        size: `[B]` int64, sides of the boards.
         capacity: the largest side.
-        tables: `[K, N, 6]`, neighbours of every board, by side less the smallest side.
-        opening_plies: `[B]` int64, how many random stones.
-        most_plies: the most of these.
-        generator: draws them.
+        tables: `[K, N, 6]`, neighbour tables, indexed by side - SMALLEST.
+        opening_plies: `[B]` int64, random stones per board.
+        most_plies: the largest possible value of `opening_plies`.
+        generator: random generator of the openings.
     """
     count, device = len(size), size.device
     stones, chains = dynamics.empty_boards(count, capacity, device)
@@ -51,6 +51,6 @@ def draw_games(
 
 
 def free_cells(stones: Tensor, size: Tensor) -> Tensor:
-    """Cells of the board without a stone, `[B, N]` bool; borders are never free."""
+    """Return the cells without a stone, `[B, N]` bool; borders are never free."""
     cell = torch.arange(stones.shape[-1], device=stones.device)
     return (stones == dynamics.EMPTY) & (cell < size.square().unsqueeze(-1))

@@ -1,4 +1,4 @@
-"""Who wins every position of a small board, exactly: a search that remembers, on boards of bits."""
+"""Exact solver for small boards: memoised search over bitboards."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from torch import Tensor
 from edgewise.systems.hex import dynamics
 
 LARGEST_SOLVED = 4
-"""Side of the largest board that is solved: tables of all sets of cells must fit, and the search end."""
+"""Largest solvable side, limited by the table of all sets of cells and the search time."""
 
 
 class Solver:
-    """Perfect knowledge of boards of one side.
+    """Solver for boards of one side.
 
-    A set of cells is a whole number whose bit k says whether cell k is in it.
+    A set of cells is an integer whose bit k is set if cell k is in the set.
 
     Args:
         size: cells along a side, 4 at most.
@@ -27,7 +27,7 @@ class Solver:
 
     def __init__(self, size: int) -> None:
         if not 2 <= size <= LARGEST_SOLVED:
-            raise ValueError(f"boards from 2 to {LARGEST_SOLVED} are solved, got {size}")
+            raise ValueError(f"the solver takes boards from 2 to {LARGEST_SOLVED}, got {size}")
         self.size, self.cells = size, size * size
         self._joined = tuple(_joined(size, player) for player in (0, 1))
         self._known: tuple[dict[int, bool], dict[int, bool]] = ({}, {})
@@ -36,7 +36,7 @@ class Solver:
         self._order = tuple(1 << cell for cell in places)
 
     def wins(self, mine: int, theirs: int, *, player: int) -> bool:
-        """Whether `player`, who is to move and owns the cells `mine`, wins against every defence."""
+        """Return whether `player`, to move and owning the cells `mine`, wins with perfect play."""
         known, key = self._known[player], mine << self.cells | theirs
         found = known.get(key)
         if found is None:
@@ -44,7 +44,7 @@ class Solver:
         return found
 
     def _search(self, mine: int, theirs: int, player: int) -> bool:
-        """As `wins`, of a position not met before: win at once, else stop who would, else try every cell."""
+        """Solve a new position: win at once, else answer a threat, else try every cell."""
         joined, other_joined = self._joined[player], self._joined[1 - player]
         free = [bit for bit in self._order if not (mine | theirs) & bit]
         if any(joined[mine | bit] for bit in free):
@@ -54,12 +54,12 @@ class Solver:
             return False
         return any(not self.wins(theirs, mine | bit, player=1 - player) for bit in threats or free)
 
-    def decided(self, stones: Tensor, *, player: Tensor) -> Tensor:
-        """Whether the player to move wins each position, `[B]` bool.
+    def mover_wins(self, stones: Tensor, *, player: Tensor) -> Tensor:
+        """Return whether the player to move wins each position with perfect play, `[B]` bool.
 
         Args:
-            stones: `[B, N]` int8, the cells first; undecided games.
-            player: `[B]` int64, who is to move.
+            stones: `[B, N]` int8 of undecided games, the cells first.
+            player: `[B]` int64, the player to move.
         """
         bits = 1 << torch.arange(self.cells, device=stones.device)
         sets = [
@@ -75,7 +75,7 @@ class Solver:
 
 
 def _joined(size: int, player: int) -> list[bool]:
-    """Whether each set of cells joins the two sides of `player`."""
+    """Return for each set of cells whether it connects the two sides of `player`."""
     cells = size * size
     sets = torch.arange(1 << cells)
     own = (sets.unsqueeze(-1) >> torch.arange(cells) & 1).bool()
@@ -83,4 +83,4 @@ def _joined(size: int, player: int) -> list[bool]:
     borders[:, 2 * player : 2 * player + 2] = True
     near = dynamics.neighbour_table(size, size).expand(len(sets), -1, -1)
     whose = torch.full((len(sets),), player)
-    return dynamics.reaches(torch.cat((own, borders), -1), near, player=whose).tolist()
+    return dynamics.connects(torch.cat((own, borders), -1), near, player=whose).tolist()

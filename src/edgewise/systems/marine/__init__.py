@@ -1,4 +1,4 @@
-"""Marine: steer boats across a current to their goals by the rules of the sea. Its card is README.md."""
+"""Marine: steer boats across a current to their goals by the rules of the sea. README.md is the card."""
 
 from edgewise.config.plugins import Environment, System
 
@@ -22,5 +22,5 @@ SYSTEM = System(
         "marine-sac": "edgewise.systems.marine.recipes.sac:RECIPE",
         "marine-ddpg": "edgewise.systems.marine.recipes.ddpg:RECIPE",
     },
-    file_formats=("edgewise.systems.marine.schedule_file",),
+    file_formats=("edgewise.systems.marine.schedules.file",),
 )

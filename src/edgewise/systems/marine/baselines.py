@@ -1,7 +1,7 @@
-"""Steering by hand, from the same noisy view that policies have: potential fields and velocity obstacles.
+"""Hand-written steering on the policies' noisy observations: potential fields and velocity obstacles.
 
-Both say where to head and how fast; one law turns that into thrust. They serve as experts to imitate.
-Symbols: `[*B, A, K]` objects in view, J velocities to choose from. Everything is in the robot's body frame.
+Both choose a velocity; one controller turns it into thrust. They can serve as experts.
+Shapes: `[*B, A, K]` perceived objects, J candidate velocities. Everything is in the robot's body frame.
 """
 
 from __future__ import annotations
@@ -19,47 +19,47 @@ from edgewise.systems.marine import colregs, dynamics
 from edgewise.systems.marine.env import MarineEnv
 
 Course = Callable[[Tensor, Tensor, Tensor], Tensor]
-"""From own view `[*B, A, 7]`, objects `[*B, A, K, 5]` and mask to the velocity to take up, `[*B, A, 2]`."""
+"""Maps own features `[*B, A, 7]`, objects `[*B, A, K, 5]` and their mask to a velocity `[*B, A, 2]`."""
 
 TOP_SPEED = 3.0
 TOP_YAW_RATE = 0.6
 APPROACH = 0.5
-"""Metres per second for each metre to the goal, so that a boat can turn to it."""
+"""Speed in m/s per metre to the goal; boats slow down near it so that they can turn."""
 SLIDE = 0.6
-"""How far beyond the velocity it wants a boat heads, in parts of what it lacks."""
+"""Overshoot of the commanded velocity, as a fraction of the velocity error."""
 PULL, PUSH, PUSH_RANGE = 50.0, 500.0, 15.0
 LANE_OBJECTS, LANE_SPACING = 4, 5.0
 HEADINGS, SPEEDS = 24, (0.75, 1.5, 2.25, 3.0)
-SEEN_PART = 0.8
-"""The part of an object's radius that is seen, on average."""
+MEAN_SEEN_RADIUS = 0.8
+"""Mean factor of a perceived radius."""
 CLEARANCE = 2.0
-"""Metres to keep from the edges of others."""
+"""Distance in metres to keep from the edges of other objects."""
 SHARE = 0.5
-"""How much of the evasion a moving vessel is trusted to do, beside one's own."""
+"""Share of the evasion that another moving vessel is assumed to take."""
 LAG = 1.0
-"""Seconds until a boat has taken up another velocity."""
+"""Seconds that a boat needs to change its velocity."""
 HORIZON = 10.0
-"""Seconds within which a meeting matters."""
-MEETING_WEIGHT, RULE_WEIGHT = 8.0, 1.0
+"""Seconds within which a collision counts."""
+COLLISION_WEIGHT, RULE_WEIGHT = 8.0, 1.0
 
 
 def random_steering(env: MarineEnv) -> Policy:
-    """Any action, all alike."""
+    """Take uniformly random actions."""
     return env.rand_action
 
 
 def apf(env: MarineEnv) -> Policy:
-    """Artificial potential field: the goal pulls, what is approached and lanes to keep out of push."""
-    return _policy(env, _along_the_force)
+    """Follow an artificial potential field: goals attract, approached objects and forbidden lanes repel."""
+    return _policy(env, _force_velocity)
 
 
 def rvo(env: MarineEnv) -> Policy:
-    """Reciprocal velocity obstacles: the velocity nearest to the goal's that meets nothing in view soon."""
-    return _policy(env, _clear_velocity)
+    """Use reciprocal velocity obstacles: the velocity closest to the goal's that avoids collisions."""
+    return _policy(env, _safest_velocity)
 
 
 def _policy(env: MarineEnv, course: Course) -> Policy:
-    """Take up the velocity that `course` gives."""
+    """Build a policy that steers to the velocity given by `course`."""
 
     def policy(tensordict: TensorDict) -> TensorDict:
         state = tensordict["state"]
@@ -72,10 +72,10 @@ def _policy(env: MarineEnv, course: Course) -> Policy:
 
 
 def steer(own: Tensor, wanted: Tensor) -> Tensor:
-    """The continuous action `[*B, A, 2]` that brings robots to velocities `wanted` `[*B, A, 2]`.
+    """Compute the continuous action `[*B, A, 2]` that brings robots to velocities `wanted` `[*B, A, 2]`.
 
-    Thrust for the yaw rate and the speed to take up, with what drag will cost and what is missing yet. Boats
-    slide: they head beyond the velocity they want, away from the one they have, and slow down until they do.
+    The thrust compensates drag and corrects the errors of yaw rate and speed. Boats slide sideways, so the
+    controller overshoots the wanted velocity and slows down until the heading fits.
     """
     speed, yaw_rate, thrust = own[..., 2], own[..., 4], own[..., 5:]
     beyond = wanted + SLIDE * (wanted - own[..., 2:4])
@@ -92,22 +92,23 @@ def steer(own: Tensor, wanted: Tensor) -> Tensor:
 
 
 def nearest_choice(action: Tensor) -> Tensor:
-    """The discrete action `[*B, A]` nearest to a continuous one `[*B, A, 2]`."""
+    """Return the discrete action `[*B, A]` closest to a continuous one `[*B, A, 2]`."""
     return (action.unsqueeze(-2) - dynamics.choices(action)).square().sum(-1).argmin(-1)
 
 
-def _to_goal(own: Tensor) -> Tensor:
-    """The velocity that a robot alone would take up, `[*B, A, 2]`."""
+def _goal_velocity(own: Tensor) -> Tensor:
+    """Compute the velocity towards the goal without regard to others, `[*B, A, 2]`."""
     goal = own[..., :2]
     speed = (0.5 + APPROACH * dynamics.length(goal)).clamp(max=TOP_SPEED)
     return speed.unsqueeze(-1) * normalize(goal, dim=-1)
 
 
-def _along_the_force(own: Tensor, objects: Tensor, mask: Tensor) -> Tensor:
-    """At the goal's speed to where the forces of the potential field point.
+def _force_velocity(own: Tensor, objects: Tensor, mask: Tensor) -> Tensor:
+    """Compute the velocity along the force of the potential field, with the speed of `_goal_velocity`.
 
-    The goal pulls with 50 N per metre; an object at a gap of d < 15 m that comes nearer pushes away with
-    `500 (1/d − 1/15) D²/d²` and back from the goal with `500 (1/d − 1/15)² D`, D the way to the goal.
+    The goal attracts with 50 N per metre. An approached object at a gap of d < 15 m repels with
+    `500 (1/d − 1/15) D²/d²` and pushes back from the goal with `500 (1/d − 1/15)² D`, where D is the distance
+    to the goal.
     """
     goal, velocity = own[..., :2], own[..., 2:4]
     lanes, in_lane = _lanes(objects, mask, velocity)
@@ -121,14 +122,14 @@ def _along_the_force(own: Tensor, objects: Tensor, mask: Tensor) -> Tensor:
     away = -toward * PUSH * rise * to_goal.square() / gap.square()
     back = -normalize(goal, dim=-1).unsqueeze(-2) * PUSH * rise.square() * to_goal
     pushed = (away + back).masked_fill(~(closing & mask).unsqueeze(-1), 0.0).sum(-2)
-    return dynamics.length(_to_goal(own)).unsqueeze(-1) * normalize(PULL * goal + pushed, dim=-1)
+    return dynamics.length(_goal_velocity(own)).unsqueeze(-1) * normalize(PULL * goal + pushed, dim=-1)
 
 
 def _lanes(objects: Tensor, mask: Tensor, velocity: Tensor) -> tuple[Tensor, Tensor]:
-    """Lanes to keep out of by the rules, as rows of objects `[*B, A, 4 K, 5]`, and which there are.
+    """Build virtual objects `[*B, A, 4 K, 5]` on the lanes that the rules forbid, and their mask.
 
-    Ahead of a vessel that is to be given way to, so that one passes astern; to starboard of one met head-on,
-    so that both keep to starboard.
+    Lanes lie ahead of a crossing vessel, so that the robot passes astern, and to starboard of a vessel that
+    is met head-on, so that both pass to starboard.
     """
     met = colregs.encounters(objects, velocity)
     crossing, head_on = colregs.zones(met)
@@ -142,36 +143,37 @@ def _lanes(objects: Tensor, mask: Tensor, velocity: Tensor) -> tuple[Tensor, Ten
     return lane.flatten(-3, -2), holds.expand(lane.shape[:-1]).flatten(-2)
 
 
-def _clear_velocity(own: Tensor, objects: Tensor, mask: Tensor) -> Tensor:
-    """Of many velocities the one with the least detour and the latest meeting, `[*B, A, 2]`."""
-    wanted = _to_goal(own)
+def _safest_velocity(own: Tensor, objects: Tensor, mask: Tensor) -> Tensor:
+    """Choose the velocity with the lowest cost of detour, collision and rule violation, `[*B, A, 2]`."""
+    wanted = _goal_velocity(own)
     grid = torch.cat((wanted.unsqueeze(-2), _velocities(own).expand(*own.shape[:-1], -1, 2)), -2)
     detour = dynamics.length(grid - wanted.unsqueeze(-2))
-    meeting = _meeting(grid, own[..., 2:4], objects).masked_fill(~mask.unsqueeze(-2), torch.inf)
-    danger = (MEETING_WEIGHT / meeting.clamp(min=0.5)).masked_fill(meeting > HORIZON, 0.0).amax(-1)
-    cost = detour + danger + RULE_WEIGHT * _to_port(grid, own[..., 2:4], objects, mask)
+    meeting = _time_to_collision(grid, own[..., 2:4], objects).masked_fill(~mask.unsqueeze(-2), torch.inf)
+    danger = (COLLISION_WEIGHT / meeting.clamp(min=0.5)).masked_fill(meeting > HORIZON, 0.0).amax(-1)
+    cost = detour + danger + RULE_WEIGHT * _wrong_side_passes(grid, own[..., 2:4], objects, mask)
     best = cost.argmin(-1)[..., None, None].expand(*cost.shape[:-1], 1, 2)
     return grid.gather(-2, best).squeeze(-2)
 
 
 def _velocities(like: Tensor) -> Tensor:
-    """A fan of velocities all around, `[J, 2]`."""
+    """Return candidate velocities in all directions, `[J, 2]`."""
     angle = torch.arange(HEADINGS, dtype=like.dtype, device=like.device) * (2.0 * math.pi / HEADINGS)
     around = torch.stack((angle.cos(), angle.sin()), -1)
     return torch.cat([speed * around for speed in SPEEDS])
 
 
-def _meeting(grid: Tensor, velocity: Tensor, objects: Tensor) -> Tensor:
-    """Seconds until velocities `[*B, A, J, 2]` lead to a touch, `[*B, A, J, K]`; infinite where they do not.
+def _time_to_collision(grid: Tensor, velocity: Tensor, objects: Tensor) -> Tensor:
+    """Compute the seconds until velocities `[*B, A, J, 2]` lead to a collision, `[*B, A, J, K]`, or infinity.
 
-    Robots go on as they are for `LAG` seconds; moving vessels are trusted to do their share of the evasion.
+    Robots keep their velocity for `LAG` seconds; moving vessels are assumed to take their share of the
+    evasion.
     """
     moving = (dynamics.length(objects[..., 2:4]) >= colregs.LEAST_SPEED)[..., None, :, None]
     other, own = objects[..., None, :, 2:4], velocity[..., None, None, :]
     candidate = grid.unsqueeze(-2)
     relative = torch.where(moving, candidate + SHARE * (candidate - own), candidate) - other
     place = objects[..., None, :, :2] - LAG * (own - other)
-    reach = (objects[..., 4] / SEEN_PART + dynamics.RADIUS + CLEARANCE).unsqueeze(-2)
+    reach = (objects[..., 4] / MEAN_SEEN_RADIUS + dynamics.RADIUS + CLEARANCE).unsqueeze(-2)
     closing = (relative * place).sum(-1)
     speed = relative.square().sum(-1).clamp(min=1e-6)
     beyond = place.square().sum(-1) - reach.square()
@@ -181,8 +183,8 @@ def _meeting(grid: Tensor, velocity: Tensor, objects: Tensor) -> Tensor:
     return seconds.masked_fill((closing <= 0.0) | (root < 0.0), torch.inf)
 
 
-def _to_port(grid: Tensor, velocity: Tensor, objects: Tensor, mask: Tensor) -> Tensor:
-    """How many vessels that are to be given way to a velocity passes on the wrong side, `[*B, A, J]`."""
+def _wrong_side_passes(grid: Tensor, velocity: Tensor, objects: Tensor, mask: Tensor) -> Tensor:
+    """Count the vessels with right of way that a velocity passes on the wrong side, `[*B, A, J]`."""
     met = colregs.encounters(objects, velocity)
     crossing, head_on = colregs.zones(met)
     gives_way = (colregs.under_way(met) & mask & (crossing | head_on)).unsqueeze(-2)

@@ -1,4 +1,4 @@
-"""The rules of the sea: who crosses gives way to starboard, and who meets head-on passes there."""
+"""Collision regulations at sea (COLREGs): giving way in crossing and head-on encounters."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from torch import Tensor
 from edgewise.systems.marine import dynamics
 
 LEAST_SPEED = 0.5
-"""Vessels slower than this neither give way nor need it."""
+"""Speed in m/s below which the rules do not apply to a vessel."""
 MARGIN = 1.0
 """Metres added to the other vessel's radius."""
 
 
 class Encounters(NamedTuple):
-    """Two vessels each, in the robot's body frame, one number `[*B, A, K]` or `[*B, A, 1]` for each.
+    """Encounters of a robot with another vessel, in the robot's body frame, `[*B, A, K]` or `[*B, A, 1]`.
 
     Attributes:
-        x: forward to the other vessel.
-        y: to starboard.
-        other_x: the other's velocity.
-        other_y: likewise.
-        radius: of the other.
-        own_x: the robot's velocity over ground.
-        own_y: likewise.
+        x: position of the other vessel, forward.
+        y: position of the other vessel, to starboard.
+        other_x: velocity of the other vessel, forward.
+        other_y: velocity of the other vessel, to starboard.
+        radius: radius of the other vessel.
+        own_x: velocity of the robot over ground, forward.
+        own_y: velocity of the robot over ground, to starboard.
     """
 
     x: Tensor
@@ -38,16 +38,17 @@ class Encounters(NamedTuple):
 
 
 def encounters(objects: Tensor, velocity: Tensor) -> Encounters:
-    """Of each robot with what it sees, `[*B, A, K, 5]`, at its own velocity `[*B, A, 2]`."""
+    """Build the encounters from perceived objects `[*B, A, K, 5]` and own velocities `[*B, A, 2]`."""
     x, y, other_x, other_y, radius = objects.movedim(-1, 0).contiguous().unbind(0)
     own_x, own_y = velocity.unsqueeze(-2).unbind(-1)
     return Encounters(x, y, other_x, other_y, radius, own_x, own_y)
 
 
 def violation(objects: Tensor, mask: Tensor, velocity: Tensor) -> Tensor:
-    """How far each robot's course is off the one that gives way, `[*B, A]` radians; zero where it need not.
+    """Compute the angle between each robot's course and the course that gives way, `[*B, A]` radians.
 
-    The first of the objects that stands in one of the two zones and is not given way to decides.
+    The first object in one of the two zones to which the robot does not give way counts. The angle is zero
+    if there is none.
 
     Args:
         objects: `[*B, A, K, 5]`, nearest first: position and velocity in the robot's body frame, radius.
@@ -65,10 +66,10 @@ def violation(objects: Tensor, mask: Tensor, velocity: Tensor) -> Tensor:
 
 
 def zones(met: Encounters) -> tuple[Tensor, Tensor]:
-    """Where the robot must give way because it crosses, or meets another head-on, each `[*B, A, K]` bool.
+    """Return where the robot must give way in a crossing and in a head-on encounter, each `[*B, A, K]` bool.
 
-    Seen from the other vessel's course. Crossing: ahead of it or to port, and bound to its starboard.
-    Head-on: ahead of it, and bound the opposite way. Speeds are not looked at.
+    Zones are relative to the other vessel's course. Crossing: the robot is ahead or to port and heads to
+    starboard. Head-on: the robot is ahead and heads in the opposite direction. Speeds are ignored.
     """
     square = torch.addcmul(met.other_x * met.other_x, met.other_y, met.other_y)
     scale = square.clamp_(min=LEAST_SPEED**2).rsqrt_()
@@ -82,18 +83,18 @@ def zones(met: Encounters) -> tuple[Tensor, Tensor]:
 
 
 def under_way(met: Encounters) -> Tensor:
-    """Where both vessels move fast enough for the rules to hold, `[*B, A, K]` bool."""
+    """Return where both vessels are fast enough for the rules to apply, `[*B, A, K]` bool."""
     other = torch.addcmul(met.other_x * met.other_x, met.other_y, met.other_y)
     own = torch.addcmul(met.own_x * met.own_x, met.own_y, met.own_y)
     return (other >= LEAST_SPEED**2) & (own >= LEAST_SPEED**2)
 
 
 def _course_error(met: Encounters) -> tuple[Tensor, Tensor]:
-    """The angle from the robot's course to that which clears the other to starboard, and where there is one.
+    """Compute the angle from the robot's course to the one that clears the other vessel to starboard.
 
-    Clearing means to turn from the bearing by `asin(b / D) + atan2(ρ, √(D² − b²))`, b the margin around the
-    other at distance D. Within b there is no such course, and a collision. Angles are arguments of products
-    of complex numbers, so that one inverse tangent does for all of them.
+    The clearing course differs from the bearing by `asin(b / D) + atan2(ρ, √(D² − b²))`, where b is the
+    margin around the other vessel at distance D. It does not exist within b; the second result says where it
+    exists. Angles are arguments of products of complex numbers, so one inverse tangent suffices.
     """
     x, y, margin = met.x, met.y, met.radius + MARGIN
     square = torch.addcmul(x * x, y, y) - margin * margin

@@ -1,7 +1,7 @@
-"""How a boat moves: three degrees of freedom, two thrusters, ten sub-steps of semi-implicit Euler a step.
+"""Dynamics of a boat: three degrees of freedom, two thrusters, ten semi-implicit Euler sub-steps per step.
 
 World frame: x north, y east, headings clockwise from north. Body frame: x forward, y to starboard.
-Symbols: `[*B, A]` robots, which do not act on each other.
+Shapes: `[*B, A]` robots, which exert no forces on each other.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ SUBSTEPS = 10
 STEP_SECONDS = SUBSTEP * SUBSTEPS
 MASS = 400.0
 ADDED_SURGE = 20.0
-"""Taken off the mass in surge: the reference's coefficient has the opposite of the usual sign."""
+"""Subtracted from the mass in surge: the reference's coefficient has the opposite of the usual sign."""
 SURGE_INERTIA, SWAY_INERTIA, YAW_INERTIA = MASS - ADDED_SURGE, MASS, 1430.0
 LINEAR_DRAG, SQUARE_DRAG = 100.0, 150.0
 LINEAR_YAW_DRAG, SQUARE_YAW_DRAG = 980.0, 950.0
@@ -28,20 +28,20 @@ LEAST_THRUST, MOST_THRUST = -500.0, 1000.0
 THRUST_RATE = 1000.0
 """Newtons per second that a continuous action of 1 adds."""
 RATES = (0.0, -0.5, -1.0, 0.5, 1.0)
-"""What the discrete choices of one thruster are as continuous actions."""
+"""Continuous actions of the discrete choices of one thruster."""
 NUM_CHOICES = len(RATES) ** 2
 LENGTH, WIDTH = 5.0, 2.5
 RADIUS = 0.5 * math.hypot(LENGTH, WIDTH)
 
 
 class Motion(NamedTuple):
-    """How robots lie, move and thrust.
+    """Position, velocity and thrust of robots.
 
     Attributes:
         position: `[*B, A, 2]`.
         heading: `[*B, A]`, in [0, 2π).
         through_water: `[*B, A, 3]`, velocity relative to the water in world axes, and the yaw rate.
-        over_ground: `[*B, A, 3]`, velocity and yaw rate of the last sub-step's move, one behind.
+        over_ground: `[*B, A, 3]`, velocity and yaw rate with which the last sub-step moved the robot.
         thrust: `[*B, A, 2]` newtons, left and right.
     """
 
@@ -53,24 +53,24 @@ class Motion(NamedTuple):
 
 
 def choices(like: Tensor) -> Tensor:
-    """The 25 discrete actions as continuous ones, `[25, 2]`, in the dtype and on the device of `like`."""
+    """Return the 25 discrete actions as continuous ones, `[25, 2]`, with the dtype and device of `like`."""
     rates = torch.tensor(RATES, dtype=like.dtype, device=like.device)
     return torch.cartesian_prod(rates, rates)
 
 
 def thrust_after(thrust: Tensor, action: Tensor) -> Tensor:
-    """Thrust `[*B, A, 2]` after a continuous action `[*B, A, 2]`; thrusters have limits, actions none."""
+    """Return the thrust after a continuous action, both `[*B, A, 2]`, clipped to the thrusters' limits."""
     return torch.add(thrust, action, alpha=THRUST_RATE * STEP_SECONDS).clamp_(LEAST_THRUST, MOST_THRUST)
 
 
 def move(motion: Motion, action: Tensor, *, cores: Tensor, circulation: Tensor) -> Motion:
-    """One step of half a second.
+    """Advance the robots by one step of half a second.
 
     Args:
-        motion: where robots are; `over_ground` is not read.
-        action: `[*B, A, 2]`, what to add to the thrust, 1 for 500 N.
-        cores: `[*B, C, 2]` centres of vortices.
-        circulation: `[*B, C]`, signed, zero for vortices that are not there.
+        motion: current motion; `over_ground` is not read.
+        action: `[*B, A, 2]`, change of thrust, 1 for 500 N.
+        cores: `[*B, C, 2]`, centres of the vortices.
+        circulation: `[*B, C]`, signed, zero for absent vortices.
     """
     x, y = motion.position.unbind(-1)
     water_x, water_y, yaw_rate = motion.through_water.unbind(-1)
@@ -106,7 +106,7 @@ def move(motion: Motion, action: Tensor, *, cores: Tensor, circulation: Tensor) 
 def _accelerate(
     surge: Tensor, sway: Tensor, yaw_rate: Tensor, *, ahead: Tensor, aside: Tensor, push: Tensor, turn: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Surge, sway and yaw rate through the water one sub-step on; `ahead` and `aside` are over ground.
+    """Return surge, sway and yaw rate through the water after one sub-step; `ahead`, `aside` are over ground.
 
     `380 u̇ = 400 r v − (100 + 150 |u_r|) u_r + T_l + T_r`,
     `400 v̇ = −400 r u + 20 u_r r − (100 + 150 |v_r|) v_r`,
@@ -129,17 +129,17 @@ def _drag(speed: Tensor, linear: float, square: float) -> Tensor:
 
 
 def to_body(x: Tensor, y: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor]:
-    """A world vector's components forward and to starboard of headings with this cosine and sine."""
+    """Rotate world vectors into body frames, given cosine and sine of the headings."""
     return torch.addcmul(x * cos, y, sin), torch.addcmul(y * cos, x, sin, value=-1.0)
 
 
 def to_world(forward: Tensor, starboard: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor]:
-    """North and east of a body vector: `to_body` undone."""
+    """Rotate body vectors into the world frame, the inverse of `to_body`."""
     return torch.addcmul(forward * cos, starboard, sin, value=-1.0), torch.addcmul(
         starboard * cos, forward, sin
     )
 
 
 def length(vector: Tensor) -> Tensor:
-    """Euclidean length of the last dimension, cheaper than a norm for two components."""
+    """Compute the Euclidean length of the last dimension; cheaper than a norm for two components."""
     return torch.hypot(vector[..., 0], vector[..., 1])

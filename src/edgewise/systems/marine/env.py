@@ -1,4 +1,4 @@
-"""The boats as an environment: motion, perception, rules and score, put together."""
+"""The marine environment: boats with two thrusters in a current."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from torch import Tensor
 
 from edgewise.config.errors import ConfigError
 from edgewise.envs.base import GraphEnv
-from edgewise.envs.packing import Entries
+from edgewise.envs.entries import Entries
 from edgewise.envs.transition import Transition
 from edgewise.graphs.actions import AgentsContinuous, AgentsDiscrete
 from edgewise.graphs.compile import compile_module
 from edgewise.systems.marine import colregs, dynamics, field, observe, scenario, sensing
 from edgewise.systems.marine.config import MarineConfig
 from edgewise.systems.marine.dynamics import Motion
+from edgewise.systems.marine.models.config import OBJECT_SCALE, SELF_SCALE
 from edgewise.systems.marine.sensing import Scene
 
 STEP_COST = 0.1
@@ -23,11 +24,11 @@ COLLISION_COST = 5.0
 GOAL_REWARD = 10.0
 GOAL_RADIUS = 2.0
 DISCOUNT = 0.99
-"""Of the metric `discounted` alone."""
+"""Discount factor of the metric `discounted`."""
 
 
 class MarineEnv(GraphEnv[MarineConfig]):
-    """Robots cross a current to their goals without touching; see the card in README.md.
+    """Robots cross a current to their goals without collisions. README.md is the card.
 
     Example:
         >>> env = MarineEnv(MarineConfig(num_robots=(3, 5), num_obstacles=4), num_envs=8, seed=0)
@@ -44,7 +45,7 @@ class MarineEnv(GraphEnv[MarineConfig]):
     object_scale: Tensor
 
     def setup(self) -> None:
-        """A graph of the config's capacity, in which every robot acts."""
+        """Define the graph and the action layout, and compile the hot functions if asked to."""
         config, device = self.config, self.device
         self.graph = observe.graph_spec(config)
         robots = config.robot_capacity
@@ -59,11 +60,11 @@ class MarineEnv(GraphEnv[MarineConfig]):
         self.register_buffer("edge_index", observe.edge_index(config).to(device))
         self.register_buffer("choices", dynamics.choices(torch.empty(0, device=device)))
         self.register_buffer("sizes", sensing.size_table(device))
-        self.register_buffer("own_scale", 1.0 / torch.tensor(observe.OWN_SCALE, device=device))
-        self.register_buffer("object_scale", 1.0 / torch.tensor(observe.OBJECT_SCALE, device=device))
+        self.register_buffer("own_scale", 1.0 / torch.tensor(SELF_SCALE, device=device))
+        self.register_buffer("object_scale", 1.0 / torch.tensor(OBJECT_SCALE, device=device))
 
     def check_stage(self, stage: MarineConfig) -> None:
-        """Worlds may only grow as far as there is room."""
+        """Refuse a stage that needs more robots, obstacles or vortices than the environment has room for."""
         kinds = ("robots", "obstacles", "cores")
         for kind, needed, room in zip(kinds, stage.capacity, self.config.capacity, strict=True):
             if needed > room:
@@ -73,22 +74,24 @@ class MarineEnv(GraphEnv[MarineConfig]):
                 )
 
     def spawn(self, count: int) -> Entries:
-        """New worlds, every robot at rest in the water."""
+        """Sample new worlds with every robot at rest in the water."""
         stage = self.stage
         wanted = scenario.Wanted(
-            self.draw_whole(stage.num_robots, count),
-            self.draw_whole(stage.num_obstacles, count),
-            self.draw_whole(stage.num_cores, count),
-            self.draw_real(stage.min_start_goal_dis, count),
+            self.sample_int(stage.num_robots, count),
+            self.sample_int(stage.num_obstacles, count),
+            self.sample_int(stage.num_cores, count),
+            self.sample_float(stage.min_start_goal_dis, count),
         )
         room = scenario.Capacity(*self.config.capacity)
-        born = scenario.draw_worlds(wanted, room, generator=self.generator, parity=self.config.parity)
-        at_rest = torch.zeros_like(born["heading"])
-        water = torch.zeros_like(born["position"])
+        placed = scenario.sample_worlds(wanted, room, generator=self.generator, parity=self.config.parity)
+        at_rest = torch.zeros_like(placed["heading"])
+        water = torch.zeros_like(placed["position"])
         if not self.config.parity:
-            water = field.velocity(born["position"], cores=born["core"], circulation=born["circulation"])
-        return self.begin(
-            born
+            water = field.velocity(
+                placed["position"], cores=placed["core"], circulation=placed["circulation"]
+            )
+        return self.initial_state(
+            placed
             | {
                 "through_water": at_rest.unsqueeze(-1).repeat(1, 1, 3),
                 "over_ground": torch.cat((water, at_rest.unsqueeze(-1)), -1),
@@ -96,23 +99,23 @@ class MarineEnv(GraphEnv[MarineConfig]):
             }
         )
 
-    def begin(self, born: dict[str, Tensor]) -> dict[str, Tensor]:
-        """A whole state from what is where and how it moves: perceived, nothing scored yet."""
-        motion = _motion(born)
-        none = born["heading"].new_zeros(len(born["heading"]))
-        nobody = torch.zeros_like(born["active"])
+    def initial_state(self, placed: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Complete a state from positions and motion: first perception, all sums zero."""
+        motion = _motion(placed)
+        none = placed["heading"].new_zeros(len(placed["heading"]))
+        nobody = torch.zeros_like(placed["active"])
         score = {name: none.clone() for name in ("seconds", "energy", "earned", "discounted")}
-        seen, _ = self._look(motion, _scene(born))
-        return {**born, **seen, **score, "reached": nobody, "collided": nobody.clone()}
+        seen, _ = self._sense(motion, _scene(placed))
+        return {**placed, **seen, **score, "reached": nobody, "collided": nobody.clone()}
 
     def advance(self, state: TensorDict, action: Tensor) -> Transition:
-        """Robots thrust, move and look around; then they are scored where they are."""
+        """Apply thrust, move the robots, update perception and compute rewards."""
         config, active = self.config, state["active"]
         before = _motion(state)
         rates = action if config.actions == "continuous" else self.choices.to(state["goal"].dtype)[action]
         after = self._move(before, rates, cores=state["core"], circulation=state["circulation"])
-        after = _only(active, after, before)
-        seen, collided = self._look(after, _scene(state))
+        after = _where_active(active, after, before)
+        seen, collided = self._sense(after, _scene(state))
         left = dynamics.length(state["goal"] - after.position)
         reached = (left <= GOAL_RADIUS) & active
         ended, collided, arrived = self._endings(state, collided, reached)
@@ -125,7 +128,7 @@ class MarineEnv(GraphEnv[MarineConfig]):
         changed = {
             **after._asdict(),
             **seen,
-            **_scored(state, reward, after.thrust),
+            **_updated_sums(state, reward, after.thrust),
             "reached": state["reached"] | reached,
             "collided": state["collided"] | collided,
         }
@@ -133,10 +136,10 @@ class MarineEnv(GraphEnv[MarineConfig]):
         return Transition(changed, reward=reward, terminated=over, agents_terminated=ended)
 
     def _endings(self, state: TensorDict, collided: Tensor, reached: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Which robots end now, and which of them by collision and by arrival, each `[B, A]` bool.
+        """Return which robots end now, which of them collided and which arrived, each `[B, A]` bool.
 
-        Who collides does not arrive. The reference looks at neither in the step that meets the limit, and
-        calls that an end of the robot.
+        A robot that collides does not arrive. With `parity`, the time limit terminates robots, and neither
+        collision nor arrival counts in that step, as in the reference.
         """
         arrived = reached & ~collided
         if not self.config.parity:
@@ -144,14 +147,14 @@ class MarineEnv(GraphEnv[MarineConfig]):
         late = (state["step"].unsqueeze(-1) + 1 >= self.config.max_steps) & state["active"]
         return collided | arrived | late, collided & ~late, arrived & ~late
 
-    def _look(self, motion: Motion, scene: Scene) -> tuple[dict[str, Tensor], Tensor]:
-        """What robots see, as entries of the state, and which of them touch something, `[B, A]` bool.
+    def _sense(self, motion: Motion, scene: Scene) -> tuple[dict[str, Tensor], Tensor]:
+        """Return perception as entries of the state, and which robots collide, `[B, A]` bool.
 
-        Robots that were active before the step see and are seen, those that end with it included.
+        Robots that were active before the step perceive and are perceived, even if they end in it.
         """
         config, noise = self.config, None
         if config.noisy:
-            noise = sensing.draw_noise(
+            noise = sensing.sample_noise(
                 scene,
                 position=config.position_noise,
                 velocity=config.velocity_noise,
@@ -167,7 +170,7 @@ class MarineEnv(GraphEnv[MarineConfig]):
         return seen | {"present": scene.active}, found.collided
 
     def observe(self, state: TensorDict) -> Entries:
-        """Each robot's own view, the graph, and how the episode goes."""
+        """Return each robot's own view, the graph and the metrics."""
         own, listed = state["own"], state["objects"]
         seen = state["seen"] if self.config.graph_edges else None
         if self.config.normalise:
@@ -188,8 +191,8 @@ def _scene(state: Entries | TensorDict) -> Scene:
     return Scene(*(state[name] for name in Scene._fields))
 
 
-def _only(active: Tensor, after: Motion, before: Motion) -> Motion:
-    """The motion after a step of the `active` robots `[B, A]`; the others stay as they were."""
+def _where_active(active: Tensor, after: Motion, before: Motion) -> Motion:
+    """Return `after` for `active` robots `[B, A]` and `before` for the others."""
     vectors = active.unsqueeze(-1)
     pairs = zip(after, before, strict=True)
     return Motion(
@@ -197,8 +200,8 @@ def _only(active: Tensor, after: Motion, before: Motion) -> Motion:
     )
 
 
-def _scored(state: TensorDict, reward: Tensor, thrust: Tensor) -> dict[str, Tensor]:
-    """Sums over robots of the episode so far, each `[B]`, with this step's added."""
+def _updated_sums(state: TensorDict, reward: Tensor, thrust: Tensor) -> dict[str, Tensor]:
+    """Add this step to the sums over robots of the episode, each `[B]`."""
     active, total = state["active"], reward.sum(-1)
     effort = thrust.abs().sum(-1).masked_fill(~active, 0.0).sum(-1)
     return {

@@ -1,4 +1,4 @@
-"""The current: Rankine vortices whose velocities add up, at any points and on any device."""
+"""The current: a sum of Rankine vortices, evaluated at any points."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from torch import Tensor
 CORE_RADIUS = 0.5
 EDGE_SPEED = 3.0
 CIRCULATION = 2.0 * math.pi * CORE_RADIUS * EDGE_SPEED
-"""What a vortex carries whose water moves at `EDGE_SPEED` on the edge of its core."""
+"""Circulation of a vortex with speed `EDGE_SPEED` at the edge of its core."""
 
 
 class Vortices(NamedTuple):
-    """Vortices as each of P points meets them, each `[C, *B, P]`: C first, so that sums run along memory.
+    """Vortices repeated for P points, each `[C, *B, P]`; C is first so that sums run along memory.
 
     Attributes:
-        x: north of their centres.
-        y: east of their centres.
-        strength: circulation over 2π, positive for clockwise turns, zero where there is no vortex.
+        x: north coordinate of the centres.
+        y: east coordinate of the centres.
+        strength: circulation over 2π, positive if clockwise, zero for absent vortices.
     """
 
     x: Tensor
@@ -29,7 +29,7 @@ class Vortices(NamedTuple):
 
 
 def vortices(cores: Tensor, circulation: Tensor, *, points: int) -> Vortices | None:
-    """What `current` needs of vortices at `cores` `[*B, C, 2]` for so many points; None where C is zero."""
+    """Prepare vortices at `cores` `[*B, C, 2]` for `current` at `points` points; None if C is zero."""
     if not cores.shape[-2]:
         return None
     x, y = cores.unbind(-1)
@@ -38,10 +38,10 @@ def vortices(cores: Tensor, circulation: Tensor, *, points: int) -> Vortices | N
 
 
 def current(x: Tensor, y: Tensor, around: Vortices) -> tuple[Tensor, Tensor]:
-    """The current's components north and east at points `x` and `y` `[*B, P]`, each `[*B, P]`.
+    """Compute the current's north and east components at points `x` and `y` `[*B, P]`, each `[*B, P]`.
 
-    A vortex at distance n turns the water at speed `Γ n / (2π r²)` inside its core and `Γ / (2π n)` outside,
-    which is `Γ / (2π max(n², r²))` for each metre: no root, and no division by zero at the centre.
+    At distance n from a vortex the speed is `Γ n / (2π r²)` inside its core and `Γ / (2π n)` outside. Both
+    are `n · Γ / (2π max(n², r²))`, which needs no square root and no division by zero at the centre.
     """
     north, east = around.x - x, around.y - y
     square = torch.addcmul(north * north, east, east).clamp_(min=CORE_RADIUS**2)
@@ -50,12 +50,12 @@ def current(x: Tensor, y: Tensor, around: Vortices) -> tuple[Tensor, Tensor]:
 
 
 def velocity(points: Tensor, *, cores: Tensor, circulation: Tensor) -> Tensor:
-    """The current at `points` `[*B, P, 2]`, as `[*B, P, 2]`; still water where there are no vortices.
+    """Compute the current at points, `[*B, P, 2]`; zero without vortices.
 
     Args:
-        points: anywhere.
+        points: `[*B, P, 2]`.
         cores: centres of the vortices, `[*B, C, 2]`.
-        circulation: `[*B, C]`, positive where a vortex turns clockwise, zero where there is none.
+        circulation: `[*B, C]`, positive if clockwise, zero for absent vortices.
     """
     around = vortices(cores, circulation, points=points.shape[-2])
     if around is None:

@@ -1,4 +1,4 @@
-"""What is told of a world: each robot's own view, the graph of who detects what, and the score so far."""
+"""Observations of the marine environment: the detection graph and the metrics."""
 
 from __future__ import annotations
 
@@ -14,12 +14,10 @@ from edgewise.systems.marine.config import MarineConfig
 ROBOT, OBSTACLE = range(2)
 OWN_FEATURES = 7
 """Goal, velocity over ground and yaw rate in the body frame, and the thrust of both thrusters."""
-OWN_SCALE = (20.0, 20.0, 2.0, 2.0, 0.5, 1000.0, 1000.0)
-OBJECT_SCALE = (20.0, 20.0, 2.0, 2.0, 2.0)
 
 
 def graph_spec(config: MarineConfig) -> GraphSpec:
-    """Nodes are robots, then obstacles; edges lead from what is detected to the robot that detects it."""
+    """Describe the graph: robots, then obstacles as nodes; an edge from each detected object to its robot."""
     robots, obstacles, _ = config.capacity
     edges = robots * (robots + obstacles) if config.graph_edges else 0
     return GraphSpec(
@@ -31,7 +29,7 @@ def graph_spec(config: MarineConfig) -> GraphSpec:
 
 
 def edge_index(config: MarineConfig) -> Tensor:
-    """Ends of the edge slots in the order `robot * M + object`, object first, `[2, E]` int64."""
+    """Return the edge slots in the order `robot * M + object`, `[2, E]` int64, object to robot."""
     robots, obstacles, _ = config.capacity
     if not config.graph_edges:
         return torch.zeros(2, 0, dtype=torch.int64)
@@ -40,13 +38,13 @@ def edge_index(config: MarineConfig) -> Tensor:
 
 
 def graph(state: TensorDict, own: Tensor, *, seen: Tensor | None, index: Tensor) -> dict[str, Tensor]:
-    """The graph of the worlds in `state`, `[B]`.
+    """Build the graphs of a batch of worlds.
 
     Args:
-        state: of the environment.
-        own: what robots know of themselves as it should be told, `[B, A, 7]`.
-        seen: what is told of the objects, `[B, A, M, 5]`; None for a graph without edges.
-        index: as of `edge_index`.
+        state: state of the environment, batch `[B]`.
+        own: each robot's own features, `[B, A, 7]`.
+        seen: features of all objects, `[B, A, M, 5]`; None for a graph without edges.
+        index: result of `edge_index`.
     """
     present, obstacles = state["present"], state["obstacle_mask"]
     kind = (torch.zeros_like(present, dtype=torch.int64), torch.ones_like(obstacles, dtype=torch.int64))
@@ -62,12 +60,12 @@ def graph(state: TensorDict, own: Tensor, *, seen: Tensor | None, index: Tensor)
 
 
 def metrics(state: TensorDict, *, max_steps: int) -> dict[str, Tensor]:
-    """Of the episode so far, each `[B]`, means over the world's robots unless said otherwise.
+    """Return the metrics of the episode so far, each `[B]`, means over robots unless stated otherwise.
 
-    `success` is whether every robot reached its goal; `reached` and `collisions` are shares of robots;
-    `timeout` is whether the limit was met with a robot under way; `time` is seconds and `energy` newton
-    seconds until a robot ended; `reward` is the sum over steps and `discounted` the sum discounted by 0.99;
-    `shortfall` is how many things found no place at birth.
+    `success`: every robot reached its goal. `reached`, `collisions`: fractions of robots. `timeout`: the time
+    limit was hit while a robot was still moving. `time` (s) and `energy` (N s): until a robot ended.
+    `reward`: sum over steps. `discounted`: the same, discounted by 0.99. `shortfall`: number of robots,
+    obstacles and vortices that could not be placed.
     """
     exists = state["active"] | state["terminated"]
     robots = exists.sum(-1).clamp(min=1)

@@ -1,4 +1,4 @@
-"""One episode as a replay: the current, boats with their trails and detection ranges, goals, obstacles."""
+"""Replay of one episode: current, boats with trails and detection ranges, goals, obstacles."""
 
 from __future__ import annotations
 
@@ -12,25 +12,26 @@ from torch import Tensor
 from edgewise.systems.marine import dynamics, field, scenario
 
 ARROWS = 14
-"""Arrows of the current along each side of the map."""
+"""Number of arrows along each side of the map."""
 LONGEST_ARROW = 1.0
-"""Metres per second beyond which arrows grow no longer; near a vortex they would cover the map."""
+"""Speed in m/s at which arrows reach their maximum length."""
 SHADES = 28
 DETECTION_RANGE = 20.0
 BARS = 8
-"""Parts into which the distribution of a return is drawn."""
+"""Number of bars that show the distribution of a return."""
 COLORS = ("blue", "orange", "teal", "purple", "pink", "accent")
 
 
 def replay(states: TensorDict, returns: Tensor | None = None) -> dict[str, Any]:
-    """The episode in the format of docs/replay-format.md, from one world's `state` over time, `[T + 1]`.
+    """Build a replay in the format of docs/replay-format.md.
 
-    North is up. Headings, clockwise from north in the sea, turn counter-clockwise from the right here.
+    North is up. Headings are clockwise from north in the state and counter-clockwise from the right in the
+    replay.
 
     Args:
-        states: of one world.
-        returns: quantiles of what each robot expects of its action, `[T + 1, A, Q]`, worst first; those of
-            the first robot are drawn beside the map.
+        states: one world's `state` over time, `[T + 1]`.
+        returns: quantiles of the predicted return of each robot's action, `[T + 1, A, Q]`, ascending; the
+            first robot's are drawn beside the map.
     """
     first, last = states[0], states[-1]
     exists = first["active"]
@@ -55,7 +56,10 @@ def replay(states: TensorDict, returns: Tensor | None = None) -> dict[str, Any]:
         "time": [dynamics.STEP_SECONDS * step for step in range(len(frames))],
         "time_label": "seconds",
         "series": [
-            {"name": "mean distance to the goal", "values": [_left(s, exists) for s in states.unbind(0)]}
+            {
+                "name": "mean distance to the goal",
+                "values": [_mean_goal_distance(s, exists) for s in states.unbind(0)],
+            }
         ],
         "marks": _endings(states),
         "facts": {
@@ -64,7 +68,7 @@ def replay(states: TensorDict, returns: Tensor | None = None) -> dict[str, Any]:
             "reward per robot": round(float(last["earned"] / exists.sum()), 2),
         },
         "legend": [
-            {"label": "boat", "color": "accent", "shape": "boat"},
+            {"label": "boat", "color": "accent", "shape": "bullet"},
             {"label": "goal", "color": "accent", "shape": "cross"},
             {"label": "obstacle", "color": "muted"},
         ],
@@ -72,13 +76,13 @@ def replay(states: TensorDict, returns: Tensor | None = None) -> dict[str, Any]:
 
 
 def _expected(quantiles: Tensor, active: Tensor) -> list[list[float]]:
-    """Every `BARS`-th part of one robot's quantiles `[T + 1, Q]`; nothing once it has ended."""
+    """Average one robot's quantiles `[T + 1, Q]` in `BARS` groups; zero after the robot has ended."""
     parts = torch.stack([part.mean(-1) for part in quantiles.tensor_split(BARS, -1)], -1)
     return parts.masked_fill(~active.unsqueeze(-1), 0.0).tolist()
 
 
 def _bars(expected: list[list[float]], color: str) -> list[dict[str, Any]]:
-    """A chart of what the first robot expects, on one scale over the episode."""
+    """Build the bar chart of the first robot's predicted return, with one scale for the episode."""
     if not expected:
         return []
     values = [0.0, *(value for bars in expected for value in bars)]
@@ -86,7 +90,7 @@ def _bars(expected: list[list[float]], color: str) -> list[dict[str, Any]]:
         {
             "name": "expected",
             "kind": "bars",
-            "title": "returns that the first boat expects, from the worst eighth to the best",
+            "title": "predicted return of the first boat, from the worst eighth to the best",
             "value": expected[0],
             "low": min(values),
             "high": max(*values, 1.0),
@@ -96,7 +100,7 @@ def _bars(expected: list[list[float]], color: str) -> list[dict[str, Any]]:
 
 
 def _map(place: Tensor) -> tuple[list[float], list[float]]:
-    """East and north of places `[n, 2]`, as x and y of the picture."""
+    """Convert places `[n, 2]` (north, east) to x and y of the picture."""
     north, east = place.double().reshape(-1, 2).T.tolist()
     return east, north
 
@@ -107,8 +111,8 @@ def _points(name: str, place: Tensor, **look: Any) -> dict[str, Any]:
 
 
 def _boats(state: TensorDict, exists: Tensor, colors: list[str]) -> dict[str, Any]:
-    """All robots that the world was born with, each in its goal's colour."""
-    look = {"shape": "boat", "size": dynamics.LENGTH / 2, "trail": 60, "ring_color": "faint"}
+    """Build the layer of all robots, each in the colour of its goal."""
+    look = {"shape": "bullet", "size": dynamics.LENGTH / 2, "trail": 60, "ring_color": "faint"}
     return _points("boats", state["position"][exists], **look, **_frame(state, exists, colors)["boats"])
 
 
@@ -128,7 +132,7 @@ def _frame(state: TensorDict, exists: Tensor, colors: list[str]) -> dict[str, An
 
 
 def _current_layers(state: TensorDict) -> list[dict[str, Any]]:
-    """How fast the water is and where it flows; nothing where it is still."""
+    """Build the layers of the current's speed and direction; none in still water."""
     if not state["circulation"].any():
         return []
     shade = _speed(_grid(SHADES, state["core"], downwards=True), state)
@@ -162,19 +166,19 @@ def _current_layers(state: TensorDict) -> list[dict[str, Any]]:
 
 
 def _grid(count: int, like: Tensor, *, downwards: bool = False) -> Tensor:
-    """Middles of `count`² squares of the map, row by row from the south, or from the north, `[count², 2]`."""
+    """Return the centres of `count`² cells of the map, row by row from the south or north, `[count², 2]`."""
     middle = (torch.arange(count, dtype=like.dtype, device=like.device) + 0.5) * (scenario.SIDE / count)
     return torch.cartesian_prod(middle.flip(0) if downwards else middle, middle)
 
 
 def _speed(points: Tensor, state: TensorDict) -> list[float]:
-    """Speeds as shades from 0 to 1, which the fastest arrow has."""
+    """Compute speeds as shades from 0 to 1, the shade of the longest arrow."""
     flow = field.velocity(points, cores=state["core"], circulation=state["circulation"])
     return (dynamics.length(flow) / LONGEST_ARROW).clamp(max=1.0).tolist()
 
 
 def _endings(states: TensorDict) -> list[dict[str, Any]]:
-    """When robots collided or arrived."""
+    """Build the marks of collisions and arrivals."""
     marks = []
     for name, text, color in (("collided", "collision", "bad"), ("reached", "goal reached", "good")):
         for frame in (states[name].sum(-1).diff() > 0).nonzero().flatten().tolist():
@@ -182,5 +186,5 @@ def _endings(states: TensorDict) -> list[dict[str, Any]]:
     return sorted(marks, key=lambda mark: mark["frame"])
 
 
-def _left(state: TensorDict, exists: Tensor) -> float:
+def _mean_goal_distance(state: TensorDict, exists: Tensor) -> float:
     return float(dynamics.length(state["goal"] - state["position"])[exists].mean())

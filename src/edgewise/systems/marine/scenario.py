@@ -1,8 +1,7 @@
-"""Where boats, vortices and obstacles begin: the first of many random places that keep their distances.
+"""Initial states: robots, vortices and obstacles at random positions that keep their minimum distances.
 
-Everything is placed as rejection sampling would place it, one after another, each try uniform, with a budget
-of tries that all things of a kind share; worlds where the budget runs out have fewer. Symbols: n worlds, P
-tries.
+Positions follow sequential rejection sampling with uniform proposals. All objects of a kind share a budget of
+tries; a world whose budget runs out has fewer objects. Shapes: n worlds, P tries.
 """
 
 from __future__ import annotations
@@ -18,22 +17,22 @@ from edgewise.systems.marine import field
 
 SIDE = 55.0
 TRIES = 500
-FIRST_TRIES = 100
-"""Tries made at first where it pays to ask the host whether they were enough."""
+FIRST_BATCH_OF_TRIES = 100
+"""Tries of the first batch; more are drawn only if these are not enough."""
 MANY_WORLDS = 8
-"""From how many worlds on it pays, on a CPU; elsewhere asking means to wait for the device."""
+"""Number of worlds from which drawing in two batches pays, on a CPU. Elsewhere it would synchronise."""
 ROBOT_GAP = 10.0
 CORE_CLEARANCE = field.CORE_RADIUS + ROBOT_GAP
 SAME_TURN_GAP = 3.0
 OPPOSITE_TURN_GAP = 1.625
-OPPOSITE_TURN_BLIND = 1.0
-"""Vortices of opposite turn nearer than this pass the reference's test, by a sign."""
+OPPOSITE_TURN_UNCHECKED = 1.0
+"""The reference accepts vortices of opposite turn closer than this, because of a sign error."""
 OBSTACLE_RADIUS = 1.0
 OBSTACLE_CLEARANCE = OBSTACLE_RADIUS + ROBOT_GAP
 
 
 class Wanted(NamedTuple):
-    """What each of n worlds should have, each `[n]`: three numbers int64, and a distance in metres."""
+    """What each of n worlds should have, each `[n]`: three int64 counts and a distance in metres."""
 
     robots: Tensor
     obstacles: Tensor
@@ -42,7 +41,7 @@ class Wanted(NamedTuple):
 
 
 class Capacity(NamedTuple):
-    """Room for each kind."""
+    """Maximum number of robots, obstacles and vortices of a world."""
 
     robots: int
     obstacles: int
@@ -50,32 +49,34 @@ class Capacity(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """Which tries were taken: `values` `[n, S, D]` of S slots, and `mask` `[n, S]`, whether one is filled."""
+    """Accepted tries: `values` `[n, S, D]` of S slots, and the `mask` `[n, S]` of filled slots."""
 
     values: Tensor
     mask: Tensor
 
 
-def draw_worlds(
+def sample_worlds(
     wanted: Wanted, room: Capacity, *, generator: torch.Generator, parity: bool = False
 ) -> dict[str, Tensor]:
-    """One random world for each row of `wanted`.
+    """Sample one world for each row of `wanted`.
 
-    - Starts and goals in [2, 53]², at least the distance asked for apart, and more than 10 m from the other
-      starts and the other goals. Where no try of a world is far enough, its farthest one is taken.
-    - Vortices at least 10.5 m from starts and goals, 3 m from those of the same turn, 1.625 m from others.
-    - Obstacles in [5, 50]², at least 11 m from starts and goals, over 1.5 m from vortices, 2 m from others.
+    - Starts and goals lie in [2, 53]², at least the requested distance apart, and more than 10 m from other
+      starts and other goals. If no try of a world is far enough, its farthest one is taken.
+    - Vortices lie at least 10.5 m from starts and goals, 3 m from vortices of the same turn and 1.625 m from
+      the others.
+    - Obstacles lie in [5, 50]², at least 11 m from starts and goals, over 1.5 m from vortices and over 2 m
+      from each other.
 
     Args:
-        wanted: numbers of a kind at most as `room` has it.
+        wanted: counts, at most those of `room`.
         room: A, O and C.
-        generator: draws everything.
-        parity: whether vortices of opposite turn less than 1 m apart pass, as in the reference.
+        generator: source of randomness.
+        parity: accept vortices of opposite turn less than 1 m apart, as the reference does.
 
     Returns:
         `position`, `goal` `[n, A, 2]`, `heading`, `active` `[n, A]`, `obstacle` `[n, O, 2]`,
         `obstacle_radius`, `obstacle_mask` `[n, O]`, `core` `[n, C, 2]`, `circulation` `[n, C]`, and
-        `shortfall` `[n, 3]` int64, how many robots, obstacles and vortices found no place.
+        `shortfall` `[n, 3]` int64, the numbers of robots, obstacles and vortices that could not be placed.
     """
     count, device = len(wanted.robots), wanted.robots.device
 
@@ -108,11 +109,11 @@ def draw_worlds(
 
 
 Uniform = Callable[..., Tensor]
-"""Numbers in [0, 1) of a shape that follows the n worlds."""
+"""Samples uniform numbers in [0, 1) of shape `[n, *shape]`."""
 
 
 def _place_robots(wanted: Wanted, room: int, *, uniform: Uniform) -> Placed:
-    """Starts and goals, `[n, A, 4]`."""
+    """Place starts and goals, `[n, A, 4]`."""
     least = wanted.start_goal_distance.unsqueeze(-1)
 
     def draw(tries: int) -> Tensor:
@@ -135,7 +136,7 @@ def _place_robots(wanted: Wanted, room: int, *, uniform: Uniform) -> Placed:
 
 
 def _place_cores(number: Tensor, room: int, *, ends: Placed, uniform: Uniform, parity: bool) -> Placed:
-    """Centres of vortices and their turn, 1 for clockwise or -1, `[n, C, 3]`; zeros where there is none."""
+    """Place vortices: centre and turn (1 clockwise, -1 otherwise), `[n, C, 3]`; zero in empty slots."""
 
     def draw(tries: int) -> Tensor:
         places = uniform(3, tries)
@@ -146,10 +147,10 @@ def _place_cores(number: Tensor, room: int, *, ends: Placed, uniform: Uniform, p
         return inside & (_clearance(places, ends) >= CORE_CLEARANCE)
 
     def clash(places: Tensor, chosen: Tensor) -> Tensor:
-        apart, same = _apart(places, chosen), places[:, 2] == chosen[:, 2]
+        apart, same = _distance_to(places, chosen), places[:, 2] == chosen[:, 2]
         opposite = apart < OPPOSITE_TURN_GAP
         if parity:
-            opposite = opposite & (apart >= OPPOSITE_TURN_BLIND)
+            opposite = opposite & (apart >= OPPOSITE_TURN_UNCHECKED)
         return torch.where(same, apart < SAME_TURN_GAP, opposite)
 
     placed = _place(draw, free, clash, wanted=number, room=room)
@@ -157,7 +158,7 @@ def _place_cores(number: Tensor, room: int, *, ends: Placed, uniform: Uniform, p
 
 
 def _place_obstacles(number: Tensor, room: int, *, ends: Placed, cores: Placed, uniform: Uniform) -> Placed:
-    """Centres of obstacles, `[n, O, 2]`."""
+    """Place obstacles, `[n, O, 2]`."""
 
     def draw(tries: int) -> Tensor:
         return 5.0 + (SIDE - 10.0) * uniform(2, tries)
@@ -167,7 +168,7 @@ def _place_obstacles(number: Tensor, room: int, *, ends: Placed, cores: Placed, 
         return (_clearance(places, ends) >= OBSTACLE_CLEARANCE) & off_cores
 
     def clash(places: Tensor, chosen: Tensor) -> Tensor:
-        return _apart(places, chosen) <= 2.0 * OBSTACLE_RADIUS
+        return _distance_to(places, chosen) <= 2.0 * OBSTACLE_RADIUS
 
     return _place(draw, free, clash, wanted=number, room=room)
 
@@ -180,20 +181,20 @@ def _place(
     wanted: Tensor,
     room: int,
 ) -> Placed:
-    """The first tries that are free and clash with none before them.
+    """Accept the first tries that are free and do not clash with an earlier accepted one.
 
     Args:
-        draw: gives so many tries, `[n, D, P]`.
-        free: which tries `[n, D, P]` heed everything that is placed already, `[n, P]` bool.
-        clash: which of them are too near to a chosen one `[n, D, 1]`, `[n, P]` bool.
-        wanted: how many each world should have, `[n]`.
-        room: S, the most that `wanted` may say.
+        draw: samples the given number of tries, `[n, D, P]`.
+        free: returns which tries `[n, D, P]` are compatible with objects of other kinds, `[n, P]` bool.
+        clash: returns which tries are too close to an accepted one `[n, D, 1]`, `[n, P]` bool.
+        wanted: number of objects per world, `[n]`.
+        room: S, the maximum of `wanted`.
     """
     places = draw(0)
     if not room:
         return Placed(places.mT, torch.zeros_like(places[:, 0], dtype=torch.bool))
     may_ask = places.device.type == "cpu" and len(places) >= MANY_WORLDS
-    for tries in (FIRST_TRIES, TRIES - FIRST_TRIES) if may_ask else (TRIES,):
+    for tries in (FIRST_BATCH_OF_TRIES, TRIES - FIRST_BATCH_OF_TRIES) if may_ask else (TRIES,):
         places = torch.cat((places, draw(tries)), -1)
         placed = _first_fits(places, free(places), clash, wanted=wanted, room=room)
         if may_ask and not (placed.mask.sum(-1) < wanted).any():
@@ -204,7 +205,7 @@ def _place(
 def _first_fits(
     places: Tensor, free: Tensor, clash: Callable[[Tensor, Tensor], Tensor], *, wanted: Tensor, room: int
 ) -> Placed:
-    """One pass over the tries for each slot; arguments as of `_place`."""
+    """Fill one slot after another with the first remaining try; arguments as in `_place`."""
     values, mask = [], []
     for slot in range(room):
         first = free.byte().argmax(-1, keepdim=True)
@@ -216,14 +217,14 @@ def _first_fits(
     return Placed(torch.stack(values, 1), torch.stack(mask, 1))
 
 
-def _apart(places: Tensor, chosen: Tensor) -> Tensor:
-    """Distance of each place `[n, 2+, P]` to the chosen one `[n, 2+, 1]`, `[n, P]`."""
+def _distance_to(places: Tensor, chosen: Tensor) -> Tensor:
+    """Compute the distance of each place `[n, 2+, P]` to the chosen one `[n, 2+, 1]`, `[n, P]`."""
     north, east = (places[:, :2] - chosen[:, :2]).unbind(1)
     return torch.addcmul(north * north, east, east).sqrt_()
 
 
 def _clearance(places: Tensor, others: Placed) -> Tensor:
-    """Distance from each place `[n, 2+, P]` to the nearest of the others that exist, `[n, P]`."""
+    """Compute the distance of each place `[n, 2+, P]` to the nearest existing one of `others`, `[n, P]`."""
     x, y = others.values[..., :2].masked_fill(~others.mask.unsqueeze(-1), -1e6).unsqueeze(-2).unbind(-1)
     north, east = places[:, :1] - x, places[:, 1:2] - y
     square = torch.addcmul(north * north, east, east)

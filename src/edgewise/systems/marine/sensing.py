@@ -1,6 +1,6 @@
-"""What robots perceive of each other and of obstacles: noisy, within range, the nearest first.
+"""Perception of robots and obstacles: noisy, within range, nearest first.
 
-Symbols: A robots perceive M objects, all robots and then all obstacles, so that object i is robot i.
+Shapes: A robots perceive M objects, all robots followed by all obstacles, so object i < A is robot i.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from edgewise.systems.marine import dynamics
 from edgewise.systems.marine.dynamics import Motion
 
 FEATURES = 5
-"""Of an object: position and velocity in the observer's body frame, two numbers each, and the radius."""
+"""Features of an object: position (2) and velocity (2) in the observer's body frame, and the radius."""
 CONCENTRATION = 1.0
 TABLE_SIZE = 4096
 
 
 class Objects(NamedTuple):
-    """All there is to perceive, each `[*B, M]`: place, velocity over ground, radius, whether it is there."""
+    """True position, velocity over ground, radius and existence of all objects, each `[*B, M]`."""
 
     x: Tensor
     y: Tensor
@@ -32,10 +32,10 @@ class Objects(NamedTuple):
 
 
 class Scene(NamedTuple):
-    """What of a world is perceived besides motion: acting robots `[*B, A]`, obstacles `[*B, O]`, goals.
+    """The part of a world's state that perception needs beside the robots' motion.
 
     Attributes:
-        active: `[*B, A]` bool; only active robots see and are seen.
+        active: `[*B, A]` bool; only active robots perceive and are perceived.
         goal: `[*B, A, 2]`.
         obstacle: `[*B, O, 2]`.
         obstacle_radius: `[*B, O]`.
@@ -50,12 +50,12 @@ class Scene(NamedTuple):
 
 
 class Noise(NamedTuple):
-    """How perception errs.
+    """Perception noise.
 
     Attributes:
         place: `[2, *B, A, M]` metres, added along the world's axes.
-        velocity: `[2, *B, A, M]` metres per second.
-        size: `[*B, A, M]`, the part of an object's radius that is seen.
+        velocity: `[2, *B, A, M]` metres per second, added along the world's axes.
+        size: `[*B, A, M]`, factor of an object's radius.
     """
 
     place: Tensor
@@ -64,11 +64,11 @@ class Noise(NamedTuple):
 
 
 class Sensed(NamedTuple):
-    """What each robot makes of each object.
+    """Perceived features of each object by each robot.
 
     Attributes:
         features: `[*B, A, M, 5]`, see `FEATURES`.
-        gap: `[*B, A, M]`, distance to the object's edge; infinite where it is not detected.
+        gap: `[*B, A, M]`, distance to the object's edge; infinite if it is not detected.
     """
 
     features: Tensor
@@ -76,19 +76,19 @@ class Sensed(NamedTuple):
 
     @property
     def detected(self) -> Tensor:
-        """`[*B, A, M]` bool."""
+        """Whether an object is detected, `[*B, A, M]` bool."""
         return self.gap.isfinite()
 
 
 class Perception(NamedTuple):
-    """What robots know after a look around.
+    """Result of `perceive`.
 
     Attributes:
         own: `[*B, A, 7]`: goal, velocity over ground, yaw rate and thrust, in the body frame.
-        objects: `[*B, A, K, 5]`, the nearest first, zero where there is none.
+        objects: `[*B, A, K, 5]`, nearest first, zero in empty slots.
         object_mask: `[*B, A, K]` bool.
-        sensed: of all objects.
-        collided: `[*B, A]` bool, whether a robot truly touches something.
+        sensed: features of all objects.
+        collided: `[*B, A]` bool, whether a robot touches something, by true positions.
     """
 
     own: Tensor
@@ -101,14 +101,14 @@ class Perception(NamedTuple):
 def perceive(
     motion: Motion, scene: Scene, noise: Noise | None, *, detection_range: float, count: int
 ) -> Perception:
-    """A look around of all active robots.
+    """Compute what every active robot perceives.
 
     Args:
-        motion: of the robots.
+        motion: motion of the robots.
         scene: everything else.
-        noise: as of `draw_noise`; None to see things as they are.
-        detection_range: metres to an object's edge.
-        count: K, how many objects to list.
+        noise: result of `sample_noise`; None for perfect perception.
+        detection_range: maximum distance in metres to an object's edge.
+        count: K, number of object slots.
     """
     objects = objects_of(motion, scene)
     pairs = others(objects, scene.active)
@@ -122,7 +122,7 @@ def perceive(
 
 
 def own_view(motion: Motion, goal: Tensor) -> Tensor:
-    """What each robot knows of itself, `[*B, A, 7]`, in metres, seconds and newtons."""
+    """Return each robot's own features, `[*B, A, 7]`, in metres, seconds and newtons."""
     cos, sin = motion.heading.cos(), motion.heading.sin()
     north, east = (goal - motion.position).unbind(-1)
     to_goal = dynamics.to_body(north, east, cos, sin)
@@ -132,7 +132,7 @@ def own_view(motion: Motion, goal: Tensor) -> Tensor:
 
 
 def objects_of(motion: Motion, scene: Scene) -> Objects:
-    """The robots that act, then the obstacles."""
+    """Concatenate robots and obstacles."""
     still = torch.zeros_like(scene.obstacle_radius)
     robots = torch.full_like(motion.heading, dynamics.RADIUS)
     return Objects(
@@ -146,20 +146,20 @@ def objects_of(motion: Motion, scene: Scene) -> Objects:
 
 
 def others(objects: Objects, active: Tensor) -> Tensor:
-    """Which pairs of an active robot and an object other than itself there are, `[*B, A, M]` bool."""
+    """Return the pairs of an active robot and an existing object other than itself, `[*B, A, M]` bool."""
     count, total = active.shape[-1], objects.exists.shape[-1]
     itself = torch.eye(count, total, dtype=torch.bool, device=active.device)
     return active.unsqueeze(-1) & objects.exists.unsqueeze(-2) & ~itself
 
 
 def offsets(motion: Motion, objects: Objects) -> tuple[Tensor, Tensor]:
-    """How far north and east of each robot each object truly is, each `[*B, A, M]`."""
+    """Return the true offsets from robots to objects, north and east, each `[*B, A, M]`."""
     x, y = motion.position.unsqueeze(-2).unbind(-1)
     return objects.x.unsqueeze(-2) - x, objects.y.unsqueeze(-2) - y
 
 
 def collisions(north: Tensor, east: Tensor, objects: Objects, *, pairs: Tensor) -> Tensor:
-    """Which robots truly touch one of their `pairs` `[*B, A, M]`, `[*B, A]` bool; offsets as of `offsets`."""
+    """Return which robots touch an object, `[*B, A]` bool; offsets from `offsets`, pairs `[*B, A, M]`."""
     reach = (objects.radius + dynamics.RADIUS).square().unsqueeze(-2)
     return ((torch.addcmul(north * north, east, east) <= reach) & pairs).any(-1)
 
@@ -174,16 +174,16 @@ def sense(
     detection_range: float,
     noise: Noise | None,
 ) -> Sensed:
-    """Every robot's view of every object.
+    """Compute the perceived features of every object for every robot.
 
     Args:
-        motion: of the robots.
-        objects: what there is to see.
-        north: true offsets as of `offsets`, `[*B, A, M]`.
-        east: likewise.
-        pairs: which robots can see which objects at all, as of `others`.
-        detection_range: metres to an object's edge.
-        noise: None to see things as they are.
+        motion: motion of the robots.
+        objects: all objects.
+        north: true offsets to the north, from `offsets`, `[*B, A, M]`.
+        east: true offsets to the east.
+        pairs: result of `others`.
+        detection_range: maximum distance in metres to an object's edge.
+        noise: None for perfect perception.
     """
     velocity_x, velocity_y = objects.velocity_x.unsqueeze(-2), objects.velocity_y.unsqueeze(-2)
     radius = objects.radius.unsqueeze(-2).expand_as(north)
@@ -200,10 +200,10 @@ def sense(
 
 
 def nearest(sensed: Sensed, count: int) -> tuple[Tensor, Tensor]:
-    """The `count` detected objects with the nearest edges, in order, and which of the slots are filled.
+    """Select the `count` detected objects with the nearest edges, nearest first.
 
     Returns:
-        `[*B, A, count, 5]`, zero where there is no object, and `[*B, A, count]` bool.
+        Features `[*B, A, count, 5]`, zero in empty slots, and the mask `[*B, A, count]` of filled slots.
     """
     *lead, total = sensed.gap.shape
     kept = min(count, total)
@@ -219,9 +219,9 @@ def nearest(sensed: Sensed, count: int) -> tuple[Tensor, Tensor]:
 
 
 def size_table(device: torch.device) -> Tensor:
-    """Equally likely parts of a radius that are seen, `[TABLE_SIZE]`: `0.8 + 0.2 w / π`, w of von Mises.
+    """Return quantiles `[TABLE_SIZE]` of the factor of a perceived radius, `0.8 + 0.2 w / π`, w von Mises.
 
-    Drawing from a distribution by rejection waits for the host; drawing an entry of its quantiles does not.
+    Rejection sampling synchronises with the host; picking a random quantile does not.
     """
     angle = torch.linspace(-math.pi, math.pi, 1 << 16, dtype=torch.float64)
     mass = torch.cumulative_trapezoid(torch.exp(CONCENTRATION * angle.cos()), angle)
@@ -233,17 +233,17 @@ def size_table(device: torch.device) -> Tensor:
     return (0.8 + 0.2 * quantile / math.pi).float().to(device)
 
 
-def draw_noise(
+def sample_noise(
     scene: Scene, *, position: float, velocity: float, sizes: Tensor | None, generator: torch.Generator
 ) -> Noise:
-    """Fresh noise for every pair of robot and object.
+    """Sample noise for every pair of robot and object.
 
     Args:
-        scene: whose numbers of robots and objects noise takes.
+        scene: gives the numbers of robots and objects.
         position: standard deviation in metres.
         velocity: standard deviation in metres per second.
-        sizes: what `size_table` gives; None to see true sizes.
-        generator: draws everything.
+        sizes: result of `size_table`; None for true radii.
+        generator: source of randomness.
     """
     *lead, robots = scene.active.shape
     shape, device = (*lead, robots, robots + scene.obstacle_mask.shape[-1]), scene.active.device

@@ -1,4 +1,4 @@
-"""Multihop: choose which class of packets each link of a network carries. Its card is README.md."""
+"""Multihop: choose which class of packets each link of a network carries. README.md is the card."""
 
 from edgewise.config.plugins import Environment, System
 

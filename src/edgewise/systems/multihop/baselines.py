@@ -1,4 +1,4 @@
-"""Routers that need no learning: BackPressure and its kin, and shortest paths; ties by a stated rule."""
+"""Baseline routers: BackPressure and its variants, and shortest paths, with stated tie rules."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from edgewise.graphs.policy import Policy
 from edgewise.systems.multihop import routing
 from edgewise.systems.multihop.dynamics import Wiring
 from edgewise.systems.multihop.env import MultihopEnv
-from edgewise.systems.multihop.networks import Networks
+from edgewise.systems.multihop.networks.batch import Networks
 
 Tie = Literal["highest", "lowest", "random"]
 
 
 @dataclass(frozen=True)
 class Ties:
-    """Who comes first where pressures are equal.
+    """Tie rules for equal pressures.
 
     Args:
-        links: of links of one node that want the same class: the one that comes last in the file
-            (`highest`), first (`lowest`), or a new draw in every slot (`random`).
+        links: order of links of one node that request the same class: last in the file first (`highest`),
+            first in the file first (`lowest`), or random in every slot (`random`).
         classes: the same for the classes of one link.
     """
 
@@ -34,12 +34,12 @@ class Ties:
 
 
 class Router:
-    """A rule from queues and capacities to requests of the links.
+    """A rule that maps queues and capacities to the links' requests.
 
     Args:
-        networks: the networks it will meet.
-        ties: who comes first where pressures are equal.
-        seed: of whatever the rule leaves to chance.
+        networks: networks to route in.
+        ties: tie rules for equal pressures.
+        seed: random seed of the rule.
     """
 
     def __init__(self, networks: Networks, *, ties: Ties | None = None, seed: int = 0) -> None:
@@ -48,11 +48,11 @@ class Router:
         self.generator = torch.Generator(networks.start.device).manual_seed(seed)
 
     def requests(self, queues: Tensor, capacity: Tensor, network: Tensor) -> Tensor:
-        """Packets that each link asks for, `[B, M, K]`, from queues `[B, N, K]` and capacities `[B, M]`."""
+        """Return each link's requests, `[B, M, K]`, from queues `[B, N, K]` and capacities `[B, M]`."""
         raise NotImplementedError
 
     def _ranks(self, network: Tensor) -> dict[str, Tensor]:
-        """The ranks that break ties between links `[B, M]` and between classes `[B, M, K]`."""
+        """Return the ranks that break ties between links `[B, M]` and between classes `[B, M, K]`."""
         number = Networks.of(self.networks.number, network)
         shape = (*number.shape, self.networks.num_classes)
         classes = torch.arange(shape[-1], device=number.device).expand(shape)
@@ -69,24 +69,24 @@ class Router:
 
 
 class BackPressure(Router):
-    """Each link sends the class whose queue falls most along it, if any does (Tassiulas, Ephremides)."""
+    """Each link sends the class with the largest positive queue difference (Tassiulas, Ephremides)."""
 
     def requests(self, queues: Tensor, capacity: Tensor, network: Tensor) -> Tensor:
-        """At full capacity, in decreasing pressure times capacity until a queue is empty."""
+        """Request at full capacity, in decreasing pressure times capacity until a queue is empty."""
         wiring = self.networks.wiring(network)
         bias = self.bias(network, wiring)
         return routing.back_pressure(queues, capacity, wiring=wiring, bias=bias, **self._ranks(network))
 
     def bias(self, network: Tensor, wiring: Wiring) -> Tensor | None:  # noqa: ARG002
-        """What is added to the difference of queues, `[B, M, K]`; None for nothing."""
+        """Return the bias that is added to the queue difference, `[B, M, K]`, or None."""
         return None
 
 
 class BiasedBackPressure(BackPressure):
-    """BackPressure that leans towards shorter ways, a link being as long as one over its rate."""
+    """BackPressure with a bias towards shorter paths; the length of a link is one over its rate."""
 
     def bias(self, network: Tensor, wiring: Wiring) -> Tensor:
-        """One over what the link takes off the way, `[B, M, K]`."""
+        """Return one over the reduction of the path length, `[B, M, K]`."""
         return routing.distance_bias(Networks.of(self.networks.delay, network), wiring)
 
 
@@ -94,10 +94,10 @@ class OneLinkBackPressure(Router):
     """BackPressure under interference: each node may use one outgoing link in a slot.
 
     Args:
-        networks: the networks it will meet.
-        ties: who comes first where pressures are equal.
-        seed: of whatever the rule leaves to chance.
-        power_weight: what a unit of power costs against pressure times capacity.
+        networks: networks to route in.
+        ties: tie rules for equal pressures.
+        seed: random seed of the rule.
+        power_weight: cost of a unit of power, in units of pressure times capacity.
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class OneLinkBackPressure(Router):
         self.power_weight = power_weight
 
     def requests(self, queues: Tensor, capacity: Tensor, network: Tensor) -> Tensor:
-        """From one link of each node."""
+        """Request from one link of each node."""
         return routing.back_pressure_one_link(
             queues,
             capacity,
@@ -118,14 +118,16 @@ class OneLinkBackPressure(Router):
 
 
 class ShortestPaths(Router):
-    """Each link shares its time evenly among the classes whose shortest ways use it, whatever the queues."""
+    """Each link serves the classes whose shortest paths use it with equal probability."""
 
     def requests(self, queues: Tensor, capacity: Tensor, network: Tensor) -> Tensor:  # noqa: ARG002
-        """One class for each link, drawn."""
+        """Sample one class for each link."""
         wiring = self.networks.wiring(network)
         distance = Networks.of(self.networks.delay, network)
         length = 1.0 / Networks.of(self.networks.rate, network).double()
-        return routing.split_over(routing.shortest_ways(distance, length, wiring), capacity, self.generator)
+        return routing.random_requests(
+            routing.on_shortest_path(distance, length, wiring), capacity, self.generator
+        )
 
 
 ROUTERS: Mapping[str, type[Router]] = {
@@ -137,11 +139,10 @@ ROUTERS: Mapping[str, type[Router]] = {
 
 
 def as_policy(router: Router) -> Policy:
-    """A router as a policy of the environment: each link chooses the class that it asks for, or none.
+    """Turn a router into a policy: each link chooses the class that it requests, or none.
 
-    The environment serves links in random order, so where several links of a node ask for more of a class
-    than is queued, which of them goes short is left to chance; `simulate.baseline_run` keeps to the
-    router's own order.
+    The environment serves links in random order. If several links of a node request more of a class than is
+    queued, the order decides which of them gets less; `simulate.baseline_run` keeps the router's own order.
     """
 
     def policy(tensordict: TensorDict) -> TensorDict:

@@ -1,4 +1,4 @@
-"""Settings of the `multihop` environment, and the short names its networks go by."""
+"""Settings of the `multihop` environment, and names of its networks."""
 
 from __future__ import annotations
 
@@ -14,33 +14,33 @@ _DRAWN = re.compile(r"barabasi(\d+)(?:\*(\d+))?")
 
 
 def parse_drawn(name: str) -> tuple[int, int] | None:
-    """Nodes and copies of a drawn network, `barabasi12*20`; None for the name of a file."""
+    """Return nodes and copies of a random network such as `barabasi12*20`; None for other names."""
     found = _DRAWN.fullmatch(name)
     return None if found is None else (int(found[1]), int(found[2] or 1))
 
 
 def shipped_names() -> list[str]:
-    """The instances that come with the package."""
+    """Return the names of the instances that ship with the package."""
     return sorted(file.stem for file in SHIPPED.glob("*.json"))
 
 
 class MultihopConfig(Config):
-    """Multi-class multi-hop networks; the env card says what each setting does."""
+    """Multi-class multi-hop networks; the environment card explains each setting."""
 
     networks: tuple[str, ...] = Field(("two-path",), min_length=1)
-    """Names or files of the networks; each world draws one at reset."""
+    """Names or files of the networks; each world samples one at reset."""
     network_seed: int = Field(0, ge=0, lt=2**63)
-    """Fixes the drawn networks, whatever the seed of the environment."""
+    """Random seed of the random networks, independent of the seed of the environment."""
     network_load: float = Field(0.8, gt=0.0)
-    """Traffic of drawn networks, as a share of what they can carry."""
+    """Traffic of random networks, as a fraction of their capacity."""
     idle_allowed: bool = True
-    """Whether a link may always carry nothing; else only when it could carry nothing anyway."""
+    """Whether a link may always stay idle; otherwise only if it cannot carry anything."""
     max_backlog: float = Field(1000.0, gt=0.0)
-    """An episode is truncated when more packets wait."""
+    """Number of waiting packets above which an episode is truncated."""
     overflow_cost: float | None = Field(None, ge=0.0)
-    """Cost of that slot on top; `max_backlog` where not given."""
+    """Extra cost of that slot; none for `max_backlog`."""
     reward_scale: float = Field(1.0, gt=0.0)
-    """Costs are divided by it."""
+    """Divisor of the costs."""
     max_steps: int = Field(1000, gt=0)
     """Slots of an episode."""
 
@@ -54,6 +54,6 @@ class MultihopConfig(Config):
             if drawn is None and not name.endswith(".json") and name not in shipped_names():
                 known = ", ".join(shipped_names())
                 raise ValueError(
-                    f"{name!r} is no network: use {known}, barabasi12*20, or a path that ends in .json"
+                    f"{name!r} is not a network: use {known}, barabasi12*20, or a path that ends in .json"
                 )
         return names

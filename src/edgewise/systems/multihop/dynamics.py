@@ -1,4 +1,4 @@
-"""One slot of a multi-class multi-hop network, on whole batches of worlds: ask, carry, deliver, admit."""
+"""One slot of a multi-class multi-hop network, for batches of worlds: request, carry, deliver, admit."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Wiring:
-    """The links of a batch of networks, those with the same start side by side.
+    """The links of a batch of networks, sorted by start.
 
     Attributes:
         start, end: `[*B, M]` int64, non-decreasing starts.
-        first: `[*B, M]` int64, the slot of the first link with the same start.
+        first: `[*B, M]` int64, index of the first link with the same start.
         destination: `[*B, K]` int64.
-        usable: `[*B, M, K]` bool, whether the link exists and its end can bring the class to its
-            destination.
+        usable: `[*B, M, K]` bool, whether the link exists and the destination of the class can be reached
+            from its end.
     """
 
     start: Tensor
@@ -28,29 +28,28 @@ class Wiring:
 
 
 def within_capacity(request: Tensor, capacity: Tensor) -> Tensor:
-    """Requests `[*B, M, K]` cut to the capacity `[*B, M]` of their link, classes in order."""
+    """Clip requests `[*B, M, K]` to the capacity `[*B, M]` of their link, in the order of classes."""
     before = request.cumsum(-1) - request
     return torch.minimum(request, (capacity.unsqueeze(-1) - before).clamp_min(0.0))
 
 
 def random_order(start: Tensor, generator: torch.Generator | None) -> Tensor:
-    """A permutation of link slots that keeps those with the same start together, `[*B, M]` int64."""
+    """Sample a permutation of the links that keeps those with the same start together, `[*B, M]` int64."""
     draw = torch.rand(start.shape, generator=generator, device=start.device)
     return (start + 0.5 * draw).argsort(-1)
 
 
 def carry(queues: Tensor, request: Tensor, *, wiring: Wiring, order: Tensor) -> Tensor:
-    """What links carry when they are served in `order`, each from what is left of the start-of-slot queue.
+    """Compute what links carry if they are served in `order` from the queues at the start of the slot.
 
-    Serving in turn takes `min(request, left)`, and after some links `left = max(queue - their requests,
-    0)`. So a running sum of the requests along the order is all it takes, and no link waits for another.
+    Each link takes `min(request, left)`, and `left = max(queue - earlier requests, 0)`. A cumulative sum of
+    the requests along the order therefore replaces a loop over links.
 
     Args:
         queues: `[*B, N, K]` at the start of the slot.
-        request: `[*B, M, K]`, within capacity and zero where unusable.
+        request: `[*B, M, K]`, within capacity and zero if unusable.
         wiring: the links.
-        order: `[*B, M]` int64, `order[p]` is the link served at place p; starts are in the same order as in
-            the wiring.
+        order: `[*B, M]` int64, `order[p]` is the link served in place p; sorted by start, as the wiring.
 
     Returns:
         `[*B, M, K]` packets carried.
@@ -64,19 +63,19 @@ def carry(queues: Tensor, request: Tensor, *, wiring: Wiring, order: Tensor) -> 
 
 
 def at_nodes(queues: Tensor, node: Tensor) -> Tensor:
-    """Queues at the given nodes, `[*B, N, K]` and `[*B, M]` to `[*B, M, K]`."""
+    """Gather the queues at given nodes, `[*B, N, K]` and `[*B, M]` to `[*B, M, K]`."""
     return queues.gather(-2, node.unsqueeze(-1).expand(*node.shape, queues.shape[-1]))
 
 
 def move(queues: Tensor, carried: Tensor, wiring: Wiring) -> Tensor:
-    """Queues after packets hopped, `[*B, N, K]`."""
+    """Move carried packets from start to end and return the queues, `[*B, N, K]`."""
     start = wiring.start.unsqueeze(-1).expand_as(carried)
     end = wiring.end.unsqueeze(-1).expand_as(carried)
     return queues.scatter_add(-2, start, -carried).scatter_add(-2, end, carried)
 
 
 def deliver(queues: Tensor, destination: Tensor) -> tuple[Tensor, Tensor]:
-    """Take packets at their destination out: queues `[*B, N, K]` and what left `[*B, K]`."""
+    """Remove packets at their destination; return queues `[*B, N, K]` and delivered packets `[*B, K]`."""
     place = destination.unsqueeze(-2)
     return queues.scatter(-2, place, 0.0), queues.gather(-2, place).squeeze(-2)
 
@@ -84,11 +83,11 @@ def deliver(queues: Tensor, destination: Tensor) -> tuple[Tensor, Tensor]:
 def transmit(
     queues: Tensor, request: Tensor, *, capacity: Tensor, wiring: Wiring, order: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The first two parts of a slot: links carry, destinations take out.
+    """Run the first two phases of a slot: transmission and delivery.
 
     Args:
         queues: `[*B, N, K]`.
-        request: `[*B, M, K]` packets that each link asks for.
+        request: `[*B, M, K]`, packets that each link requests.
         capacity: `[*B, M]`.
         wiring: the links.
         order: `[*B, M]`, see `carry`.
@@ -103,17 +102,17 @@ def transmit(
 
 
 def choices(queues: Tensor, wiring: Wiring) -> Tensor:
-    """Classes a link may choose, `[*B, M, 1 + K]` bool; none (0) only where nothing else can be."""
+    """Return the classes a link may choose, `[*B, M, 1 + K]` bool; 0 (none) only if no class is possible."""
     waiting = wiring.usable & (at_nodes(queues, wiring.start) > 0)
     return torch.cat((~waiting.any(-1, keepdim=True), waiting), -1)
 
 
-def full_load(choice: Tensor, capacity: Tensor, num_classes: int) -> Tensor:
-    """Requests `[*B, M, K]` of links that give one class all their capacity; choice `[*B, M]`, 0 is none."""
+def full_capacity_requests(choice: Tensor, capacity: Tensor, num_classes: int) -> Tensor:
+    """Turn choices `[*B, M]` (0 is none) into requests `[*B, M, K]` of the whole capacity."""
     classes = torch.arange(1, num_classes + 1, device=choice.device)
     return (choice.unsqueeze(-1) == classes) * capacity.unsqueeze(-1)
 
 
 def backlog(queues: Tensor) -> Tensor:
-    """All packets of a world, `[*B, N, K]` to `[*B]`."""
+    """Sum the packets of a world, `[*B, N, K]` to `[*B]`."""
     return queues.sum((-2, -1))

@@ -1,4 +1,4 @@
-"""Multi-class multi-hop routing as an environment: the rules, the networks and the view, put together."""
+"""The multihop environment: routing in multi-class multi-hop networks."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from tensordict import TensorDict
 from torch import Tensor
 
 from edgewise.envs.base import GraphEnv
-from edgewise.envs.packing import Entries
+from edgewise.envs.entries import Entries
 from edgewise.envs.transition import Transition
 from edgewise.graphs.actions import ChooseEdgePerGroup
 from edgewise.systems.multihop import dynamics, observe, scenario
 from edgewise.systems.multihop.config import MultihopConfig
-from edgewise.systems.multihop.networks import Networks, networks_of
+from edgewise.systems.multihop.networks.batch import Networks, networks_of
 
 
 class MultihopEnv(GraphEnv[MultihopConfig]):
-    """Choose for each link the class it carries so that few packets wait; see the card in README.md.
+    """Choose the class that each link carries so that few packets wait. README.md is the card.
 
     Example:
         >>> env = MultihopEnv(MultihopConfig(networks=("two-path", "cross")), num_envs=8, seed=0)
@@ -28,7 +28,7 @@ class MultihopEnv(GraphEnv[MultihopConfig]):
     constant: Tensor
 
     def setup(self) -> None:
-        """The networks, kept once; each world refers to one by its number."""
+        """Load the networks; each world refers to one by its index."""
         self.instances = scenario.instances_of(self.config)
         self.networks = networks_of(self.instances)
         self.graph = observe.graph_spec(self.networks)
@@ -38,19 +38,19 @@ class MultihopEnv(GraphEnv[MultihopConfig]):
         self.register_buffer("constant", observe.constant_features(self.networks))
 
     def spawn(self, count: int) -> Entries:
-        """New worlds, each on one of the networks, without packets."""
+        """Sample new worlds, each on one of the networks, without packets."""
         network = torch.randint(len(self.networks), (count,), generator=self.generator, device=self.device)
-        capacity = scenario.draw_capacity(self.networks, network, self.generator)
+        capacity = scenario.sample_capacity(self.networks, network, self.generator)
         return scenario.empty_worlds(network, self.networks, capacity)
 
     def advance(self, state: TensorDict, action: Tensor) -> Transition:
-        """Carry the chosen classes, deliver, admit arrivals, draw new capacities."""
+        """Carry the chosen classes, deliver, admit arrivals and sample new capacities."""
         capacity = state["capacity"]
-        request = dynamics.full_load(action, capacity, self.networks.num_classes)
+        request = dynamics.full_capacity_requests(action, capacity, self.networks.num_classes)
         return self.advance_by(state, request)
 
     def advance_by(self, state: TensorDict, request: Tensor) -> Transition:
-        """The same for requests of any size, `[B, M, K]`, which a link may split between classes."""
+        """Advance by requests of any size, `[B, M, K]`; a link may split its capacity between classes."""
         network, config = state["network"], self.config
         wiring = self.networks.wiring(network)
         queues, carried, delivered = dynamics.transmit(
@@ -62,10 +62,10 @@ class MultihopEnv(GraphEnv[MultihopConfig]):
         )
         backlog = dynamics.backlog(queues)
         overflow = backlog > config.max_backlog
-        arrivals = scenario.draw_arrivals(self.networks, network, self.generator)
+        arrivals = scenario.sample_arrivals(self.networks, network, self.generator)
         after = {
             "queues": queues + arrivals,
-            "capacity": scenario.draw_capacity(self.networks, network, self.generator),
+            "capacity": scenario.sample_capacity(self.networks, network, self.generator),
             "carried": carried.sum(-1),
             "arrived": state["arrived"] + dynamics.backlog(arrivals),
             "delivered": state["delivered"] + delivered.sum(-1),
@@ -76,17 +76,17 @@ class MultihopEnv(GraphEnv[MultihopConfig]):
         return Transition(after, reward=-cost / config.reward_scale, truncated=overflow)
 
     def load(self, state: TensorDict) -> Tensor:
-        """Packets that wait, `[B]`."""
+        """Return the number of waiting packets, `[B]`."""
         return dynamics.backlog(state["queues"])
 
     @property
     def overflow_cost(self) -> float:
-        """What a slot costs on top when it overflows."""
+        """Additional cost of a slot that overflows."""
         given = self.config.overflow_cost
         return self.config.max_backlog if given is None else given
 
     def observe(self, state: TensorDict) -> Entries:
-        """The graph of pairs of node and class, and how the episode goes."""
+        """Return the graph over pairs of node and class, and the metrics."""
         network = state["network"]
         exists, constant = Networks.of(self.pairs, network), Networks.of(self.constant, network)
         return {
@@ -95,7 +95,7 @@ class MultihopEnv(GraphEnv[MultihopConfig]):
         }
 
     def mask(self, state: TensorDict) -> Tensor:
-        """What each link may carry, `[B, M, 1 + K]`, none first."""
+        """Return what each link may carry, `[B, M, 1 + K]` bool; entry 0 is nothing."""
         allowed = dynamics.choices(state["queues"], self.networks.wiring(state["network"]))
         if self.config.idle_allowed:
             allowed[..., 0] = True

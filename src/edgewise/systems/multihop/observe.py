@@ -1,9 +1,9 @@
-"""What a router sees: a graph over pairs of node and class, whose first edges are the choices of the links.
+"""Observations of the multihop environment: a graph over pairs of node and class, and the metrics.
 
-Pair (i, k) is node slot `i * K + k`. The edge slots are, one kind after another:
+Pair (i, k) is node slot `i * K + k`. There are three kinds of edge slots, in this order:
 
-1. `m * K + k`: link m may carry class k, from its start to its end; these are what is chosen from;
-2. the same ways back, so that a pair hears of the queues downstream;
+1. `m * K + k`: link m may carry class k, from its start to its end; actions choose among these;
+2. the same edges reversed, which pass messages from downstream queues;
 3. all ordered pairs of classes at one node, which compete for its links.
 """
 
@@ -21,18 +21,18 @@ from edgewise.graphs.edges import Device, Edges, Lead
 from edgewise.graphs.spec import GraphSpec
 from edgewise.graphs.topology import Topology, TopologyBank
 from edgewise.systems.multihop.dynamics import at_nodes
-from edgewise.systems.multihop.networks import Networks
+from edgewise.systems.multihop.networks.batch import Networks
 
 NODE_FEATURES = 4
-"""Queue, arrival rate, whether the pair is a destination, hops to go."""
+"""Queue, arrival rate, whether the pair is a destination, hops to the destination."""
 
 
 @dataclass(frozen=True)
 class LinkEdges(Topology):
-    """Edges looked up by network, with the present capacity of their link as one more feature.
+    """Edges looked up by network, with the current capacity of their link as an additional feature.
 
     Args:
-        bank: the edges of each network.
+        bank: edges of each network.
         num_links: M.
         num_classes: K.
     """
@@ -41,7 +41,7 @@ class LinkEdges(Topology):
     num_classes: int
 
     def __call__(self, graph: TensorDict) -> Edges:
-        """Look the edges up and set the capacities beside their other features."""
+        """Look up the edges and append the capacities to their features."""
         edges = super().__call__(graph)
         each = symlog(graph["capacity"]).repeat_interleave(self.num_classes, -1)
         others = edges.mask.shape[-1] - 2 * each.shape[-1]
@@ -54,24 +54,24 @@ class LinkEdges(Topology):
         return Edges(edges.index, edges.mask, attr)
 
     def width(self, position_dim: int) -> int:
-        """The features of the bank, and the capacity."""
+        """Return the number of edge features: those of the bank, and the capacity."""
         return super().width(position_dim) + 1
 
     def entries(self, lead: Lead, num_nodes: int, device: Device) -> dict[str, TensorSpec]:
-        """The id of the network, and the capacities."""
+        """Return the specs of the topology id and of the capacities."""
         capacity = Unbounded((*lead, self.num_links), device=device)
         return {**super().entries(lead, num_nodes, device), "capacity": capacity}
 
 
 def graph_spec(networks: Networks) -> GraphSpec:
-    """The shape of the observed graphs."""
+    """Describe the observed graphs."""
     classes = networks.num_classes
     edges = LinkEdges(_bank(networks), networks.num_links, classes)
     return GraphSpec(networks.num_nodes * classes, NODE_FEATURES, edges=edges)
 
 
 def _bank(networks: Networks) -> TopologyBank:
-    """The three kinds of edges of every network."""
+    """Build the three kinds of edges of every network."""
     graphs, classes = len(networks), networks.num_classes
     kind = torch.arange(classes)
     start = (networks.start.unsqueeze(-1) * classes + kind).flatten(1)
@@ -92,7 +92,7 @@ def _bank(networks: Networks) -> TopologyBank:
 
 
 def _bank_features(networks: Networks, num_between: int) -> Tensor:
-    """What never changes about an edge, `[G, E, D]`."""
+    """Build the constant edge features, `[G, E, D]`."""
     classes = networks.num_classes
     gain = at_nodes(networks.delay, networks.start) - at_nodes(networks.delay, networks.end)
     gain = torch.where(networks.usable, gain, 0.0).float().flatten(1)
@@ -107,19 +107,19 @@ def _bank_features(networks: Networks, num_between: int) -> Tensor:
 
 
 def _features(kind: Tensor, *numbers: Tensor) -> Tensor:
-    """One kind `[G, 3]` and numbers `[G, E]` as `[G, E, 3 + len(numbers)]`."""
+    """Concatenate one kind `[G, 3]` and numbers `[G, E]` to `[G, E, 3 + len(numbers)]`."""
     plain = torch.stack(numbers, -1)
     return torch.cat((kind.unsqueeze(1).expand(-1, plain.shape[1], -1), plain), -1)
 
 
 def present(networks: Networks) -> Tensor:
-    """The pairs that exist and from which the destination can be reached, `[G, N * K]` bool."""
+    """Return the pairs that exist and can reach their destination, `[G, N * K]` bool."""
     exists = networks.node_mask.unsqueeze(-1) & networks.class_mask.unsqueeze(-2) & networks.hops.isfinite()
     return exists.flatten(1)
 
 
 def constant_features(networks: Networks) -> Tensor:
-    """What never changes about a pair: arrival rate, whether it is a destination, hops; `[G, N * K, 3]`."""
+    """Build the constant node features: arrival rate, whether a destination, hops; `[G, N * K, 3]`."""
     node = torch.arange(networks.num_nodes, device=networks.destination.device).view(-1, 1)
     at_home = (node == networks.destination.unsqueeze(-2)).float()
     hops = torch.where(networks.hops.isfinite(), networks.hops, 0.0)
@@ -127,12 +127,12 @@ def constant_features(networks: Networks) -> Tensor:
 
 
 def graph(state: TensorDict, *, exists: Tensor, constant: Tensor) -> dict[str, Tensor]:
-    """The graphs of the worlds in `state`, `[B]`.
+    """Build the graphs of a batch of worlds.
 
     Args:
-        state: of the worlds.
+        state: state of the environment, batch `[B]`.
         exists: `[B, N * K]` bool.
-        constant: `[B, N * K, 3]`, the features that never change.
+        constant: `[B, N * K, 3]`, the constant features.
     """
     queues = symlog(state["queues"]).flatten(1).unsqueeze(-1)
     return {
@@ -144,7 +144,7 @@ def graph(state: TensorDict, *, exists: Tensor, constant: Tensor) -> dict[str, T
 
 
 def metrics(state: TensorDict) -> dict[str, Tensor]:
-    """Of the episode so far, each `[B]`: mean backlog per slot, packets delivered per arrival, overflow."""
+    """Return the metrics so far, each `[B]`: mean backlog, packets delivered per arrival, overflow."""
     return {
         "backlog": (state["backlog_sum"] / state["step"].clamp_min(1)).float(),
         "throughput": (state["delivered"] / state["arrived"].clamp_min(1.0)).float(),

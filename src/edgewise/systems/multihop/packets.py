@@ -1,4 +1,4 @@
-"""A debug mode that follows every packet through a network, hop by hop: what each class waited for."""
+"""Waiting times and hops of single packets: follow every packet through its network, first in, first out."""
 
 from __future__ import annotations
 
@@ -9,26 +9,29 @@ import torch
 from tensordict import TensorDictBase
 from torch import Tensor
 
+from edgewise.graphs.policy import Policy
+from edgewise.systems.multihop.env import MultihopEnv
+
 Place = tuple[int, int, int]
 """World, node and class of a queue."""
 
 
 @dataclass(frozen=True)
 class Journeys:
-    """What became of the packets of each class, each `[B, K]` float64.
+    """Waiting times and hops of the packets of each class, each `[B, K]` float64.
 
-    A packet is there at the end of a slot if it entered in an earlier slot and was not delivered; those
-    slots are what it waits, so that waiting times add up to the backlog that is charged.
+    A packet waits in a slot if it arrived in an earlier slot and is not delivered at the end of this one.
+    Waiting times therefore add up to the backlog that the reward charges.
 
     Attributes:
-        slots: for how long they were watched.
-        entered: packets that came.
+        slots: number of slots followed.
+        entered: packets that arrived.
         delivered: packets that reached their destination.
-        sojourn: slots that those spent in the network, summed.
-        hops: links that those took, summed.
-        waiting: packets on their way.
-        age: slots that those have spent so far, summed.
-        backlog_sum: packets there at the end of each slot before new ones come, summed.
+        sojourn: sum of their waiting times in slots.
+        hops: sum of the links that they took.
+        waiting: packets that are not delivered yet.
+        age: sum of the slots that those have waited so far.
+        backlog_sum: packets at the end of each slot before new arrivals, summed over slots.
     """
 
     slots: int
@@ -40,21 +43,54 @@ class Journeys:
     age: Tensor
     backlog_sum: Tensor
 
+    @property
+    def mean_delay(self) -> Tensor:
+        """Mean waiting time in slots of each class, over the delivered packets of all worlds, `[K]`."""
+        return self.sojourn.sum(0) / self.delivered.sum(0)
 
-class JourneyLog:
-    """Every packet of some worlds as an object of its own, first in first out in every queue.
+    @property
+    def mean_hops(self) -> Tensor:
+        """Mean number of links of each class, over the delivered packets of all worlds, `[K]`."""
+        return self.hops.sum(0) / self.delivered.sum(0)
 
-    It is for checks, not for speed. It moves its own packets by what the links are said to have carried and
-    compares their number with the environment's queues after every slot.
+
+def follow_packets(env: MultihopEnv, policy: Policy, *, slots: int) -> Journeys:
+    """Run a policy from a reset and return the waiting times and hops of its packets.
 
     Args:
-        state: the worlds to follow, whose queues are empty.
+        env: environment whose worlds do not end within these slots.
+        policy: policy or baseline.
+        slots: number of slots.
+
+    Raises:
+        ValueError: a world ends.
 
     Example:
+        >>> from edgewise.systems.multihop.baselines import BASELINES
+        >>> from edgewise.systems.multihop.config import MultihopConfig
         >>> env = MultihopEnv(MultihopConfig(networks=("two-path",)), num_envs=2, seed=0)
-        >>> root = env.rand_action(env.reset())
-        >>> log = JourneyLog(root["state"])
-        >>> log.follow(root["state"], root["action"], env.step(root)["next", "state"])
+        >>> follow_packets(env, BASELINES["spbp"](env), slots=50).mean_delay.shape
+        torch.Size([2])
+    """
+    root = env.reset()
+    log = JourneyLog(root["state"])
+    for slot in range(slots):
+        step = env.step(policy(root))
+        log.record(step["state"], step["action"], step["next", "state"])
+        if slot + 1 < slots and bool(step["next", "done"].any()):
+            raise ValueError(f"a world ended after {slot + 1} slots: raise max_steps or max_backlog")
+        root = env.step_mdp(step)
+    return log.report()
+
+
+class JourneyLog:
+    """Every packet of a few worlds as an object, first in, first out in every queue.
+
+    It is slow and independent of the environment: it moves its own packets by what the links carried and
+    compares their numbers with the environment's queues after every slot.
+
+    Args:
+        state: state of the worlds; their queues must be empty.
     """
 
     def __init__(self, state: TensorDictBase) -> None:
@@ -65,36 +101,36 @@ class JourneyLog:
         self.totals = torch.zeros(5, self.shape[0], self.shape[2], dtype=torch.float64)
         self.slot = 0
 
-    def follow(self, before: TensorDictBase, action: Tensor, after: TensorDictBase) -> None:
-        """One slot: packets hop, leave at their destination, are counted, and new ones come.
+    def record(self, before: TensorDictBase, action: Tensor, after: TensorDictBase) -> None:
+        """Record one slot: move packets, remove delivered ones, count, and add arrivals.
 
         Args:
-            before: the state in which the slot began.
+            before: state at the start of the slot.
             action: `[B, M]`, the class that each link chose, 0 for none.
-            after: the state in which it ended.
+            after: state at its end.
 
         Raises:
-            ValueError: a packet is not whole, or the environment counts otherwise.
+            ValueError: the environment's queues do not match the packets.
         """
         entered, delivered, sojourn, hops, backlog = self.totals.unbind()
-        for world, packet in self._arrivals(self._hop(before, action, after), before):
+        for world, packet in self._deliver(self._hop(before, action, after), before):
             delivered[world, packet.kind] += 1
             sojourn[world, packet.kind] += self.slot - packet.entered - 1
             hops[world, packet.kind] += packet.hops
         backlog += self._counts().sum(1)
-        came = after["queues"].double() - self._counts()
-        if bool((came < 0).any()) or bool((came != came.round()).any()):
-            raise ValueError(f"slot {self.slot}: the queues are not those that whole packets would make")
-        for world, node, kind in came.nonzero().tolist():
-            for _ in range(int(came[world, node, kind])):
+        arrivals = after["queues"].double() - self._counts()
+        if bool((arrivals < 0).any()) or bool((arrivals != arrivals.round()).any()):
+            raise ValueError(f"slot {self.slot}: the environment's queues do not match the packets")
+        for world, node, kind in arrivals.nonzero().tolist():
+            for _ in range(int(arrivals[world, node, kind])):
                 self.queues[world, node, kind].append(_Packet(kind, entered=self.slot))
-        entered += came.sum(1)
+        entered += arrivals.sum(1)
         self.slot += 1
 
     def _hop(
         self, before: TensorDictBase, action: Tensor, after: TensorDictBase
     ) -> list[tuple[int, int, _Packet]]:
-        """Take carried packets from their queues: world, next node and packet of each."""
+        """Remove carried packets from their queues; return world, next node and packet of each."""
         moved = []
         ends, carried = before["ends"].tolist(), after["carried"]
         for world, link in carried.nonzero().tolist():
@@ -106,27 +142,27 @@ class JourneyLog:
                 moved.append((world, end, packet))
         return moved
 
-    def _arrivals(
+    def _deliver(
         self, moved: list[tuple[int, int, _Packet]], before: TensorDictBase
     ) -> list[tuple[int, _Packet]]:
-        """Put packets where they went, but for those that are at their destination, which are returned."""
-        goals, arrived = before["goals"].tolist(), []
+        """Add packets to the queue of their next node; return those at their destination."""
+        goals, delivered = before["goals"].tolist(), []
         for world, node, packet in moved:
             if goals[world][packet.kind] == node:
-                arrived.append((world, packet))
+                delivered.append((world, packet))
             else:
                 self.queues[world, node, packet.kind].append(packet)
-        return arrived
+        return delivered
 
     def _counts(self) -> Tensor:
-        """Packets in every queue, `[B, N, K]` float64."""
+        """Count the packets in every queue, `[B, N, K]` float64."""
         counts = torch.zeros(self.shape, dtype=torch.float64)
         for place, packets in self.queues.items():
             counts[place] = len(packets)
         return counts
 
     def report(self) -> Journeys:
-        """What became of the packets so far."""
+        """Return the waiting times and hops so far."""
         waiting, age = torch.zeros(2, self.shape[0], self.shape[2], dtype=torch.float64).unbind()
         for (world, _, kind), packets in self.queues.items():
             waiting[world, kind] += len(packets)
@@ -146,7 +182,7 @@ class JourneyLog:
 
 @dataclass
 class _Packet:
-    """One packet: its class, the slot in which it entered, the links it took."""
+    """One packet: its class, the slot of its arrival, and the links it took."""
 
     kind: int
     entered: int

@@ -1,4 +1,4 @@
-"""One episode as a replay: the network with its queues as columns, links as wide as what they carry."""
+"""Replay of one episode: the network with queues as columns and links as wide as what they carry."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from tensordict import TensorDict
 from torch import Tensor
 
 FRAMES = 400
-"""Slots shown; a longer episode shows its first."""
+"""Number of slots shown, the first ones of the episode."""
 
 
 def replay(states: TensorDict) -> dict[str, Any]:
-    """The episode as docs/replay-format.md has it; `states` is one world's `state` over time, `[T + 1]`."""
+    """Build a replay in the format of docs/replay-format.md from one world's `state` over time, `[T + 1]`."""
     shown = states[:FRAMES]
     ends = shown["ends"][0].long()
     links = ends[:, 0] >= 0
@@ -26,7 +26,7 @@ def replay(states: TensorDict) -> dict[str, Any]:
     return {
         "format": "edgewise-replay/1",
         "title": "multihop",
-        "caption": "columns are queues; links are as wide as what they carry in this slot",
+        "caption": "Columns are queues; the width of a link shows what it carries in this slot.",
         "fps": 6,
         "smooth": False,
         "time_label": "slot",
@@ -69,7 +69,7 @@ def replay(states: TensorDict) -> dict[str, Any]:
 
 
 def _frame(queues: Tensor, carried: Tensor) -> dict[str, Any]:
-    """What one slot changes."""
+    """Build the changes of one slot."""
     amounts = carried.tolist()
     return {
         "nodes": {"bar": queues.tolist()},
@@ -81,9 +81,9 @@ def _frame(queues: Tensor, carried: Tensor) -> dict[str, Any]:
 
 
 def layout(start: Tensor, end: Tensor, nodes: int) -> Tensor:
-    """Places in the plane about as far apart as nodes are over links of either direction, `[n, 2]`.
+    """Compute positions whose distances approximate those over undirected links, `[n, 2]`.
 
-    Classical multidimensional scaling of the distances; parts that are not joined stand apart.
+    Uses classical multidimensional scaling; components that are not connected are drawn apart.
     """
     far = torch.full((nodes, nodes), float(nodes))
     far[start, end] = far[end, start] = 1.0

@@ -1,8 +1,7 @@
-"""Routing rules on batches of worlds: BackPressure, plain and biased, one link per node, shortest paths.
+"""Routing rules for batches of worlds: BackPressure (plain, biased, one link per node), shortest paths.
 
-Every BackPressure rule answers with requests `[B, M, K]` that never exceed what is queued, so the order in
-which links are then served does not matter. Ties are part of a policy: `link_rank` and `class_rank` say who
-comes first where pressures are equal.
+BackPressure rules return requests `[B, M, K]` that never exceed the queues, so the order in which links are
+served does not matter. `link_rank` and `class_rank` break ties between equal pressures.
 """
 
 from __future__ import annotations
@@ -12,30 +11,30 @@ from torch import Tensor
 
 from edgewise.systems.multihop.dynamics import Wiring, at_nodes, carry
 
-EQUALLY_LONG = 1e-9
-"""Ways whose lengths differ by less are equally long; sums of the same lengths in another order differ so."""
+LENGTH_TOLERANCE = 1e-9
+"""Paths whose lengths differ by less count as equally long, since the order of summation changes rounding."""
 
 
 def distance_bias(distance: Tensor, wiring: Wiring) -> Tensor:
-    """How much a link shortens the way, turned over: `1 / (D_start - D_end)`, zero where it does not.
+    """Compute `1 / (D_start - D_end)` for each link and class, zero if both distances are equal.
 
-    Equal biases must come out equal, since they decide ties: hence double precision, and a margin below which
-    two ways count as equally long.
+    Equal biases must be exactly equal because they decide ties. The calculation therefore uses double
+    precision and `LENGTH_TOLERANCE`.
 
     Args:
         distance: `[*B, N, K]` float64, from each node to each destination; may be infinite.
         wiring: the links.
 
     Returns:
-        `[*B, M, K]` float32: positive for links that lead closer, negative for those that lead away.
+        `[*B, M, K]` float32: positive for links towards the destination, negative for links away from it.
     """
     gain = at_nodes(distance, wiring.start) - at_nodes(distance, wiring.end)
-    differs = gain.isfinite() & (gain.abs() > EQUALLY_LONG)
+    differs = gain.isfinite() & (gain.abs() > LENGTH_TOLERANCE)
     return torch.where(differs, 1.0 / gain, 0.0).float()
 
 
 def pressure(queues: Tensor, wiring: Wiring, *, bias: Tensor | None = None) -> Tensor:
-    """Difference of queues along each link, biased, `[*B, M, K]`; -inf where a class cannot be sent."""
+    """Compute queue difference plus bias of each link, `[*B, M, K]`; -inf if nothing can be sent."""
     here = at_nodes(queues, wiring.start)
     difference = here - at_nodes(queues, wiring.end)
     if bias is not None:
@@ -44,7 +43,7 @@ def pressure(queues: Tensor, wiring: Wiring, *, bias: Tensor | None = None) -> T
 
 
 def preferred_class(pressures: Tensor, class_rank: Tensor) -> tuple[Tensor, Tensor]:
-    """The class of highest pressure on each link and that pressure, both `[*B, M]`; ranks `[*B, M, K]`."""
+    """Return the class of highest pressure on each link and that pressure, both `[*B, M]`."""
     highest = pressures.amax(-1, keepdim=True)
     contenders = torch.where(
         pressures == highest, class_rank, class_rank.new_full((), torch.iinfo(torch.int64).max)
@@ -53,7 +52,7 @@ def preferred_class(pressures: Tensor, class_rank: Tensor) -> tuple[Tensor, Tens
 
 
 def link_order(score: Tensor, wiring: Wiring, *, link_rank: Tensor) -> Tensor:
-    """Links by start, then by decreasing score, then by rank; `[*B, M]` int64, as `carry` takes it."""
+    """Sort links by start, then by decreasing score, then by rank; `[*B, M]` int64, the order for `carry`."""
     order = link_rank.argsort(-1)
     order = order.gather(-1, score.gather(-1, order).argsort(dim=-1, descending=True, stable=True))
     return order.gather(-1, wiring.start.gather(-1, order).argsort(dim=-1, stable=True))
@@ -68,24 +67,24 @@ def back_pressure(
     class_rank: Tensor,
     bias: Tensor | None = None,
 ) -> Tensor:
-    """Each link sends the class of highest positive pressure at full capacity.
+    """Request the class of highest positive pressure at full capacity on each link.
 
-    Links of a node that want one class are served in decreasing pressure times capacity until its queue is
-    empty.
+    Links of a node that request the same class are served in decreasing pressure times capacity until its
+    queue is empty.
 
     Args:
         queues: `[B, N, K]`.
         capacity: `[B, M]`.
         wiring: the links.
-        link_rank: `[B, M]` int64, lower is served first where the products are equal.
-        class_rank: `[B, M, K]` int64, lower is preferred where pressures are equal.
-        bias: `[B, M, K]`, added to the difference of queues.
+        link_rank: `[B, M]` int64, lower is served first if products are equal.
+        class_rank: `[B, M, K]` int64, lower is preferred if pressures are equal.
+        bias: `[B, M, K]`, added to the queue difference.
 
     Returns:
         `[B, M, K]` requests.
     """
     chosen, highest = preferred_class(pressure(queues, wiring, bias=bias), class_rank)
-    request = _of_class(chosen, torch.where(highest > 0, capacity, 0.0), queues.shape[-1])
+    request = _one_class(chosen, torch.where(highest > 0, capacity, 0.0), queues.shape[-1])
     order = link_order(_strength(highest, capacity), wiring, link_rank=link_rank)
     return carry(queues, request, wiring=wiring, order=order)
 
@@ -100,12 +99,12 @@ def back_pressure_one_link(
     bias: Tensor | None = None,
     power_cost: Tensor | None = None,
 ) -> Tensor:
-    """BackPressure over one outgoing link of each node: that of highest pressure times capacity, less power.
+    """Apply BackPressure to one outgoing link of each node: the highest pressure times capacity minus power.
 
     Args:
-        power_cost: `[B, M]`, taken off the product.
+        power_cost: `[B, M]`, subtracted from the product.
 
-    The others and the result are those of `back_pressure`.
+    The other arguments and the result are those of `back_pressure`.
     """
     chosen, highest = preferred_class(pressure(queues, wiring, bias=bias), class_rank)
     score = _strength(highest, capacity)
@@ -114,22 +113,22 @@ def back_pressure_one_link(
     order = link_order(score, wiring, link_rank=link_rank)
     leads = wiring.first == torch.arange(order.shape[-1], device=order.device)
     wins = torch.zeros_like(leads).scatter(-1, order, leads)
-    request = _of_class(chosen, torch.where(wins & (highest > 0), capacity, 0.0), queues.shape[-1])
+    request = _one_class(chosen, torch.where(wins & (highest > 0), capacity, 0.0), queues.shape[-1])
     return torch.minimum(request, at_nodes(queues, wiring.start))
 
 
 def _strength(highest: Tensor, capacity: Tensor) -> Tensor:
-    """Pressure times capacity; minus infinity where nothing presses."""
+    """Compute pressure times capacity; -inf without positive pressure."""
     return torch.where(highest > 0, highest * capacity, -torch.inf)
 
 
-def _of_class(chosen: Tensor, amount: Tensor, num_classes: int) -> Tensor:
-    """An amount of one class per link, `[*B, M]` each, as `[*B, M, K]`."""
+def _one_class(chosen: Tensor, amount: Tensor, num_classes: int) -> Tensor:
+    """Build requests `[*B, M, K]` of one class per link from class and amount, `[*B, M]` each."""
     return torch.nn.functional.one_hot(chosen, num_classes) * amount.unsqueeze(-1)
 
 
-def shortest_ways(distance: Tensor, length: Tensor, wiring: Wiring) -> Tensor:
-    """Whether a link lies on a shortest way of a class, `[*B, M, K]` bool.
+def on_shortest_path(distance: Tensor, length: Tensor, wiring: Wiring) -> Tensor:
+    """Return whether a link lies on a shortest path of a class, `[*B, M, K]` bool.
 
     Args:
         distance: `[*B, N, K]` float64, from each node to each destination.
@@ -137,20 +136,20 @@ def shortest_ways(distance: Tensor, length: Tensor, wiring: Wiring) -> Tensor:
         wiring: the links.
     """
     gain = at_nodes(distance, wiring.start) - at_nodes(distance, wiring.end)
-    return wiring.usable & ((gain - length.unsqueeze(-1)).abs() < EQUALLY_LONG)
+    return wiring.usable & ((gain - length.unsqueeze(-1)).abs() < LENGTH_TOLERANCE)
 
 
-def split_over(allowed: Tensor, capacity: Tensor, generator: torch.Generator) -> Tensor:
-    """Each link gives its capacity to one of its allowed classes, all alike likely, whatever the queues.
+def random_requests(allowed: Tensor, capacity: Tensor, generator: torch.Generator) -> Tensor:
+    """Sample one of the allowed classes for each link uniformly and request its whole capacity.
 
     Args:
         allowed: `[B, M, K]` bool.
         capacity: `[B, M]`.
-        generator: draws the classes.
+        generator: source of randomness.
 
     Returns:
-        `[B, M, K]` requests, which may exceed what is queued.
+        `[B, M, K]` requests, which may exceed the queues.
     """
     draw = torch.rand(allowed.shape, generator=generator, device=allowed.device)
     chosen = draw.masked_fill(~allowed, -1.0).argmax(-1)
-    return _of_class(chosen, torch.where(allowed.any(-1), capacity, 0.0), allowed.shape[-1])
+    return _one_class(chosen, torch.where(allowed.any(-1), capacity, 0.0), allowed.shape[-1])

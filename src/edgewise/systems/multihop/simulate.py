@@ -1,4 +1,4 @@
-"""A routing rule on one network for some slots: what it makes of the backlog, and how sure that is."""
+"""Simulation of a routing rule on one network: mean backlog, standard error and throughput."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from torch import Tensor
 from edgewise.config.errors import ConfigError
 from edgewise.systems.multihop import dynamics, scenario
 from edgewise.systems.multihop.baselines import ROUTERS, Ties
-from edgewise.systems.multihop.instance import Instance, read_instance
-from edgewise.systems.multihop.networks import Networks, networks_of
+from edgewise.systems.multihop.networks.batch import Networks, networks_of
+from edgewise.systems.multihop.networks.instance import Instance, read_instance
 
 Requests = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
 @dataclass(frozen=True)
 class BaselineRun:
-    """What a rule makes of a network.
+    """Result of simulating a routing rule on a network.
 
     Attributes:
-        policy: its name.
-        network: the instance's name.
-        slots: simulated in each world, from empty queues.
-        seeds: how many worlds.
+        policy: name of the rule.
+        network: name of the instance.
+        slots: slots simulated in each world, from empty queues.
+        seeds: number of worlds.
         backlog: packets waiting after delivery, mean over slots and worlds.
-        standard_error: of that mean, over worlds.
+        standard_error: standard error of the backlog, over worlds.
         throughput: packets delivered per packet arrived.
-        backlogs: the mean of each world.
-        ties: who came first where pressures were equal.
+        backlogs: mean backlog of each world.
+        ties: tie rules.
     """
 
     policy: str
@@ -60,10 +60,10 @@ def baseline_run(
     Args:
         policy: `backpressure`, `spbp`, `bpi` or `spts`.
         instance: the network, or its file.
-        slots: how long.
-        seeds: how many independent worlds, side by side in one batch.
-        seed: everything random follows from it.
-        ties: who comes first where pressures are equal.
+        slots: number of slots.
+        seeds: number of independent worlds, simulated in one batch.
+        seed: random seed.
+        ties: tie rules for equal pressures.
     """
     if policy not in ROUTERS:
         raise ConfigError(f"no routing rule is called {policy!r}", hint=f"there are {', '.join(ROUTERS)}")
@@ -73,7 +73,7 @@ def baseline_run(
         instance = read_instance(instance)
     networks = networks_of([instance])
     router = ROUTERS[policy](networks, ties=ties, seed=seed + 1)
-    world = run_slots(
+    world = simulate_slots(
         router.requests,
         networks,
         network=torch.zeros(seeds, dtype=torch.int64),
@@ -105,28 +105,28 @@ class Totals:
     queues: Tensor
 
 
-def run_slots(
+def simulate_slots(
     requests: Requests, networks: Networks, *, network: Tensor, slots: int, generator: torch.Generator
 ) -> Totals:
-    """Slots of a batch of worlds under a rule, from empty queues, without the costs of an environment.
+    """Simulate a batch of worlds under a rule from empty queues, without an environment.
 
     Args:
-        requests: from queues `[B, N, K]`, capacities `[B, M]` and networks `[B]` to requests `[B, M, K]`.
-        networks: the networks.
-        network: `[B]` int64, the network of each world.
-        slots: how many.
-        generator: draws arrivals, capacities and the order of links.
+        requests: maps queues `[B, N, K]`, capacities `[B, M]` and networks `[B]` to requests `[B, M, K]`.
+        networks: all networks.
+        network: `[B]` int64, index of each world's network.
+        slots: number of slots.
+        generator: source of randomness of arrivals, capacities and the order of links.
     """
     queues = torch.zeros(len(network), networks.num_nodes, networks.num_classes)
     backlog_sum, arrived, delivered = torch.zeros(3, len(network), dtype=torch.float64).unbind()
     wiring = networks.wiring(network)
     for _ in range(slots):
-        capacity = scenario.draw_capacity(networks, network, generator)
+        capacity = scenario.sample_capacity(networks, network, generator)
         order = dynamics.random_order(wiring.start, generator)
         request = requests(queues, capacity, network)
         queues, _, left = dynamics.transmit(queues, request, capacity=capacity, wiring=wiring, order=order)
         backlog_sum = backlog_sum + dynamics.backlog(queues)
         delivered = delivered + left.sum(-1)
-        arrivals = scenario.draw_arrivals(networks, network, generator)
+        arrivals = scenario.sample_arrivals(networks, network, generator)
         queues, arrived = queues + arrivals, arrived + dynamics.backlog(arrivals)
     return Totals(backlog_sum, arrived, delivered, queues)

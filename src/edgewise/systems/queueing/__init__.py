@@ -1,4 +1,4 @@
-"""Queueing: schedule the links of a conflict graph so that few packets wait. Its card is README.md."""
+"""Queueing: schedule the links of a conflict graph so that few packets wait. README.md is the card."""
 
 from edgewise.config.plugins import Environment, System, Verb
 
@@ -11,7 +11,7 @@ SYSTEM = System(
             summary="activate nodes that do not conflict so that few packets wait",
             baselines="edgewise.systems.queueing.baselines:BASELINES",
             replay="edgewise.systems.queueing.render:replay",
-            oracle="edgewise.systems.queueing.exact:exact_figures",
+            oracle="edgewise.systems.queueing.oracle.figures:exact_figures",
         ),
     },
     recipes={
@@ -23,7 +23,7 @@ SYSTEM = System(
     verbs=(
         Verb(
             "oracle",
-            "solve a small instance exactly, to know what could be reached",
+            "solve a small instance exactly",
             "edgewise.systems.queueing.commands.oracle",
         ),
     ),

@@ -1,4 +1,4 @@
-"""Schedulers that need no learning: MaxWeight and its rivals, ties broken by a stated rule or by seed."""
+"""Baseline schedulers: MaxWeight and others, with ties broken by a fixed rule or at random."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ Tie = Literal["lowest", "largest", "random"]
 
 
 class _Scheduler:
-    """A rule from queues and channels to an independent set, as a policy.
+    """A policy that maps queues and channels to an independent set.
 
     Args:
-        env: the environment it will act in.
-        seed: of whatever the rule leaves to chance.
+        env: environment to act in.
+        seed: random seed of the rule.
     """
 
     def __init__(self, env: QueueingEnv, *, seed: int = 0) -> None:
@@ -36,11 +36,11 @@ class _Scheduler:
         return tensordict.set("action", chosen & open_nodes)
 
     def schedule(self, state: TensorDict, weight: Tensor, open_nodes: Tensor) -> Tensor:
-        """The nodes to activate, `[B, N]` bool; weight is queue times channel."""
+        """Return the nodes to activate, `[B, N]` bool; `weight` is queue times channel."""
         raise NotImplementedError
 
     def random_order(self, like: Tensor) -> Tensor:
-        """A rank for every node of every world, dealt anew, `[B, N]` int64."""
+        """Sample a random rank for every node, `[B, N]` int64."""
         return torch.rand(like.shape, generator=self.generator, device=like.device).argsort(-1).argsort(-1)
 
 
@@ -49,15 +49,15 @@ def _index_order(like: Tensor) -> Tensor:
 
 
 class MaxWeight(_Scheduler):
-    """The independent set of largest total queue times channel, exactly.
+    """The exact independent set with the largest sum of queue times channel.
 
     Args:
-        env: the environment it will act in.
-        tie: of equally heavy sets, `lowest` takes the one whose highest-numbered member is lowest, then the
-            next highest, and so on, counting only members with something to send; `largest` the one with
-            most members, then `lowest`; `random` deals new numbers to the nodes in every slot and then
-            takes `lowest`.
-        seed: for `random`.
+        env: environment to act in.
+        tie: rule for sets of equal weight. `lowest` compares the highest-numbered members, then the next
+            highest, and so on, and takes the lower one; only members with something to send count.
+            `largest` takes the set with most members, then applies `lowest`. `random` renumbers the nodes at
+            random in every slot, then applies `lowest`.
+        seed: random seed of `random`.
     """
 
     def __init__(self, env: QueueingEnv, *, tie: Tie = "lowest", seed: int = 0) -> None:
@@ -66,17 +66,17 @@ class MaxWeight(_Scheduler):
         self.sets = SetScheduler(self.graphs)
 
     def schedule(self, state: TensorDict, weight: Tensor, open_nodes: Tensor) -> Tensor:
-        """The heaviest set."""
+        """Return the heaviest set."""
         scores = [weight, torch.ones_like(weight)] if self.tie == "largest" else [weight]
         order = self.random_order(weight) if self.tie == "random" else _index_order(weight)
         return self.sets.best(state["conflict_graph"], scores, order=order, counted=open_nodes)
 
 
 class MaxDepartures(_Scheduler):
-    """The set that sends from most queues, then whose senders have most neighbours, then the heaviest.
+    """The set with most senders, then with the highest total degree of senders, then with the largest weight.
 
-    Preferring senders with many neighbours empties the queues that are hardest to fit in. On short lines
-    this is the delay optimum; on others it need not even be stable.
+    Preferring senders of high degree empties the queues that are hardest to schedule. This is the delay
+    optimum on short lines; on other graphs it may be unstable.
     """
 
     def __init__(self, env: QueueingEnv, *, seed: int = 0) -> None:
@@ -85,47 +85,47 @@ class MaxDepartures(_Scheduler):
         self.degree = self.adjacency.sum(-1).float()
 
     def schedule(self, state: TensorDict, weight: Tensor, open_nodes: Tensor) -> Tensor:
-        """The busiest set."""
+        """Return the set with most departures."""
         number, sends = state["conflict_graph"], open_nodes.float()
         scores = [sends, sends * self.degree[number], weight]
         return self.sets.best(number, scores, order=_index_order(weight), counted=open_nodes)
 
 
 class LocalGreedy(_Scheduler):
-    """A maximal set built in rounds by whoever outweighs its neighbours; the lower index wins a tie."""
+    """A maximal set built in rounds from nodes that outweigh their neighbours; the lower index wins a tie."""
 
     def schedule(self, state: TensorDict, weight: Tensor, open_nodes: Tensor) -> Tensor:
-        """The greedy set."""
+        """Return the greedy set."""
         adjacency = self.adjacency[state["conflict_graph"]]
         return local_greedy(weight, adjacency, open_nodes=open_nodes, order=_index_order(weight))
 
 
 class LocalMax(_Scheduler):
-    """Only nodes that outweigh all neighbours at once; not maximal, and unstable at moderate load."""
+    """Nodes that outweigh all their neighbours; not maximal, and unstable at moderate load."""
 
     def schedule(self, state: TensorDict, weight: Tensor, open_nodes: Tensor) -> Tensor:
-        """The first round of the greedy set."""
+        """Return the first round of the greedy set."""
         adjacency = self.adjacency[state["conflict_graph"]]
         return local_maxima(weight, adjacency, open_nodes=open_nodes, order=_index_order(weight))
 
 
 class RandomMaximal(_Scheduler):
-    """One of the graph's maximal sets, all alike likely, whatever the queues."""
+    """A uniformly random maximal set of the graph, whatever the queues."""
 
     def __init__(self, env: QueueingEnv, *, seed: int = 0) -> None:
         super().__init__(env, seed=seed)
         self.sets = SetScheduler(self.graphs)
 
     def schedule(self, state: TensorDict, weight: Tensor, open_nodes: Tensor) -> Tensor:  # noqa: ARG002
-        """A set that looks at nothing."""
+        """Sample a maximal set."""
         return self.sets.random(state["conflict_graph"], self.generator)
 
 
 class RandomGreedy(_Scheduler):
-    """Nodes with something to send, taken in random order wherever no neighbour was taken before."""
+    """Nodes with something to send, added in random order unless a neighbour was added before."""
 
     def schedule(self, state: TensorDict, weight: Tensor, open_nodes: Tensor) -> Tensor:
-        """A set that looks only at who has something to send."""
+        """Build the set in random order."""
         adjacency = self.adjacency[state["conflict_graph"]]
         order = self.random_order(weight)
         return local_greedy(torch.zeros_like(weight), adjacency, open_nodes=open_nodes, order=order)

@@ -1,4 +1,4 @@
-"""Settings of the `queueing` environment, and the short names its graphs go by."""
+"""Settings of the `queueing` environment, and names of its graphs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from edgewise.config.model import Config
-from edgewise.envs.ranges import RealRange, highest, lowest
+from edgewise.envs.ranges import RealRange, lower_bound, upper_bound
 
 Kind = Literal["line", "ring", "star", "clique", "grid", "geometric", "edges"]
 
@@ -23,7 +23,7 @@ _EXAMPLES = "line8, ring10, star5, clique4, grid3x4, geometric12, geometric12*20
 
 @dataclass(frozen=True)
 class GraphName:
-    """A graph name taken apart: `grid3x4` has kind `grid`, 12 nodes and shape (3, 4)."""
+    """A parsed graph name: `grid3x4` has kind `grid`, 12 nodes and shape (3, 4)."""
 
     kind: Kind
     num_nodes: int
@@ -33,7 +33,11 @@ class GraphName:
 
 
 def parse_graph(name: str) -> GraphName:
-    """Read a graph name; ValueError says what would do."""
+    """Parse a graph name.
+
+    Raises:
+        ValueError: the name is invalid; the message has examples.
+    """
     if found := _SHAPE.fullmatch(name):
         kind, count = found[1], int(found[2])
         if count < _SMALLEST[kind]:
@@ -51,14 +55,14 @@ def parse_graph(name: str) -> GraphName:
         return GraphName("geometric", count, copies=copies)
     if found := _EDGES.fullmatch(name):
         return _parse_edges(name, int(found[1]), found[2])
-    raise ValueError(f"{name!r} is no graph name: use {_EXAMPLES}")
+    raise ValueError(f"{name!r} is not a graph name: use {_EXAMPLES}")
 
 
 def _parse_edges(name: str, num_nodes: int, text: str) -> GraphName:
     pairs = [tuple(map(int, pair.split("-"))) for pair in text.split(",") if pair]
     for low, high in pairs:
         if low == high:
-            raise ValueError(f"{name}: {low}-{high} joins a node to itself; leave it out")
+            raise ValueError(f"{name}: {low}-{high} joins a node to itself; omit it")
         if max(low, high) >= num_nodes:
             raise ValueError(f"{name}: {low}-{high} names a node beyond the last, {num_nodes - 1}")
     if num_nodes == 0:
@@ -67,42 +71,43 @@ def _parse_edges(name: str, num_nodes: int, text: str) -> GraphName:
 
 
 class QueueingConfig(Config):
-    """Conflict-graph scheduling; the env card says what each setting does."""
+    """Conflict-graph scheduling; the environment card explains each setting."""
 
     graphs: tuple[str, ...] = Field(("line3",), min_length=1)
-    """Names of the conflict graphs; each world draws one at reset."""
+    """Names of the conflict graphs; each world samples one at reset."""
     graph_seed: int = Field(0, ge=0, lt=2**63)
-    """Fixes the geometric graphs, whatever the seed of the environment."""
+    """Random seed of the geometric graphs, independent of the seed of the environment."""
     arrival_law: Literal["bernoulli", "poisson", "fixed"] = "bernoulli"
-    """Law of the packets that come in a slot."""
+    """Distribution of the packets that arrive per slot."""
     arrival_rate: RealRange = 0.4
-    """Mean arrivals per slot at every node, or the range from which each node draws its own at reset."""
+    """Mean arrivals per slot at every node, or the range from which each node samples its own at reset."""
     arrival_rates: tuple[float, ...] | None = None
-    """One rate for each node, in place of `arrival_rate`."""
+    """One rate per node, in place of `arrival_rate`."""
     load: RealRange | None = None
-    """Share of the largest uniform rate a graph carries, in place of `arrival_rate`; a range is per world."""
+    """Arrival rate as a fraction of the largest uniform rate that the graph can carry, in place of
+    `arrival_rate`; a range is sampled per world."""
     service_law: Literal["fixed", "bernoulli", "poisson", "normal"] = "fixed"
-    """Law of the packets that a node could send in a slot."""
+    """Distribution of the packets that a node can send per slot."""
     service_rate: RealRange = 1.0
-    """Mean of that law at every node, or the range from which each node draws its own at reset."""
+    """Mean of that distribution at every node, or the range from which each node samples its own at reset."""
     service_rates: tuple[float, ...] | None = None
-    """One rate for each node, in place of `service_rate`."""
+    """One rate per node, in place of `service_rate`."""
     service_deviation: float = Field(1.0, ge=0.0)
-    """Standard deviation of `normal` service before rounding."""
+    """Standard deviation of `normal` service, before rounding."""
     arrivals_servable: bool = False
-    """Whether a packet may leave in the slot of its arrival."""
+    """Whether a packet can leave in the slot of its arrival."""
     initial_queue: int = Field(0, ge=0)
-    """Queues begin with 0 to this many packets, drawn evenly."""
+    """Maximum initial queue length; lengths are uniform from 0 to this."""
     node_priority: Literal["none", "increasing", "random"] = "increasing"
-    """The feature that tells interchangeable nodes apart."""
+    """Node feature that distinguishes interchangeable nodes."""
     interference_penalty: float = Field(0.0, ge=0.0)
-    """Cost of each node silenced by a conflict."""
+    """Cost of each node that a conflict silences."""
     max_backlog: float = Field(1000.0, gt=0.0)
-    """An episode is truncated when more packets wait."""
+    """Number of waiting packets above which an episode is truncated."""
     overflow_cost: float | None = Field(None, ge=0.0)
-    """Cost of that slot on top; `max_backlog` where not given."""
+    """Extra cost of that slot; none for `max_backlog`."""
     reward_scale: float = Field(1.0, gt=0.0)
-    """Costs are divided by it."""
+    """Divisor of the costs."""
     max_steps: int = Field(1000, gt=0)
     """Slots of an episode."""
 
@@ -116,7 +121,7 @@ class QueueingConfig(Config):
     @model_validator(mode="after")
     def _rates_fit(self) -> Self:
         for field, rates in (("arrival_rate", self.arrival_rates), ("service_rate", self.service_rates)):
-            if lowest(getattr(self, field)) < 0.0 or min(rates or (0.0,)) < 0.0:
+            if lower_bound(getattr(self, field)) < 0.0 or min(rates or (0.0,)) < 0.0:
                 raise ValueError(f"{field}: a rate cannot be negative")
             for name in self.graphs if rates is not None else ():
                 nodes = parse_graph(name).num_nodes
@@ -141,19 +146,21 @@ class QueueingConfig(Config):
             1.0,
             None,
         ):
-            raise ValueError("load is a share of what unit servers carry: leave service fixed at rate 1")
-        if self.load is not None and not 0.0 <= lowest(self.load) <= highest(self.load) <= 2.0:
-            raise ValueError(f"load is a share of capacity from 0 to 2, got {self.load}")
+            raise ValueError(
+                "load is a fraction of the capacity of unit servers: keep service fixed at rate 1"
+            )
+        if self.load is not None and not 0.0 <= lower_bound(self.load) <= upper_bound(self.load) <= 2.0:
+            raise ValueError(f"load is a fraction of capacity from 0 to 2, got {self.load}")
         return self
 
     @property
     def highest_arrival_rate(self) -> float:
-        """The largest arrival rate a node can have; a graph carries at most one packet per node and slot."""
+        """Largest possible arrival rate of a node; a graph carries at most one packet per node and slot."""
         if self.load is not None:
-            return highest(self.load)
-        return highest(self.arrival_rate) if self.arrival_rates is None else max(self.arrival_rates)
+            return upper_bound(self.load)
+        return upper_bound(self.arrival_rate) if self.arrival_rates is None else max(self.arrival_rates)
 
     @property
     def highest_service_rate(self) -> float:
-        """The largest service rate a node can have."""
-        return highest(self.service_rate) if self.service_rates is None else max(self.service_rates)
+        """Largest possible service rate of a node."""
+        return upper_bound(self.service_rate) if self.service_rates is None else max(self.service_rates)

@@ -1,4 +1,4 @@
-"""One slot of conflict-graph scheduling, on whole batches of worlds: who may send, what leaves and comes."""
+"""One slot of scheduling on a conflict graph, for batches of worlds: conflicts, service, arrivals."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from edgewise.graphs.bits import pack
 
 
 def resolve(active: Tensor, neighbours: Tensor) -> Tensor:
-    """The nodes that stay active: those with no active neighbour. Two in conflict are both silenced.
+    """Resolve conflicts: a node stays active if it has no active neighbour.
 
     Args:
         active: `[*B, N]` bool.
-        neighbours: `[*B, N, W]` int64, each node's neighbours as `pack` writes them.
+        neighbours: `[*B, N, W]` int64, each node's neighbours as bit words of `pack`.
 
     Returns:
         `[*B, N]` bool, an independent set.
@@ -23,13 +23,13 @@ def resolve(active: Tensor, neighbours: Tensor) -> Tensor:
 def slot(
     queues: Tensor, service: Tensor, *, active: Tensor, arrivals: Tensor, arrivals_servable: bool = False
 ) -> Tensor:
-    """Queues at the end of a slot, all tensors `[*B, N]`.
+    """Compute the queues at the end of a slot; all tensors are `[*B, N]`.
 
     Args:
-        queues: at its start.
+        queues: queues at the start of the slot.
         service: packets each node could send.
         active: bool, an independent set.
-        arrivals: packets that come.
+        arrivals: arriving packets.
         arrivals_servable: whether a packet may leave in the slot of its arrival.
     """
     sent = service * active
@@ -39,15 +39,15 @@ def slot(
 
 
 def departures(queues: Tensor, after: Tensor, arrivals: Tensor) -> Tensor:
-    """Packets that left in a slot, by conservation, `[*B, N]`."""
+    """Compute the packets that left in a slot, by conservation, `[*B, N]`."""
     return queues + arrivals - after
 
 
 def servable(queues: Tensor, service: Tensor, *, arrivals_servable: bool = False) -> Tensor:
-    """Nodes whose activation can send something, `[*B, N]` bool."""
+    """Return the nodes whose activation can send something, `[*B, N]` bool."""
     return (service > 0) if arrivals_servable else (queues > 0) & (service > 0)
 
 
 def backlog(queues: Tensor) -> Tensor:
-    """All packets of a world, `[*B, N]` to `[*B]`."""
+    """Sum the packets of a world, `[*B, N]` to `[*B]`."""
     return queues.sum(-1)

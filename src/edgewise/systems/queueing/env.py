@@ -1,4 +1,4 @@
-"""Conflict-graph scheduling as an environment: the rules, the scenario and the view, put together."""
+"""The queueing environment: scheduling on conflict graphs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from torch import Tensor
 
 from edgewise.config.errors import ConfigError
 from edgewise.envs.base import GraphEnv
-from edgewise.envs.packing import Entries
+from edgewise.envs.entries import Entries
 from edgewise.envs.transition import Transition
 from edgewise.graphs.actions import ChooseIndependentSet
 from edgewise.systems.queueing import dynamics, observe, scenario
@@ -17,7 +17,7 @@ from edgewise.systems.queueing.graphs import conflict_graphs
 
 
 class QueueingEnv(GraphEnv[QueueingConfig]):
-    """Activate nodes that do not conflict so that few packets wait; see the card in README.md.
+    """Activate nodes that do not conflict so that few packets wait. README.md is the card.
 
     Example:
         >>> env = QueueingEnv(QueueingConfig(graphs=("line3", "ring5")), num_envs=8, seed=0)
@@ -33,7 +33,7 @@ class QueueingEnv(GraphEnv[QueueingConfig]):
     capacity: Tensor
 
     def setup(self) -> None:
-        """The conflict graphs, kept once; each world refers to one by its number."""
+        """Build the conflict graphs; each world refers to one by its index."""
         graphs = conflict_graphs(self.config.graphs, seed=self.config.graph_seed)
         self.conflict_graphs = graphs
         self.graph = observe.graph_spec(graphs)
@@ -45,7 +45,7 @@ class QueueingEnv(GraphEnv[QueueingConfig]):
         self.register_buffer("capacity", scenario.capacities(self.config, graphs).to(self.device))
 
     def check_stage(self, stage: QueueingConfig) -> None:
-        """A stage may use fewer graphs and lower rates than the environment was built for."""
+        """Refuse a stage with other graphs or higher rates than the environment was built for."""
         foreign = [name for name in stage.graphs if name not in self.config.graphs]
         if foreign:
             raise ConfigError(
@@ -63,13 +63,13 @@ class QueueingEnv(GraphEnv[QueueingConfig]):
             )
 
     def spawn(self, count: int) -> Entries:
-        """New worlds, each on one of the stage's graphs."""
+        """Sample new worlds, each on one of the stage's graphs."""
         numbers = self.conflict_graphs.numbers(self.stage.graphs)
         drawn = torch.randint(len(numbers), (count,), generator=self.generator, device=self.device)
         graph = (
             drawn if len(numbers) == len(self.node_mask) else torch.tensor(numbers, device=self.device)[drawn]
         )
-        return scenario.draw_worlds(
+        return scenario.sample_worlds(
             graph,
             config=self.stage,
             node_mask=self.node_mask[graph],
@@ -80,7 +80,7 @@ class QueueingEnv(GraphEnv[QueueingConfig]):
         )
 
     def advance(self, state: TensorDict, action: Tensor) -> Transition:
-        """Serve the active nodes, admit arrivals, draw new channels."""
+        """Serve the active nodes, admit arrivals and sample new channels."""
         config, exists = self.config, state["node_mask"]
         active = dynamics.resolve(action, state["neighbours"]) & exists
         arrivals = self.laws.arrival(state["arrival_rate"], self.generator)
@@ -106,21 +106,21 @@ class QueueingEnv(GraphEnv[QueueingConfig]):
         return Transition(after, reward=-cost / config.reward_scale, truncated=overflow)
 
     def load(self, state: TensorDict) -> Tensor:
-        """Packets that wait, `[B]`."""
+        """Return the number of waiting packets, `[B]`."""
         return dynamics.backlog(state["queues"])
 
     @property
     def overflow_cost(self) -> float:
-        """What a slot costs on top when it overflows."""
+        """Additional cost of a slot that overflows."""
         given = self.config.overflow_cost
         return self.config.max_backlog if given is None else given
 
     def observe(self, state: TensorDict) -> Entries:
-        """The conflict graph, and how the episode goes."""
+        """Return the conflict graph and the metrics."""
         return {"graph": observe.graph(state, adjacency=self.adjacency), "metrics": observe.metrics(state)}
 
     def mask(self, state: TensorDict) -> Tensor:
-        """Nodes that have something to send, `[B, N]`."""
+        """Return which nodes have something to send, `[B, N]` bool."""
         queues, service = state["queues"], state["service"]
         sends = dynamics.servable(queues, service, arrivals_servable=self.config.arrivals_servable)
         return sends & state["node_mask"]

@@ -1,4 +1,4 @@
-"""The conflict graphs of a run: the usual shapes, geometric graphs and given ones, and all of them padded."""
+"""Conflict graphs by name: common shapes, geometric graphs and explicit edge lists, padded to one size."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from edgewise.graphs.conflict_graph import ConflictGraph, adjacency_of
 from edgewise.systems.queueing.config import GraphName, parse_graph
 
 MEAN_NEIGHBOURS = 3.0
-"""Neighbours that a node of a geometric graph has on average, borders aside."""
+"""Mean degree of a geometric graph, ignoring its border."""
 
 
 @dataclass(frozen=True)
 class ConflictGraphs:
-    """G graphs and their names, padded to the N nodes of the largest where tensors are asked for."""
+    """G named graphs; tensors are padded to the N nodes of the largest."""
 
     names: tuple[str, ...]
     graphs: tuple[ConflictGraph, ...]
@@ -46,16 +46,16 @@ class ConflictGraphs:
 
     @property
     def neighbours(self) -> Tensor:
-        """Each node's neighbours as bit words, `[G, N, W]` int64."""
+        """Neighbours of each node as bit words, `[G, N, W]` int64."""
         return pack(self.adjacency)
 
     def numbers(self, names: tuple[str, ...]) -> list[int]:
-        """Which of the graphs belong to the given names, as `conflict_graphs` takes them."""
+        """Return the indices of the graphs with the given names, all copies included."""
         return [number for number, label in enumerate(self.names) if label.split("#")[0] in names]
 
 
 def conflict_graph(name: str, *, seed: int = 0) -> ConflictGraph:
-    """One graph by its name, the first of several copies.
+    """Build one graph by its name, the first of several copies.
 
     Example:
         >>> conflict_graph("ring4").pairs
@@ -65,11 +65,11 @@ def conflict_graph(name: str, *, seed: int = 0) -> ConflictGraph:
 
 
 def conflict_graphs(names: tuple[str, ...], *, seed: int = 0) -> ConflictGraphs:
-    """The graphs that `names` call for.
+    """Build graphs by their names.
 
     Args:
-        names: as the env card lists them, such as `line8` or `geometric12*20`.
-        seed: fixes the geometric graphs; each copy is a graph of its own.
+        names: graph names of the env card, such as `line8` or `geometric12*20`.
+        seed: random seed of the geometric graphs; copies differ from each other.
 
     Example:
         >>> conflict_graphs(("line3", "ring5")).node_mask.sum(-1)
@@ -102,14 +102,14 @@ def _build(name: GraphName, draw: random.Random) -> ConflictGraph:
             across = [(node, node + 1) for node in nodes if (node + 1) % columns]
             pairs = across + [(node, node + columns) for node in nodes[:-columns]]
         case "geometric":
-            pairs = _near_pairs(count, draw)
+            pairs = _close_pairs(count, draw)
         case "edges":
             pairs = list(name.edges)
     return ConflictGraph(count, tuple(pairs))
 
 
-def _near_pairs(count: int, draw: random.Random) -> list[tuple[int, int]]:
-    """Pairs of points in a unit square that are near each other."""
+def _close_pairs(count: int, draw: random.Random) -> list[tuple[int, int]]:
+    """Sample points in a unit square and return the pairs within a radius."""
     points = [(draw.random(), draw.random()) for _ in range(count)]
     radius = math.sqrt(MEAN_NEIGHBOURS / (math.pi * max(count - 1, 1)))
     return [

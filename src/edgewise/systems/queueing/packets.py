@@ -1,4 +1,4 @@
-"""A debug mode that follows every packet: who came when, who left when, first in first out."""
+"""Waiting times of single packets: follow every packet of an environment, first in, first out."""
 
 from __future__ import annotations
 
@@ -8,19 +8,22 @@ import torch
 from tensordict import TensorDictBase
 from torch import Tensor
 
+from edgewise.graphs.policy import Policy
+from edgewise.systems.queueing.env import QueueingEnv
+
 
 @dataclass(frozen=True)
 class Sojourns:
-    """What became of the packets, each `[B, N]` float64.
+    """Waiting times of packets, each `[B, N]` float64.
 
     Attributes:
-        slots: for how long they were watched.
+        slots: number of slots followed.
         departed: packets that left.
-        sojourn: slots that those spent waiting, summed; a packet served in the slot of its arrival waited
-            none.
-        waiting: packets still there.
-        age: slots that those have spent so far, summed.
-        backlog_sum: packets there at the end of each slot, summed.
+        sojourn: sum of their waiting times in slots; a packet that is served in the slot of its arrival has
+            waited zero slots.
+        waiting: packets that are still in a queue.
+        age: sum of the slots that those have waited so far.
+        backlog_sum: packets in the queue at the end of each slot, summed over slots.
     """
 
     slots: int
@@ -30,21 +33,48 @@ class Sojourns:
     age: Tensor
     backlog_sum: Tensor
 
+    @property
+    def mean_delay(self) -> Tensor:
+        """Mean waiting time in slots at each node, over the departed packets of all worlds, `[N]`."""
+        return self.sojourn.sum(0) / self.departed.sum(0)
 
-class PacketLog:
-    """Arrival slots of all packets in all queues, read off an environment's states as it steps.
+
+def follow_packets(env: QueueingEnv, policy: Policy, *, slots: int, room: int = 1024) -> Sojourns:
+    """Run a policy from a reset and return the waiting times of its packets.
 
     Args:
-        state: the worlds to follow, whose queues are empty.
-        room: packets for which a queue has room; more are an error.
+        env: environment with `initial_queue=0`. Worlds must not end within these slots.
+        policy: policy or baseline.
+        slots: number of slots.
+        room: maximum length of a queue.
+
+    Raises:
+        ValueError: a queue is not empty at the start, grows beyond `room`, or a world ends.
 
     Example:
-        >>> from edgewise.systems.queueing.env import QueueingConfig, QueueingEnv
-        >>> env = QueueingEnv(QueueingConfig(), num_envs=4, seed=0)
-        >>> root = env.reset()
-        >>> log = PacketLog(root["state"])
-        >>> root = env.rand_action(root)
-        >>> log.follow(root["state"], env.step(root)["next", "state"])
+        >>> from edgewise.systems.queueing.baselines import MaxWeight
+        >>> from edgewise.systems.queueing.config import QueueingConfig
+        >>> env = QueueingEnv(QueueingConfig(max_steps=1000), num_envs=4, seed=0)
+        >>> follow_packets(env, MaxWeight(env), slots=100).mean_delay.shape
+        torch.Size([3])
+    """
+    root = env.reset()
+    log = PacketLog(root["state"], room=room)
+    for slot in range(slots):
+        step = env.step(policy(root))
+        log.record(step["state"], step["next", "state"])
+        if slot + 1 < slots and bool(step["next", "done"].any()):
+            raise ValueError(f"a world ended after {slot + 1} slots: raise max_steps or max_backlog")
+        root = env.step_mdp(step)
+    return log.report()
+
+
+class PacketLog:
+    """Arrival slots of all packets in all queues, derived from the environment's states.
+
+    Args:
+        state: state of the worlds; their queues must be empty.
+        room: maximum length of a queue.
     """
 
     def __init__(self, state: TensorDictBase, *, room: int = 1024) -> None:
@@ -58,45 +88,45 @@ class PacketLog:
         self.backlog_sum = self.sojourn.clone()
         self.slot = 0
 
-    def follow(self, before: TensorDictBase, after: TensorDictBase) -> None:
-        """One slot: note who came, then take out who left, the oldest first.
+    def record(self, before: TensorDictBase, after: TensorDictBase) -> None:
+        """Record one slot: add the arrivals, then remove the departures, oldest first.
 
-        Packets that come are noted first under either slot order: under the textbook order those that leave
-        are older anyway.
+        Arrivals are added first under either slot order: with the textbook order the departing packets are
+        older anyway.
 
         Args:
-            before: the state in which the slot began.
-            after: the state in which it ended.
+            before: state at the start of the slot.
+            after: state at its end.
         """
-        came = (after["arrived"] - before["arrived"]).long()
-        left = (before["queues"] - after["queues"]).long() + came
-        self._note(came)
-        self._take(left)
+        arrivals = (after["arrived"] - before["arrived"]).long()
+        departures = (before["queues"] - after["queues"]).long() + arrivals
+        self._add(arrivals)
+        self._remove(departures)
         self.backlog_sum += after["queues"]
         self.slot += 1
 
-    def _note(self, came: Tensor) -> None:
+    def _add(self, arrivals: Tensor) -> None:
         room = self.stamps.shape[-1]
-        if int((self.tail + came - self.head).max()) > room:
+        if int((self.tail + arrivals - self.head).max()) > room:
             raise ValueError(f"a queue holds more than {room} packets: give the log more room")
-        for turn in range(int(came.max())):
+        for turn in range(int(arrivals.max())):
             place = ((self.tail + turn) % room).unsqueeze(-1)
-            kept = torch.where((turn < came).unsqueeze(-1), self.slot, self.stamps.gather(-1, place))
+            kept = torch.where((turn < arrivals).unsqueeze(-1), self.slot, self.stamps.gather(-1, place))
             self.stamps.scatter_(-1, place, kept)
-        self.tail += came
+        self.tail += arrivals
 
-    def _take(self, left: Tensor) -> None:
-        for turn in range(int(left.max())):
+    def _remove(self, departures: Tensor) -> None:
+        for turn in range(int(departures.max())):
             stamp = self._stamp(self.head + turn)
-            self.sojourn += torch.where(turn < left, self.slot - stamp, 0)
-        self.head += left
+            self.sojourn += torch.where(turn < departures, self.slot - stamp, 0)
+        self.head += departures
 
     def _stamp(self, number: Tensor) -> Tensor:
-        """When the packet of a given number in its queue came, `[B, N]` int64."""
+        """Return the arrival slot of the packet with a given number in its queue, `[B, N]` int64."""
         return self.stamps.gather(-1, (number % self.stamps.shape[-1]).unsqueeze(-1)).squeeze(-1)
 
     def report(self) -> Sojourns:
-        """What became of the packets so far."""
+        """Return the waiting times so far."""
         waiting = self.tail - self.head
         age = torch.zeros_like(self.sojourn)
         for turn in range(int(waiting.max())):

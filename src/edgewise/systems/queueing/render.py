@@ -1,4 +1,4 @@
-"""One episode as a replay: the conflict graph with its queues as columns, the active nodes lit."""
+"""Replay of one episode: the conflict graph with queues as columns and active nodes highlighted."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from torch import Tensor
 from edgewise.graphs.bits import unpack
 
 FRAMES = 400
-"""Slots shown; a longer episode shows its first."""
+"""Number of slots shown, the first ones of the episode."""
 
 
 def replay(states: TensorDict) -> dict[str, Any]:
-    """The episode as docs/replay-format.md has it; `states` is one world's `state` over time, `[T + 1]`."""
+    """Build a replay in the format of docs/replay-format.md from one world's `state` over time, `[T + 1]`."""
     shown = states[:FRAMES]
     nodes = int(shown["node_mask"][0].sum())
     adjacency = unpack(shown["neighbours"][0], nodes)[:nodes]
@@ -27,7 +27,7 @@ def replay(states: TensorDict) -> dict[str, Any]:
     return {
         "format": "edgewise-replay/1",
         "title": "queueing",
-        "caption": "columns are queues; lit nodes send in this slot, and no two joined ones may",
+        "caption": "Columns are queues; highlighted nodes send in this slot, connected ones never together.",
         "fps": 6,
         "smooth": False,
         "time_label": "slot",
@@ -60,15 +60,15 @@ def replay(states: TensorDict) -> dict[str, Any]:
 
 
 def _frame(queues: Tensor, active: Tensor) -> dict[str, Any]:
-    """What one slot changes."""
+    """Build the changes of one slot."""
     colours = ["accent" if lit else "muted" for lit in active.tolist()]
     return {"nodes": {"bar": queues.tolist(), "color": colours, "label": [f"{q:g}" for q in queues.tolist()]}}
 
 
 def layout(adjacency: Tensor) -> Tensor:
-    """Places in the plane about as far apart as nodes are in the graph, `[n, n]` bool to `[n, 2]`.
+    """Compute positions whose distances approximate those in the graph, `[n, n]` bool to `[n, 2]`.
 
-    Classical multidimensional scaling of the distances; parts that are not joined stand apart.
+    Uses classical multidimensional scaling; components that are not connected are drawn apart.
     """
     nodes = len(adjacency)
     far = torch.full((nodes, nodes), float(nodes)).masked_fill(adjacency, 1.0).fill_diagonal_(0.0)

@@ -1,4 +1,4 @@
-"""New worlds: which conflict graph each one gets, its rates, its first queues."""
+"""Initial states: arrival and service rates, first queues and node priorities."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from torch import Tensor
 
 from edgewise.config.errors import ConfigError
 from edgewise.envs.arrivals import Law
-from edgewise.envs.ranges import RealNumbers, highest, lowest
+from edgewise.envs.ranges import RealNumbers, lower_bound, upper_bound
 from edgewise.graphs.heaviest import uniform_capacity
 from edgewise.systems.queueing.config import QueueingConfig
 from edgewise.systems.queueing.graphs import ConflictGraphs
@@ -17,14 +17,14 @@ from edgewise.systems.queueing.graphs import ConflictGraphs
 
 @dataclass(frozen=True)
 class Laws:
-    """The laws that packets come and leave by."""
+    """Distributions of arrivals and service."""
 
     arrival: Law
     service: Law
 
 
 def laws_of(config: QueueingConfig) -> Laws:
-    """The laws that the settings name."""
+    """Build the distributions that the config names."""
     return Laws(
         arrival=Law(config.arrival_law, highest_rate=config.highest_arrival_rate),
         service=Law(
@@ -36,12 +36,12 @@ def laws_of(config: QueueingConfig) -> Laws:
 
 
 def capacities(config: QueueingConfig, graphs: ConflictGraphs) -> Tensor:
-    """The largest uniform rate that each graph carries, `[G]`; ones where no load asks for it."""
+    """Compute the largest uniform arrival rate that each graph can serve, `[G]`; ones without `load`."""
     if config.load is None:
         return torch.ones(len(graphs))
     found = [uniform_capacity(graph) for graph in graphs.graphs]
     for name, capacity in zip(graphs.names, found, strict=True):
-        rate = capacity * highest(config.load)
+        rate = capacity * upper_bound(config.load)
         if config.arrival_law == "bernoulli" and rate > 1.0:
             raise ConfigError(
                 f"load {config.load} of {name} is {rate:.3g} Bernoulli arrivals per slot",
@@ -50,7 +50,7 @@ def capacities(config: QueueingConfig, graphs: ConflictGraphs) -> Tensor:
     return torch.tensor(found)
 
 
-def draw_worlds(
+def sample_worlds(
     graph: Tensor,
     *,
     config: QueueingConfig,
@@ -60,23 +60,23 @@ def draw_worlds(
     laws: Laws,
     generator: torch.Generator,
 ) -> dict[str, Tensor]:
-    """One new world for each entry of `graph`.
+    """Sample one world for each entry of `graph`.
 
     Args:
-        graph: `[B]` int64, the conflict graph of each.
-        config: the settings.
+        graph: `[B]` int64, index of each world's conflict graph.
+        config: settings of the environment.
         node_mask: `[B, N]` bool, the nodes of those graphs.
         neighbours: `[B, N, W]` int64, their neighbours as bit words.
-        capacity: `[B]`, the uniform rate that the load is a share of.
-        laws: of packets.
-        generator: draws everything.
+        capacity: `[B]`, the uniform rate that corresponds to a load of 1.
+        laws: distributions of arrivals and service.
+        generator: source of randomness.
 
     Returns:
         `conflict_graph`, `backlog_sum` and `overflow` `[B]`; `node_mask`, `queues`, `service`,
         `arrival_rate`, `service_rate`, `priority`, `scheduled` and `arrived` `[B, N]`; `neighbours` `[B, N,
         W]`.
     """
-    draw = _Draw(node_mask, generator)
+    draw = _Sampler(node_mask, generator)
     if config.load is not None:
         arrival_rate = capacity.unsqueeze(-1) * draw.rates(config.load, None, shared=True)
     else:
@@ -99,8 +99,8 @@ def draw_worlds(
     }
 
 
-class _Draw:
-    """Random quantities of nodes, `[B, N]` each; absent nodes are zero."""
+class _Sampler:
+    """Samples quantities of nodes, `[B, N]` each; absent nodes are zero."""
 
     def __init__(self, node_mask: Tensor, generator: torch.Generator) -> None:
         self.node_mask = node_mask
@@ -110,24 +110,24 @@ class _Draw:
         return torch.rand(shape, generator=self.generator, device=self.node_mask.device)
 
     def rates(self, rate: RealNumbers, each: tuple[float, ...] | None, *, shared: bool = False) -> Tensor:
-        """One rate for all, rates from a range, or one that is given for each node."""
+        """Return one rate for all nodes, rates from a range, or the rate given for each node."""
         worlds, nodes = self.node_mask.shape
         if each is not None:
             return torch.tensor(each, device=self.node_mask.device).expand(worlds, nodes)
         if not isinstance(rate, tuple):
             return torch.full((worlds, nodes), rate, device=self.node_mask.device)
         draw = self._uniform(worlds, 1).expand(worlds, nodes) if shared else self._uniform(worlds, nodes)
-        return lowest(rate) + (highest(rate) - lowest(rate)) * draw
+        return lower_bound(rate) + (upper_bound(rate) - lower_bound(rate)) * draw
 
     def whole(self, most: int) -> Tensor:
-        """Whole numbers from 0 to `most`, evenly."""
+        """Sample integers from 0 to `most` uniformly."""
         if most == 0:
             return torch.zeros_like(self.node_mask, dtype=torch.float32)
         draw = self._uniform(*self.node_mask.shape)
         return (draw * (most + 1)).floor().clamp_max(float(most)) * self.node_mask
 
     def priority(self, kind: str) -> Tensor:
-        """Numbers spread evenly over [-1, 1], in order or dealt at random; zeros for `none`."""
+        """Return evenly spaced numbers in [-1, 1], in order or permuted at random; zeros for `none`."""
         count = self.node_mask.sum(-1, keepdim=True)
         rank = self.node_mask.cumsum(-1) - 1
         if kind == "none":

@@ -1,8 +1,8 @@
-"""Schedules of whole batches of worlds by rule: heaviest sets, greedy sets, local maxima, random sets.
+"""Scheduling rules for batches of worlds: heaviest sets, greedy sets, local maxima, random sets.
 
-Ties are part of a policy. Every rule here breaks them by an order of the nodes that the caller gives: of
-equally good sets the one wins that does without the last node of the order if any does, then without the
-last but one, and so on. Only nodes that have something to send count, since the others change nothing.
+Every rule breaks ties by an order of the nodes that the caller gives. Of equally good sets, one without the
+last node of the order wins, then one without the last but one, and so on. Only nodes that have something to
+send count.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from edgewise.systems.queueing.graphs import ConflictGraphs
 
 
 class SetScheduler:
-    """Exact maximisation over independent sets, for each world on its own graph.
+    """Exact maximisation over independent sets, each world on its own graph.
 
-    The maximal sets of every graph are listed once; a slot is then a product of weights and sets. A graph
-    with too many is solved world by world instead.
+    The maximal sets of every graph are enumerated once; each slot is then a product of weights and sets. A
+    graph with too many sets is solved world by world instead.
 
     Args:
-        graphs: the conflict graphs.
-        limit: how many maximal sets a graph may have to be listed.
+        graphs: conflict graphs.
+        limit: maximum number of sets to enumerate.
     """
 
     def __init__(self, graphs: ConflictGraphs, *, limit: int = MAX_SETS) -> None:
@@ -37,13 +37,13 @@ class SetScheduler:
             self.sets.append(None if found is None else torch.nn.functional.pad(found, padding).float())
 
     def best(self, graph: Tensor, scores: Sequence[Tensor], *, order: Tensor, counted: Tensor) -> Tensor:
-        """The maximal set that is best by the first score, then the second, and so on, then first in order.
+        """Return the maximal set that is best by the first score, then the second, and so on, then by order.
 
         Args:
-            graph: `[B]` int64, each world's graph.
-            scores: tensors `[B, N]`, numbers from zero; a set scores the sum of its members.
-            order: `[B, N]` int64, the rank of each node where sets are equally good.
-            counted: `[B, N]` bool, the nodes the order looks at.
+            graph: `[B]` int64, index of each world's graph.
+            scores: non-negative tensors `[B, N]`; a set's score is the sum over its members.
+            order: `[B, N]` int64, rank of each node for breaking ties.
+            counted: `[B, N]` bool, nodes that count when breaking ties.
 
         Returns:
             `[B, N]` bool.
@@ -55,7 +55,7 @@ class SetScheduler:
                 continue
             mine = [score[rows] for score in scores]
             if sets is None:
-                chosen[rows] = self._solved(number, mine, order[rows], counted[rows])
+                chosen[rows] = self._solve(number, mine, order[rows], counted[rows])
             else:
                 chosen[rows] = best_listed(
                     sets.to(graph.device), mine, order=order[rows], counted=counted[rows]
@@ -63,7 +63,7 @@ class SetScheduler:
         return chosen
 
     def random(self, graph: Tensor, generator: torch.Generator) -> Tensor:
-        """One maximal set for each world, all of its graph's alike likely, `[B, N]` bool."""
+        """Sample one maximal set for each world uniformly, `[B, N]` bool."""
         draw = torch.rand(graph.shape, generator=generator, device=graph.device)
         chosen = torch.zeros(*graph.shape, self.graphs.num_nodes, dtype=torch.bool, device=graph.device)
         for number, sets in enumerate(self.sets):
@@ -75,8 +75,8 @@ class SetScheduler:
             chosen[rows] = sets.to(graph.device)[(draw[rows] * len(sets)).long()].bool()
         return chosen
 
-    def _solved(self, number: int, scores: list[Tensor], order: Tensor, counted: Tensor) -> Tensor:
-        """The same, one world after another by an exact solver, `[R, N]` bool."""
+    def _solve(self, number: int, scores: list[Tensor], order: Tensor, counted: Tensor) -> Tensor:
+        """Solve one world after another with an exact solver, `[R, N]` bool."""
         graph = self.graphs.graphs[number]
         size, padding = graph.num_nodes, (0, self.graphs.num_nodes - graph.num_nodes)
         columns = (part.cpu()[:, :size] for part in (order, counted, *scores))
@@ -88,33 +88,33 @@ class SetScheduler:
 
 
 def best_listed(sets: Tensor, scores: Sequence[Tensor], *, order: Tensor, counted: Tensor) -> Tensor:
-    """The best of listed sets `[S, N]` float by scores in turn, then by order; see `SetScheduler.best`."""
+    """Return the best of enumerated sets `[S, N]` float; other arguments as in `SetScheduler.best`."""
     alive = torch.ones(len(order), len(sets), dtype=torch.bool, device=sets.device)
     for score in scores:
-        alive = _narrow(alive, score @ sets.T)
+        alive = _keep_best(alive, score @ sets.T)
     for first in reversed(range(0, order.shape[-1], KEY_BITS)):
         within = counted & (order >= first) & (order < first + KEY_BITS)
         key = torch.where(within, 2.0 ** (order - first), 0.0)
-        alive = _narrow(alive, -(key @ sets.T))
+        alive = _keep_best(alive, -(key @ sets.T))
     return sets[alive.int().argmax(-1)].bool()
 
 
-def _narrow(alive: Tensor, value: Tensor) -> Tensor:
-    """Those still alive whose value is highest, `[R, S]` bool."""
+def _keep_best(alive: Tensor, value: Tensor) -> Tensor:
+    """Keep the candidates with the highest value, `[R, S]` bool."""
     value = value.masked_fill(~alive, -torch.inf)
     return value == value.amax(-1, keepdim=True)
 
 
 def local_greedy(weight: Tensor, adjacency: Tensor, *, open_nodes: Tensor, order: Tensor) -> Tensor:
-    """A maximal set built in rounds: whoever outweighs all remaining neighbours joins, and they drop out.
+    """Build a maximal set in rounds: nodes that outweigh all remaining neighbours join and remove them.
 
     Zhao, Verma, Rao, Swami and Segarra, https://arxiv.org/abs/2011.09430.
 
     Args:
         weight: `[B, N]`.
         adjacency: `[B, N, N]` bool.
-        open_nodes: `[B, N]` bool, the nodes that take part.
-        order: `[B, N]` int64; of equal neighbours the one with the lower rank joins.
+        open_nodes: `[B, N]` bool, the candidate nodes.
+        order: `[B, N]` int64; of neighbours with equal weight the one with the lower rank joins.
 
     Returns:
         `[B, N]` bool.
@@ -129,13 +129,13 @@ def local_greedy(weight: Tensor, adjacency: Tensor, *, open_nodes: Tensor, order
 
 
 def local_maxima(weight: Tensor, adjacency: Tensor, *, open_nodes: Tensor, order: Tensor) -> Tensor:
-    """The first round of `local_greedy` alone, `[B, N]` bool."""
+    """Return the first round of `local_greedy`, `[B, N]` bool."""
     rivals = _beaten_by(weight, adjacency, order) & open_nodes.unsqueeze(-2)
     return open_nodes & ~rivals.any(-1)
 
 
 def _beaten_by(weight: Tensor, adjacency: Tensor, order: Tensor) -> Tensor:
-    """Whether neighbour j comes before i, `[B, N, N]` bool at (i, j)."""
+    """Return at (i, j) whether neighbour j takes precedence over i, `[B, N, N]` bool."""
     heavier = weight.unsqueeze(-2) > weight.unsqueeze(-1)
     equal = weight.unsqueeze(-2) == weight.unsqueeze(-1)
     return adjacency & (heavier | equal & (order.unsqueeze(-2) < order.unsqueeze(-1)))

@@ -1,4 +1,4 @@
-"""Reasoning: prove queries of a knowledge graph from its facts and rules. Its card is README.md."""
+"""The reasoning system: prove queries of a knowledge graph from its facts and rules. See README.md."""
 
 from edgewise.config.plugins import Environment, System, Verb
 
@@ -11,6 +11,7 @@ SYSTEM = System(
             summary="prove queries of a knowledge graph from its facts and rules, step by step",
             baselines="edgewise.systems.reasoning.baselines:BASELINES",
             replay="edgewise.systems.reasoning.render:replay",
+            model="edgewise.systems.reasoning.models.config:ProofConfig",
         ),
     },
     recipes={
@@ -22,17 +23,17 @@ SYSTEM = System(
     verbs=(
         Verb(
             "kge",
-            "train and measure embeddings of a knowledge graph",
+            "train and evaluate embeddings of a knowledge graph",
             "edgewise.systems.reasoning.commands.kge",
         ),
         Verb(
             "prove",
-            "search for proofs in a knowledge graph, exhaustively",
+            "search a knowledge graph exhaustively for proofs",
             "edgewise.systems.reasoning.commands.prove",
         ),
         Verb(
             "explain",
-            "show how a trained prover proves a query",
+            "show how a trained policy proves a query",
             "edgewise.systems.reasoning.commands.explain",
         ),
     ),

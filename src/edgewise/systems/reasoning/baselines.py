@@ -1,4 +1,4 @@
-"""Provers that need no learning: by chance, by the shortest goal, and one that never gives up."""
+"""Baseline policies without learning: random, shortest goal, and random without giving up."""
 
 from __future__ import annotations
 
@@ -14,34 +14,37 @@ from edgewise.systems.reasoning.env import ReasoningEnv
 
 
 def random_choice(env: ReasoningEnv) -> Policy:
-    """Any successor, all alike."""
+    """Return a policy that chooses a uniformly random successor."""
     return env.rand_action
 
 
 def shortest_goal(env: ReasoningEnv) -> Policy:
-    """What leaves the fewest atoms, then the fewest free arguments; gives up only where all else failed."""
+    """Return a policy that chooses the successor with the fewest atoms, then the fewest free arguments.
+
+    It gives up only if there is no other successor.
+    """
 
     def policy(tensordict: TensorDict) -> TensorDict:
         found = env.expanded(tensordict["goal"])
-        return tensordict.set("action", _least(_burden(env, found.successors), found))
+        return tensordict.set("action", _argmin(_remaining(env, found.successors), found))
 
     return policy
 
 
 def persistent(env: ReasoningEnv) -> Policy:
-    """Any successor that does not end the proof as failed, as long as there is one."""
+    """Return a policy that chooses a random successor, and gives up only if there is no other."""
 
     def policy(tensordict: TensorDict) -> TensorDict:
         found = env.expanded(tensordict["goal"])
         ends = _gives_up(env, found.successors)
         chance = torch.rand(len(found.owner), device=found.owner.device)
-        return tensordict.set("action", _least(chance + 2.0 * ends, found))
+        return tensordict.set("action", _argmin(chance + 2.0 * ends, found))
 
     return policy
 
 
-def _burden(env: ReasoningEnv, goals: Tensor) -> Tensor:
-    """What is left to prove of goals `[N, A, 3]`, a proof 0 and a failure more than anything, `[N]`."""
+def _remaining(env: ReasoningEnv, goals: Tensor) -> Tensor:
+    """Score goals `[N, A, 3]` by what is left to prove, `[N]`: 0 for a proof, at least 100 for a failure."""
     predicate = goals[..., 0]
     atoms = ((predicate > 0) & (predicate <= env.ends.num_predicates)).sum(-1)
     free = (goals[..., 1:] > env.dataset.vocabulary.num_entities).sum((-1, -2))
@@ -53,8 +56,8 @@ def _gives_up(env: ReasoningEnv, goals: Tensor) -> Tensor:
     return (first == env.ends.false) | (first == env.ends.end_false)
 
 
-def _least(score: Tensor, found: Expansion) -> Tensor:
-    """The place of the least score `[N]` among the successors of each goal, the first of equals, `[B]`."""
+def _argmin(score: Tensor, found: Expansion) -> Tensor:
+    """Return the place of the lowest score `[N]` among the successors of each goal, `[B]`; first on ties."""
     goals = len(found.offsets) - 1
     owner = found.owner.clamp(max=goals - 1)
     score = torch.where(found.owner < goals, score, torch.inf)

@@ -1,4 +1,4 @@
-"""False queries: one entity of a true one replaced by another of its domain, and no known triple made."""
+"""Negative sampling: replace the head or tail of a true query so that no known triple results."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from torch import Tensor
 
 from edgewise.systems.reasoning.knowledge.dataset import Dataset
 from edgewise.systems.reasoning.knowledge.index import FactIndex
-from edgewise.systems.reasoning.knowledge.placement import placed
+from edgewise.systems.reasoning.knowledge.placement import to_device
 
 TRIES = 8
-"""Replacements drawn for a query; where all of them give known triples the query stays as it is, and true."""
+"""Replacements drawn per query. If all of them are known triples, the query stays unchanged and true."""
 
 Side = Literal["head", "tail", "both"]
 
 
 class Corruption:
-    """Draws false queries, filtered against every triple of every split.
+    """Sampler of false queries, filtered against every triple of every split.
 
     Args:
-        known: `[n, 3]`, triples that are true.
+        known: `[n, 3]`, all true triples.
         num_predicates: P.
         num_entities: E.
-        domains: entities by domain; an entity without one is replaced by any entity.
+        domains: entities by domain. An entity without a domain can be replaced by any entity.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class Corruption:
 
     @classmethod
     def of(cls, dataset: Dataset, *, use_domains: bool = True) -> Corruption:
-        """The corruption that suits a dataset."""
+        """Build the sampler for a dataset."""
         words = dataset.vocabulary
         return cls(
             dataset.known(),
@@ -59,16 +59,16 @@ class Corruption:
         )
 
     def to(self, device: torch.device | str) -> Corruption:
-        """The same on another device."""
+        """Return a copy on another device."""
         moved = object.__new__(Corruption)
         for name, value in vars(self).items():
-            setattr(moved, name, placed(value, device) if isinstance(value, Tensor) else value.to(device))
+            setattr(moved, name, to_device(value, device) if isinstance(value, Tensor) else value.to(device))
         return moved
 
     def draw(self, queries: Tensor, *, side: Side, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-        """A false query for each of `queries` `[n, 3]`, and whether one was found, `[n]` bool.
+        """Sample a false query for each of `queries` `[n, 3]`; also return whether one was found, `[n]` bool.
 
-        With `both`, head or tail is replaced with even odds.
+        With `both`, head or tail is replaced with equal probability.
         """
         count, device = len(queries), queries.device
         on_tail = torch.full((count,), side == "tail", device=device)
@@ -87,7 +87,7 @@ class Corruption:
         return torch.where(found.unsqueeze(-1), picked, queries), found
 
     def candidates(self, query: Tensor, *, side: Literal["head", "tail"]) -> Tensor:
-        """Every false query that replaces one side of `query` `[3]`, `[k, 3]`."""
+        """Return all false queries that replace one side of `query` `[3]`, `[k, 3]`."""
         place = 1 if side == "head" else 2
         old = int(query[place])
         first, size = int(self.first[old]), int(self.size[old])
@@ -96,7 +96,7 @@ class Corruption:
         return drawn[~self.known.contains(drawn) & (drawn[:, place] != old)]
 
     def _others(self, old: Tensor, chance: Tensor) -> Tensor:
-        """Entities of the same group other than `old` `[n, 1]`, uniform by `chance` `[n, k]` in [0, 1)."""
+        """Choose entities of the same group other than `old` `[n, 1]` by `chance` `[n, k]` in [0, 1)."""
         among = (self.size[old] - 1).clamp(min=1)
         number = (chance * among).long().minimum(among - 1)
         number = number + (number >= self.rank[old]).long()

@@ -1,4 +1,4 @@
-"""What a chosen successor means: the end of a proof or its next goal, what is remembered, what it pays."""
+"""Dynamics of a proof: the next goal, termination, history and rewards."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ REWARDS = (
     (1.0, -1.0, -1.0, BY_RATIO),
     (1.0, -1.0, -1.0, BY_RATIO),
 )
-"""Six ways to pay a true positive, false negative, false positive and true negative; the last two weigh true
+"""Six reward tables: true positive, false negative, false positive, true negative. The last two weight true
 negatives by one over the number of negatives per positive."""
 GIVING_UP = (0.0, 0.0, 0.0, 0.0, 0.0, 0.3)
-"""What giving up on a false query adds."""
+"""Bonus for giving up on a false query, by reward table."""
 
 
 @dataclass(frozen=True)
@@ -46,14 +46,14 @@ class Ends:
 
 
 def start(query: Tensor, *, max_atoms: int) -> Tensor:
-    """Goals of one atom, `[B, 3]` to `[B, A, 3]` int32."""
+    """Return the initial goals of queries, `[B, 3]` to `[B, A, 3]` int32, one atom each."""
     atoms = torch.zeros(len(query), max_atoms, 3, dtype=torch.int32, device=query.device)
     atoms[:, 0] = query
     return atoms
 
 
-def settled(atoms: Tensor, ends: Ends) -> Tensor:
-    """Chosen goals `[B, A, 3]` with an assumed first atom taken as proved."""
+def drop_assumed(atoms: Tensor, ends: Ends) -> Tensor:
+    """Remove the first atom of goals `[B, A, 3]` if it was assumed, which counts as proved."""
     assumed = atoms[:, 0, 0] > ends.assumed_offset
     without = torch.cat((atoms[:, 1:], torch.zeros_like(atoms[:, :1])), 1)
     empty = without[:, 0, 0] == 0
@@ -62,23 +62,23 @@ def settled(atoms: Tensor, ends: Ends) -> Tensor:
 
 
 def is_over(atoms: Tensor, ends: Ends) -> Tensor:
-    """Which goals `[*B, A, 3]` are the end of a proof, `[*B]` bool."""
+    """Return which goals `[*B, A, 3]` end a proof, `[*B]` bool."""
     return atoms[..., 0, 0] > ends.num_predicates
 
 
 def is_success(atoms: Tensor, ends: Ends) -> Tensor:
-    """Which goals `[*B, A, 3]` are proved or claimed, `[*B]` bool."""
+    """Return which goals `[*B, A, 3]` are proved or claimed, `[*B]` bool."""
     return (atoms[..., 0, 0] == ends.true) | (atoms[..., 0, 0] == ends.end_true)
 
 
 def remember(history: Tensor, code: Tensor, *, step: Tensor) -> Tensor:
-    """`history` `[B, H]` with the hash `code` `[B]` of the goal after `step` `[B]` steps, if it fits."""
+    """Write the hash `code` `[B]` of the goal at `step` `[B]` into `history` `[B, H]`, if it fits."""
     place = torch.arange(history.shape[-1], device=history.device)
     return torch.where(place == step.unsqueeze(-1), code.unsqueeze(-1), history)
 
 
 def remember_all(history: Tensor, codes: Tensor) -> Tensor:
-    """`history` `[B, H]` with `codes` `[B, K]`, zeros last, behind what is in it, as far as they fit."""
+    """Append `codes` `[B, K]`, zeros last, to `history` `[B, H]`, as far as they fit."""
     room, number = history.shape[-1], torch.arange(codes.shape[-1], device=codes.device)
     place = (history != 0).sum(-1, keepdim=True) + number
     wider = torch.cat((history, torch.zeros_like(codes)), -1)
@@ -86,7 +86,7 @@ def remember_all(history: Tensor, codes: Tensor) -> Tensor:
 
 
 def outcome(success: Tensor, label: Tensor) -> Tensor:
-    """True positive, false negative, false positive or true negative, `[B]` int64."""
+    """Classify proofs as true positive, false negative, false positive or true negative, `[B]` int64."""
     return torch.where(
         label,
         torch.where(success, TRUE_POSITIVE, FALSE_NEGATIVE),
@@ -95,14 +95,14 @@ def outcome(success: Tensor, label: Tensor) -> Tensor:
 
 
 def reward(atoms: Tensor, label: Tensor, *, kind: int, negative_weight: Tensor, ends: Ends) -> Tensor:
-    """What proofs that are over pay, `[B]` float; the caller masks those that are not.
+    """Compute the rewards of finished proofs, `[B]` float. The caller masks unfinished ones.
 
     Args:
         atoms: `[B, A, 3]`.
         label: `[B]` bool, whether the query is true.
         kind: a row of `REWARDS`.
         negative_weight: `[B]`, one over the number of negatives per positive.
-        ends: ids.
+        ends: ids of the predicates that end a proof.
     """
     table = torch.tensor(REWARDS[kind], device=atoms.device)
     success = is_success(atoms, ends)

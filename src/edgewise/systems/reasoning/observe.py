@@ -1,4 +1,4 @@
-"""What a prover sees: the goal as ids, its successors as far as the view shows them, and a graph of both."""
+"""Observation of proofs: graphs of goals and successors, and metrics."""
 
 from __future__ import annotations
 
@@ -12,28 +12,27 @@ from edgewise.graphs.topology import Topology, TopologyBank
 from edgewise.systems.reasoning import dynamics
 
 NODE_FEATURES = 6
-"""Of a goal: whether it is proved, failed or given up, and claimed; its share of atoms and of free arguments;
-and whether an atom was assumed."""
+"""Features of a goal: proved, failed or given up, claimed, share of atoms, of free arguments, assumed."""
 ATOM_FEATURES = 2
-"""Of an atom: whether its arguments are free."""
+"""Features of an atom: whether each argument is a variable."""
 
 
 def padded_spec(max_successors: int) -> GraphSpec:
-    """The goal, node 0, with an edge to and from each of its successors, nodes 1 to S."""
+    """Build the spec of a star graph: the goal is node 0, its successors are nodes 1 to S."""
     edges = [(0, node) for node in range(1, max_successors + 1)]
     star = TopologyBank.from_edge_lists([edges], both_ways=True)
     return GraphSpec(1 + max_successors, NODE_FEATURES, edges=Topology(star))
 
 
 def atoms_spec(max_atoms: int) -> GraphSpec:
-    """The goal's atoms and no edges: for policies that read ids, which is all that `state` offers."""
+    """Build the spec of the `state` view: the atoms of the goal, without edges."""
     return GraphSpec(max_atoms, ATOM_FEATURES, edges=Explicit())
 
 
 def padded_graph(
     atoms: Tensor, successors: Tensor, filled: Tensor, *, ends: dynamics.Ends, num_entities: int
 ) -> dict[str, Tensor]:
-    """The graph of `padded_spec`, from `[B, A, 3]`, `[B, S, A, 3]` and `[B, S]`."""
+    """Build the graph of `padded_spec` from `[B, A, 3]`, `[B, S, A, 3]` and `[B, S]`."""
     goals = torch.cat((atoms.unsqueeze(1), successors), 1)
     return {
         "x": goal_features(goals, ends=ends, num_entities=num_entities),
@@ -43,7 +42,7 @@ def padded_graph(
 
 
 def goal_features(goals: Tensor, *, ends: dynamics.Ends, num_entities: int) -> Tensor:
-    """`[..., A, 3]` ids to `[..., NODE_FEATURES]` numbers that know neither predicates nor entities."""
+    """Compute features `[..., NODE_FEATURES]` of goals `[..., A, 3]`, independent of names."""
     first, size = goals[..., 0, 0], goals.shape[-2]
     present = (goals[..., 0] > 0) & (goals[..., 0] <= ends.num_predicates)
     free = (goals[..., 1:] > num_entities).sum((-1, -2))
@@ -57,7 +56,7 @@ def goal_features(goals: Tensor, *, ends: dynamics.Ends, num_entities: int) -> T
 
 
 def atoms_graph(atoms: Tensor, *, num_entities: int) -> dict[str, Tensor]:
-    """The graph of `atoms_spec`, from `[B, A, 3]`."""
+    """Build the graph of `atoms_spec` from `[B, A, 3]`."""
     lead, device = atoms.shape[:-2], atoms.device
     return {
         "x": (atoms[..., 1:] > num_entities).float(),
@@ -68,7 +67,7 @@ def atoms_graph(atoms: Tensor, *, num_entities: int) -> dict[str, Tensor]:
 
 
 def metrics(state: TensorDict, *, ends: dynamics.Ends, max_steps: int) -> dict[str, Tensor]:
-    """Of proofs so far, each `[B]` float: zeros until they are over, then what came of them."""
+    """Compute the metrics of proofs, each `[B]` float; outcomes are zero until the proof is over."""
     atoms, label, step = state["atoms"], state["label"], state["step"]
     over = dynamics.is_over(atoms, ends) | (step >= max_steps)
     success = dynamics.is_success(atoms, ends)

@@ -1,4 +1,4 @@
-"""One proof as a replay: goals from left to right, each a column of its atoms."""
+"""Replay of one proof: goals from left to right, each a column of its atoms."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from tensordict import TensorDict
 from edgewise.systems.reasoning.knowledge.vocabulary import Vocabulary
 
 APART = 2.6
-"""How far apart columns stand, in heights of an atom."""
+"""Distance between columns, in heights of an atom."""
 
 
 def replay(states: TensorDict, env: Any = None) -> dict[str, Any]:
-    """The proof as docs/replay-format.md has it; `states` is one world's `state` over time, `[T + 1]`.
+    """Build the replay of one proof. docs/replay-format.md describes the format.
 
     Args:
-        states: with `atoms` `[T + 1, A, 3]`.
-        env: the environment, whose vocabulary gives names; without it, atoms are shown as their ids.
+        states: `state` of one world over time, `[T + 1]`, with `atoms` `[T + 1, A, 3]`.
+        env: the environment, whose vocabulary gives names; without it, atoms are shown as ids.
     """
     vocabulary: Vocabulary | None = None if env is None else env.dataset.vocabulary
     goals = [[atom for atom in goal if atom[0]] for goal in states["atoms"].tolist()]

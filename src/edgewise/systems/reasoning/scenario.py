@@ -1,4 +1,4 @@
-"""Queries to prove: true ones from a list, and between them false ones made of true ones."""
+"""Sampling of queries: true ones, and false ones made by corruption."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ def draw_queries(
     side: Side,
     generator: torch.Generator,
 ) -> tuple[Tensor, Tensor]:
-    """`count` queries `[count, 3]` and whether they are true `[count]`.
+    """Sample queries `[count, 3]` and their labels `[count]` bool.
 
-    One true query is followed by `negative_ratio` false ones, round and round, from a random point of the
-    round on. A false query is a random true one corrupted; where that fails, it stays true and says so.
+    One true query is followed by `negative_ratio` false ones, cyclically, from a random start. A false query
+    is a corrupted random true one. If the corruption fails, the query stays true and is labelled true.
     """
     device = pool.device
     number = torch.randint(len(pool), (count,), generator=generator, device=device)
@@ -35,12 +35,12 @@ def draw_queries(
     return torch.where(label.unsqueeze(-1), queries, false), label
 
 
-def concluded(queries: Tensor, head_predicates: Tensor) -> Tensor:
-    """The queries `[n, 3]` whose predicate is one of those that rules conclude, `[k]`."""
+def queries_with_rules(queries: Tensor, head_predicates: Tensor) -> Tensor:
+    """Return the queries `[n, 3]` whose predicate is in `head_predicates` `[k]`, the heads of rules."""
     return queries[torch.isin(queries[:, 0], head_predicates)]
 
 
-def within_reach(facts: Tensor, withheld: float) -> Tensor:
-    """The rows `[k]` of facts `[n, 3]` without a share of them, which is drawn once and for all."""
+def available_facts(facts: Tensor, withheld: float) -> Tensor:
+    """Return the rows `[k]` of facts `[n, 3]` that are not withheld; always the same for the same facts."""
     draw = torch.rand(len(facts), generator=torch.Generator().manual_seed(len(facts)))
     return (draw >= withheld).nonzero().squeeze(-1)

@@ -1,4 +1,4 @@
-"""Swarm: steer a team of any size to its goals between obstacles. Its card is README.md."""
+"""Swarm: steer a team of any size to its goals between obstacles. README.md is the card."""
 
 from edgewise.config.plugins import Environment, System
 

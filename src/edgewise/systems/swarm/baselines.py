@@ -1,4 +1,4 @@
-"""Steering by hand: each agent looks a few steps ahead, at all it could do, and takes the best beginning."""
+"""Hand-written steering: each agent plans a few steps ahead over all action sequences."""
 
 from __future__ import annotations
 
@@ -13,51 +13,51 @@ from edgewise.graphs.policy import Policy
 from edgewise.systems.swarm import dynamics
 from edgewise.systems.swarm.env import SwarmEnv
 
-AHEAD = 3
-"""Steps that are looked ahead."""
-COAST = (1.0 - dynamics.DAMPING) * dynamics.TIME_STEP / dynamics.DAMPING
-"""How far a free agent still goes for each unit of speed that it has after a step."""
+HORIZON = 3
+"""Steps of a plan."""
+COASTING_DISTANCE = (1.0 - dynamics.DAMPING) * dynamics.TIME_STEP / dynamics.DAMPING
+"""Distance that a free agent still coasts, per unit of speed."""
 CAUTION = 0.2
-"""Share of a collision's cost that a cautious agent counts for each touch ahead: it may yet be avoided."""
+"""Fraction of the collision cost that a cautious agent counts for each predicted contact."""
 
 
 def random_steering(env: SwarmEnv) -> Policy:
-    """Any action, all alike."""
+    """Take uniformly random actions."""
     return env.rand_action
 
 
 def straight(env: SwarmEnv) -> Policy:
-    """The way to the goal and nothing else: how much there is to lose by not looking around."""
+    """Plan for the goal alone, ignoring other agents and obstacles."""
     return _steer(env, caution=0.0)
 
 
 def cautious(env: SwarmEnv) -> Policy:
-    """The way to the goal, and clear of obstacles and of others, if they go on as they are."""
+    """Plan for the goal and avoid obstacles and other agents, assuming that these coast."""
     return _steer(env, caution=CAUTION * env.config.collision_cost)
 
 
 def _steer(env: SwarmEnv, *, caution: float) -> Policy:
-    """The first action of the plan that earns most on its way and comes to rest nearest to the goal."""
+    """Build a policy that takes the first action of the plan with the highest return."""
     directions = torch.tensor(dynamics.DIRECTIONS, device=env.device)
-    first, *_ = plans = torch.tensor(list(product(range(len(directions)), repeat=AHEAD))).T.to(env.device)
+    first, *_ = plans = torch.tensor(list(product(range(len(directions)), repeat=HORIZON))).T.to(env.device)
     thrusts = dynamics.SENSITIVITY * directions[plans]
 
     def policy(tensordict: TensorDict) -> TensorDict:
-        worth = _worth(tensordict["state"], thrusts, env, caution=caution)
+        worth = _plan_returns(tensordict["state"], thrusts, env, caution=caution)
         best = first[worth.argmax(-1)]
         return tensordict.set("action", directions[best] if env.config.continuous else best)
 
     return policy
 
 
-def _worth(state: TensorDict, thrusts: Tensor, env: SwarmEnv, *, caution: float) -> Tensor:
-    """What each agent may expect of each plan, `[B, A, S]`, if everybody else goes on without thrust.
+def _plan_returns(state: TensorDict, thrusts: Tensor, env: SwarmEnv, *, caution: float) -> Tensor:
+    """Compute the return of each plan for each agent, `[B, A, S]`, if all other agents coast.
 
     Args:
-        state: the worlds, `[B]`.
-        thrusts: of every plan at every step, `[AHEAD, S, 2]`.
-        env: says what a step at the goal is worth.
-        caution: cost of touching somebody or something.
+        state: state of the worlds, `[B]`.
+        thrusts: thrust of every plan at every step, `[HORIZON, S, 2]`.
+        env: environment, for its reward settings.
+        caution: cost of a predicted contact.
     """
     config, goal = env.config, state["goal"].unsqueeze(-2)
     position, velocity = (state[name].unsqueeze(-2) for name in ("position", "velocity"))
@@ -71,12 +71,12 @@ def _worth(state: TensorDict, thrusts: Tensor, env: SwarmEnv, *, caution: float)
         if caution:
             drift = (1.0 - dynamics.DAMPING) * drift
             others = others + dynamics.TIME_STEP * drift
-            worth = worth - caution * _crowding(position, others, state)
-    return worth - 2 * AHEAD * dynamics.length(goal - position - COAST * velocity)
+            worth = worth - caution * _num_contacts(position, others, state)
+    return worth - 2 * HORIZON * dynamics.length(goal - position - COASTING_DISTANCE * velocity)
 
 
-def _crowding(position: Tensor, others: Tensor, state: TensorDict) -> Tensor:
-    """How many of the others and of the obstacles one would touch at `position` `[B, A, S, 2]`."""
+def _num_contacts(position: Tensor, others: Tensor, state: TensorDict) -> Tensor:
+    """Count the agents and obstacles that an agent would touch at `position` `[B, A, S, 2]`."""
     bodies = torch.cat((others, state["obstacle"]), -2)
     exists = torch.cat((state["active"], state["obstacle_mask"]), -1)
     alone = torch.eye(others.shape[-2], bodies.shape[-2], dtype=torch.bool, device=bodies.device)

@@ -1,6 +1,6 @@
-"""The physics and the score of the swarm: soft contacts, damped point masses, goal and collision reward.
+"""Physics and reward of the swarm: soft contacts, damped point masses, goal reward and collision cost.
 
-Symbols: `[*B, A]` agents, `[*B, O]` obstacles; masks say which exist. Absent ones neither push nor score.
+Shapes: `[*B, A]` agents, `[*B, O]` obstacles, with masks. Absent bodies exert no force and earn no reward.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ DIRECTIONS = ((0.0, 0.0), (1.0, 0.0), (-1.0, 0.0), (0.0, 1.0), (0.0, -1.0))
 
 @dataclass(frozen=True)
 class Gaps:
-    """Pairwise geometry of one moment.
+    """Pairwise offsets and distances.
 
     Attributes:
         to_agents: `[*B, A, A, 2]`, position of the first minus position of the second.
-        agent_distance: `[*B, A, A]`, infinite for absent agents and oneself.
+        agent_distance: `[*B, A, A]`, infinite for absent agents and on the diagonal.
         to_obstacles: `[*B, A, O, 2]`.
         obstacle_distance: `[*B, A, O]`, infinite for absent ones.
     """
@@ -38,7 +38,7 @@ class Gaps:
 
 
 def gaps(position: Tensor, obstacles: Tensor, agent_mask: Tensor, obstacle_mask: Tensor) -> Gaps:
-    """All distances that contacts and scores need; positions `[*B, A, 2]` and `[*B, O, 2]`."""
+    """Compute pairwise offsets and distances from positions `[*B, A, 2]` and obstacles `[*B, O, 2]`."""
     to_agents = position.unsqueeze(-2) - position.unsqueeze(-3)
     to_obstacles = position.unsqueeze(-2) - obstacles.unsqueeze(-3)
     alone = torch.eye(position.shape[-2], dtype=torch.bool, device=position.device)
@@ -53,20 +53,20 @@ def gaps(position: Tensor, obstacles: Tensor, agent_mask: Tensor, obstacle_mask:
 
 
 def length(vector: Tensor) -> Tensor:
-    """Euclidean length of the last dimension, cheaper than a norm for two components."""
+    """Compute the Euclidean length of the last dimension; cheaper than a norm for two components."""
     return torch.hypot(vector[..., 0], vector[..., 1])
 
 
 def control_force(action: Tensor, like: Tensor) -> Tensor:
-    """Thrust `[*B, A, 2]` of discrete actions `[*B, A]`: nothing, +x, -x, +y, -y; in the dtype of `like`."""
+    """Return the thrust `[*B, A, 2]` of discrete actions `[*B, A]`: none, +x, -x, +y, -y; dtype as `like`."""
     return SENSITIVITY * torch.tensor(DIRECTIONS, dtype=like.dtype, device=like.device)[action]
 
 
 def repulsion(offset: Tensor, distance: Tensor, reach: float = DIAMETER) -> Tensor:
-    """Soft contact force along `offset`, summed over the second-last dimension.
+    """Compute the soft contact force along `offset`, summed over the second-last dimension.
 
-    `F = 100 · (p_i − p_j)/d · k · log(1 + exp(−(d − d_min)/k))`, k = 1e-3; coincident bodies have no
-    direction to be pushed in, and get no force.
+    `F = 100 · (p_i − p_j)/d · k · log(1 + exp(−(d − d_min)/k))`, k = 1e-3. Coincident bodies have no
+    direction and exert no force.
     """
     depth = torch.nn.functional.softplus((reach - distance) / CONTACT_MARGIN, threshold=30.0)
     strength = CONTACT_FORCE * CONTACT_MARGIN * depth / distance.clamp(min=1e-12)
@@ -74,16 +74,16 @@ def repulsion(offset: Tensor, distance: Tensor, reach: float = DIAMETER) -> Tens
 
 
 def contact_force(pairs: Gaps) -> Tensor:
-    """What neighbours and obstacles push each agent with, `[*B, A, 2]`."""
+    """Compute the contact force of other agents and obstacles on each agent, `[*B, A, 2]`."""
     from_agents = repulsion(pairs.to_agents, pairs.agent_distance)
     return from_agents + repulsion(pairs.to_obstacles, pairs.obstacle_distance)
 
 
 def wall_force(position: Tensor, half_side: Tensor) -> Tensor:
-    """What four walls push agents at `[*B, A, 2]` with, `[*B, A, 2]`; half the square's side is `[*B]`.
+    """Compute the force of four walls on agents at `[*B, A, 2]`, `[*B, A, 2]`; `half_side` is `[*B]`.
 
-    A wall touches an agent whose centre leaves the square, by the same law as other bodies do. It pushes from
-    one side alone: the deeper one is in it, the more, so that nobody gets through.
+    A wall pushes an agent whose centre leaves the square, with the contact force of other bodies. The force
+    only grows with the depth, so no agent gets through.
     """
     side = half_side.view(*half_side.shape, 1, 1)
     inward = torch.stack((-side - position, position - side), -1) / CONTACT_MARGIN
@@ -92,7 +92,7 @@ def wall_force(position: Tensor, half_side: Tensor) -> Tensor:
 
 
 def move(position: Tensor, velocity: Tensor, force: Tensor) -> tuple[Tensor, Tensor]:
-    """One semi-implicit Euler step of damped unit masses with a speed limit; all `[*B, A, 2]`."""
+    """Take one semi-implicit Euler step of damped unit masses with a speed limit; all `[*B, A, 2]`."""
     velocity = (1.0 - DAMPING) * velocity + TIME_STEP * force
     speed = length(velocity).unsqueeze(-1)
     velocity = velocity * (MAX_SPEED / speed.clamp(min=MAX_SPEED))
@@ -101,14 +101,14 @@ def move(position: Tensor, velocity: Tensor, force: Tensor) -> tuple[Tensor, Ten
 
 @dataclass(frozen=True)
 class Touches:
-    """Who is too close, `[*B, A]`: how many `agents` each touches, and whether it touches an `obstacle`."""
+    """Contacts of each agent, `[*B, A]`: number of touched `agents`, and whether it touches an `obstacle`."""
 
     agents: Tensor
     obstacle: Tensor
 
 
 def touched(pairs: Gaps) -> Touches:
-    """Bodies closer than their diameter."""
+    """Find bodies closer than their diameter."""
     agents = (pairs.agent_distance < DIAMETER).sum(-1)
     return Touches(agents, (pairs.obstacle_distance < DIAMETER).any(-1))
 
@@ -116,6 +116,6 @@ def touched(pairs: Gaps) -> Touches:
 def score(
     goal_distance: Tensor, touches: Touches, *, threshold: float, goal_reward: float, collision_cost: float
 ) -> Tensor:
-    """Each agent's own reward `[*B, A]`: the goal's bonus or minus the way left, less a cost per touch."""
+    """Compute individual rewards `[*B, A]`: goal reward or minus the distance, minus a cost per contact."""
     progress = torch.where(goal_distance < threshold, goal_reward, -goal_distance)
     return progress - collision_cost * (touches.agents + touches.obstacle)

@@ -1,4 +1,4 @@
-"""The swarm as an environment: the physics, the scenario and the view, put together."""
+"""The swarm environment: agents that move to their goals between obstacles."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from torch import Tensor
 
 from edgewise.config.errors import ConfigError
 from edgewise.envs.base import GraphEnv
-from edgewise.envs.packing import Entries
+from edgewise.envs.entries import Entries
 from edgewise.envs.transition import Transition
 from edgewise.graphs.actions import AgentsContinuous, AgentsDiscrete
 from edgewise.systems.swarm import dynamics, observe, scenario, tasks
@@ -16,7 +16,7 @@ from edgewise.systems.swarm.config import SwarmConfig
 
 
 class SwarmEnv(GraphEnv[SwarmConfig]):
-    """Agents steer to their goals between obstacles and each other; see the card in README.md.
+    """Agents steer to their goals between obstacles and each other. README.md is the card.
 
     Example:
         >>> env = SwarmEnv(SwarmConfig(num_agents=(3, 7)), num_envs=8, seed=0)
@@ -27,13 +27,13 @@ class SwarmEnv(GraphEnv[SwarmConfig]):
     stage_settings = ("num_agents", "num_obstacles")
 
     def setup(self) -> None:
-        """A graph of the config's capacity, in which every agent acts."""
+        """Define the graph and the action layout."""
         self.graph = observe.graph_spec(self.config)
         agents = self.config.agent_capacity
         self.actions = AgentsContinuous(agents, 2) if self.config.continuous else AgentsDiscrete(agents, 5)
 
     def check_stage(self, stage: SwarmConfig) -> None:
-        """Teams may only grow as far as there is room."""
+        """Refuse a stage that needs more agents or obstacles than the environment has room for."""
         room = self.config.agent_capacity, self.config.obstacle_capacity
         if stage.agent_capacity > room[0] or stage.obstacle_capacity > room[1]:
             raise ConfigError(
@@ -44,39 +44,41 @@ class SwarmEnv(GraphEnv[SwarmConfig]):
             )
 
     def spawn(self, count: int) -> Entries:
-        """New worlds, everything at rest."""
+        """Sample new worlds with every agent at rest."""
         stage = self.stage
-        num_agents = self.draw_whole(stage.num_agents, count)
+        num_agents = self.sample_int(stage.num_agents, count)
         half_side = torch.full((count,), stage.world_size / 2, device=self.device)
         if stage.constant_density:
             half_side = half_side * (num_agents / 3).sqrt()
-        born = scenario.draw_swarms(
+        placed = scenario.sample_swarms(
             num_agents,
-            self.draw_whole(stage.num_obstacles, count),
+            self.sample_int(stage.num_obstacles, count),
             half_side=half_side,
             agents=self.num_agents,
             obstacles=self.config.obstacle_capacity,
             task=self.config.task,
             generator=self.generator,
         )
-        return self.begin(born | ({"half_side": half_side} if self.config.walls else {}))
+        return self.initial_state(placed | ({"half_side": half_side} if self.config.walls else {}))
 
-    def begin(self, born: dict[str, Tensor]) -> dict[str, Tensor]:
-        """A whole state from the bodies' places: at rest, nothing scored yet."""
-        pairs = dynamics.gaps(born["position"], born["obstacle"], born["active"], born["obstacle_mask"])
-        never = torch.full_like(born["active"], self.config.max_steps + 1, dtype=torch.int64)
-        none = born["position"].new_zeros(len(never))
-        return born | {
-            "goal": self._goal(born, born["position"]),
-            "velocity": torch.zeros_like(born["position"]),
-            "contact": self._contact(born, born["position"], pairs),
+    def initial_state(self, placed: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Complete a state from the bodies' positions: at rest, all sums zero."""
+        pairs = dynamics.gaps(
+            placed["position"], placed["obstacle"], placed["active"], placed["obstacle_mask"]
+        )
+        never = torch.full_like(placed["active"], self.config.max_steps + 1, dtype=torch.int64)
+        none = placed["position"].new_zeros(len(never))
+        return placed | {
+            "goal": self._goal(placed, placed["position"]),
+            "velocity": torch.zeros_like(placed["position"]),
+            "contact": self._contact(placed, placed["position"], pairs),
             "arrival": never,
             "touches": none,
             "earned": none.clone(),
         }
 
     def advance(self, state: TensorDict, action: Tensor) -> Transition:
-        """Thrust and contacts move the agents; then they are scored where they stand."""
+        """Move the agents by thrust and contact forces, and compute rewards."""
         config, active = self.config, state["active"]
         thrust = (
             dynamics.SENSITIVITY * action
@@ -108,22 +110,22 @@ class SwarmEnv(GraphEnv[SwarmConfig]):
             "touches": state["touches"] + (0.5 * touches.agents + touches.obstacle).sum(-1),
             "earned": state["earned"] + own.sum(-1),
         }
-        return Transition(changed, reward=self._paid(own, active))
+        return Transition(changed, reward=self._team_reward(own, active))
 
     def _goal(self, state: Entries, position: Tensor) -> Tensor:
-        """Where each agent should be, `[B, A, 2]`: at its own goal, or at what its team leaves for it."""
+        """Return the target position of each agent, `[B, A, 2]`: its goal, or its assigned place."""
         if self.config.task == "target":
             return state["goal"]
         place = tasks.places(self.config.task, position, state["landmark"], state["active"])
-        return tasks.assigned(position, place, state["active"])
+        return tasks.assigned_places(position, place, state["active"])
 
     def _contact(self, state: Entries, position: Tensor, pairs: dynamics.Gaps) -> Tensor:
-        """What agents, obstacles and walls push each agent with, `[B, A, 2]`."""
+        """Compute the contact force on each agent from agents, obstacles and walls, `[B, A, 2]`."""
         force = dynamics.contact_force(pairs)
         return force + dynamics.wall_force(position, state["half_side"]) if self.config.walls else force
 
-    def _paid(self, own: Tensor, active: Tensor) -> Tensor:
-        """What each agent receives of all agents' own rewards, `[B, A]`."""
+    def _team_reward(self, own: Tensor, active: Tensor) -> Tensor:
+        """Return the rewards by the setting `reward`: individual, mean or shared, `[B, A]`."""
         if self.config.reward == "individual":
             return own
         total = own.sum(-1, keepdim=True)
@@ -132,7 +134,7 @@ class SwarmEnv(GraphEnv[SwarmConfig]):
         return total.expand_as(own)
 
     def observe(self, state: TensorDict) -> Entries:
-        """The graph, and how the episode goes."""
+        """Return the graph and the metrics, and the ego graphs if `ego_view` is set."""
         config = self.config
         seen = {
             "graph": observe.graph(state, config),

@@ -1,4 +1,4 @@
-"""Who takes which place: the assignment of least total cost, for many worlds at once."""
+"""Minimum-cost assignment for a batch of worlds."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ import torch
 from torch import Tensor
 
 
-def cheapest_matching(cost: Tensor) -> Tensor:
-    """The column of each row such that all columns differ and their total cost is the least.
+def min_cost_matching(cost: Tensor) -> Tensor:
+    """Compute the assignment of rows to distinct columns with the lowest total cost.
 
-    The Hungarian method by shortest augmenting paths (Kuhn 1955; Jonker and Volgenant 1987), every world at
-    its own point of it and none waiting for the device: n rows cost n² / 2 steps, whatever the costs are.
+    This is the Hungarian method by shortest augmenting paths (Kuhn 1955; Jonker and Volgenant 1987), batched
+    and without synchronising the device: n rows always take n² / 2 steps.
 
     Args:
         cost: `[B, n, n]`, finite.
 
     Returns:
-        `[B, n]` int64.
+        `[B, n]` int64, the column of each row.
     """
     count, size = cost.shape[:2]
-    # Column 0 stands for "none": the row that looks for a column sits in it, and paths end there.
+    # Column 0 is a virtual column: it holds the row to be assigned, and augmenting paths end there.
     cost = torch.nn.functional.pad(cost, (1, 0, 1, 0))
     row_price, column_price = cost.new_zeros(count, size + 1), cost.new_zeros(count, size + 1)
     owner = torch.zeros(count, size + 1, dtype=torch.int64, device=cost.device)
@@ -36,9 +36,9 @@ def cheapest_matching(cost: Tensor) -> Tensor:
 def _cheapest_path(
     cost: Tensor, owner: Tensor, row_price: Tensor, column_price: Tensor, *, longest: int
 ) -> tuple[Tensor, Tensor]:
-    """The free column `[B, 1]` at the end of the cheapest path from column 0, and whence each was reached.
+    """Return the free column `[B, 1]` at the end of the cheapest path from column 0, and all predecessors.
 
-    Prices are brought up to date in place; a world whose path is complete stands still.
+    Prices are updated in place; a world whose path is complete does not change any more.
     """
     seen = torch.zeros_like(owner, dtype=torch.bool)
     least = torch.full_like(column_price, torch.inf)

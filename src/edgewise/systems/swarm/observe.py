@@ -1,4 +1,4 @@
-"""What the swarm sees of itself: one graph per world, relative features on edges, and the score so far."""
+"""Observations of the swarm: one graph per world with relative edge features, ego graphs, and the metrics."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from edgewise.systems.swarm.config import SwarmConfig
 
 AGENT, GOAL, OBSTACLE = range(3)
 NODE_FEATURES = 4
-"""Velocity, and the way to the goal, or to the nearest landmark where nobody has a goal of its own; zero for
-what is no agent."""
+"""Velocity, and the offset to the goal (or to the nearest landmark if agents have no goals); zero for other
+nodes."""
 
 
 def graph_spec(config: SwarmConfig) -> GraphSpec:
-    """Nodes are agents, goals or landmarks where shown, then obstacles; edges join what is within sight."""
+    """Describe the graph: agents, visible goals or landmarks, obstacles; edges within the sensing radius."""
     goals = config.landmark_capacity if config.shows_landmarks else 0
     rule = Radius(
         config.sensing_radius,
@@ -34,8 +34,8 @@ def _relative_velocity(graph: TensorDict, pairs: Pairs) -> Tensor:  # noqa: ARG0
     return velocity.unsqueeze(-2) - velocity.unsqueeze(-3)
 
 
-def marks(state: TensorDict, task: str) -> tuple[Tensor, Tensor]:
-    """Goals or landmarks `[B, L, 2]`, and which exist, `[B, L]`: one for each agent, or the shape's own."""
+def landmarks(state: TensorDict, task: str) -> tuple[Tensor, Tensor]:
+    """Return the positions `[B, L, 2]` and the mask `[B, L]` of goals or landmarks."""
     if task == "target":
         return state["goal"], state["active"]
     place = state["landmark"]
@@ -44,20 +44,20 @@ def marks(state: TensorDict, task: str) -> tuple[Tensor, Tensor]:
     return place, torch.ones(place.shape[:-1], dtype=torch.bool, device=place.device)
 
 
-def way(state: TensorDict, task: str) -> Tensor:
-    """Where each agent is drawn to, from where it stands, `[B, A, 2]`."""
+def goal_offset(state: TensorDict, task: str) -> Tensor:
+    """Return the offset from each agent to its goal or to the nearest landmark, `[B, A, 2]`."""
     if task == "target":
         return state["goal"] - state["position"]
-    return tasks.nearest_landmark(state["position"], *marks(state, task))
+    return tasks.nearest_landmark(state["position"], *landmarks(state, task))
 
 
 def graph(state: TensorDict, config: SwarmConfig) -> dict[str, Tensor]:
-    """The graph of the worlds in `state`, `[B]`."""
+    """Build the graphs of a batch of worlds, `[B]`."""
     position, obstacle, active = (state[name] for name in ("position", "obstacle", "active"))
-    agents = torch.cat((state["velocity"], way(state, config.task)), -1)
+    agents = torch.cat((state["velocity"], goal_offset(state, config.task)), -1)
     kinds = [(position, active, AGENT), (obstacle, state["obstacle_mask"], OBSTACLE)]
     if config.shows_landmarks:
-        kinds.insert(1, (*marks(state, config.task), GOAL))
+        kinds.insert(1, (*landmarks(state, config.task), GOAL))
     places, masks, _ = zip(*kinds, strict=True)
     place = torch.cat(places, -2)
     node_type = torch.cat([torch.full_like(mask, kind, dtype=torch.int64) for _, mask, kind in kinds], -1)
@@ -70,11 +70,11 @@ def graph(state: TensorDict, config: SwarmConfig) -> dict[str, Tensor]:
 
 
 def metrics(state: TensorDict, *, max_steps: int) -> dict[str, Tensor]:
-    """Of the episode so far, each `[B]`, means over agents but for `success`.
+    """Return the metrics of the episode so far, each `[B]`, means over agents except `success`.
 
-    `time` is the share of the episode until an agent first arrives, 1 for one that does not; `success` is
-    whether every agent arrived at least once; `collisions` counts a touching pair once; `reward` sums agents'
-    own rewards.
+    `success`: every agent arrived at least once. `time`: fraction of the episode until an agent first
+    arrives, 1 if it does not. `collisions`: contacts per agent, each touching pair counted once. `reward`:
+    sum of the individual rewards. `distance`: distance to the goal.
     """
     active = state["active"]
     agents = active.sum(-1).clamp(min=1)
@@ -90,16 +90,16 @@ def metrics(state: TensorDict, *, max_steps: int) -> dict[str, Tensor]:
 
 
 def ego_view(state: TensorDict, task: str) -> tuple[Tensor, Tensor]:
-    """The reference's observation: one graph for each agent i, everything as seen from i.
+    """Build the reference's observation: one graph for each agent i, relative to i.
 
     Returns:
         Features `[B, A, E, 7]` of all entities j (agents, goals, obstacles): velocity, position and goal of j
-        less those of i (its goal less i's position), and the type; and the distances of all entities,
+        minus velocity, position and position of i, and the type; and the distances of all entities,
         `[B, E, E]`.
     """
-    position, goal, obstacle = state["position"], marks(state, task)[0], state["obstacle"]
+    position, goal, obstacle = state["position"], landmarks(state, task)[0], state["obstacle"]
     place = torch.cat((position, goal, obstacle), -2)
-    target = torch.cat((position + way(state, task), goal, obstacle), -2)
+    target = torch.cat((position + goal_offset(state, task), goal, obstacle), -2)
     velocity = torch.nn.functional.pad(state["velocity"], (0, 0, 0, place.shape[-2] - position.shape[-2]))
     seen = [
         velocity.unsqueeze(-3) - state["velocity"].unsqueeze(-2),
@@ -112,13 +112,13 @@ def ego_view(state: TensorDict, task: str) -> tuple[Tensor, Tensor]:
 
 
 def ego_graphs(state: TensorDict, task: str) -> dict[str, Tensor]:
-    """`ego_view` as entries of an observation: `nodes` `[B, A, E, 7]`, `distance` and `mask` `[B, A, E, E]`.
+    """Return `ego_view` as an observation: `nodes` `[B, A, E, 7]`, `distance` and `mask` `[B, A, E, E]`.
 
-    The mask says which pairs of entities exist, none in the graph of an absent agent; the rest is zero where
-    it is false.
+    The mask is true for existing pairs of entities in the graph of an existing agent; the other entries are
+    zero where it is false.
     """
     nodes, distance = ego_view(state, task)
-    exists = torch.cat((state["active"], marks(state, task)[1], state["obstacle_mask"]), -1)
+    exists = torch.cat((state["active"], landmarks(state, task)[1], state["obstacle_mask"]), -1)
     pairs = (exists.unsqueeze(-1) & exists.unsqueeze(-2)).unsqueeze(1) & state["active"][:, :, None, None]
     seen = pairs.diagonal(dim1=-2, dim2=-1).unsqueeze(-1)
     return {

@@ -1,4 +1,4 @@
-"""One episode as a replay: agents with their trails, goals, obstacles, and who looks at whom how much."""
+"""Replay of one episode: agents with trails, goals, obstacles, and attention between them."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from edgewise.systems.swarm import dynamics
 
 RADIUS = dynamics.DIAMETER / 2
 NEIGHBOURHOOD = 0.5
-"""Without attention, pairs nearer than this are joined; all that sense each other would cover the picture."""
+"""Distance within which pairs are connected if no attention is given."""
 WIDEST = 5.0
-"""Width of an edge with all the attention, or of bodies that coincide, in pixels."""
+"""Maximum width of an edge in pixels."""
 FAINTEST = 0.05
-"""Share of an agent's attention below which an edge is left out."""
+"""Attention weight below which an edge is left out."""
 
 
 def replay(states: TensorDict, attention: Tensor | None = None) -> dict[str, Any]:
-    """The episode in the format of docs/replay-format.md.
+    """Build a replay in the format of docs/replay-format.md.
 
     Args:
         states: one world's `state` over time, `[T + 1]`.
-        attention: how much each node of the graph (row) listened to each other (column), `[T + 1, N, N]`; it
-            is the width of edges from agents to agents and obstacles. Without, nearness is.
+        attention: attention weights of each node (row) on each other node (column), `[T + 1, N, N]`, shown as
+            the width of edges from agents to agents and obstacles. Without it, the width shows proximity.
     """
     first, last = states[0], states[-1]
     active, obstacles = first["active"], first["obstacle"][first["obstacle_mask"]]
@@ -33,12 +33,12 @@ def replay(states: TensorDict, attention: Tensor | None = None) -> dict[str, Any
         _frame(state, None if attention is None else attention[time])
         for time, state in enumerate(states.unbind(0))
     ]
-    drawn = "attention" if attention is not None else "nearness"
+    shown = "attention" if attention is not None else "proximity"
     edges = {"kind": "edges", "color": "blue" if attention is not None else "faint", "opacity": 0.6}
     return {
         "format": "edgewise-replay/1",
         "title": f"swarm of {int(active.sum())}",
-        "caption": f"The wider an edge, the more {drawn}.",
+        "caption": f"The width of an edge shows {shown}.",
         "fps": 6,
         "layers": [
             *_surroundings(first),
@@ -50,7 +50,10 @@ def replay(states: TensorDict, attention: Tensor | None = None) -> dict[str, Any
         ],
         "frames": frames,
         "series": [
-            {"name": "mean distance to the goal", "values": [_left(state) for state in states.unbind(0)]}
+            {
+                "name": "mean distance to the goal",
+                "values": [_mean_goal_distance(state) for state in states.unbind(0)],
+            }
         ],
         "facts": {
             "reward per agent": round(float(last["earned"] / active.sum()), 2),
@@ -60,13 +63,13 @@ def replay(states: TensorDict, attention: Tensor | None = None) -> dict[str, Any
             {"label": "agent", "color": "accent"},
             {"label": "goal", "color": "good", "shape": "cross"},
             {"label": "obstacle", "color": "muted"},
-            {"label": drawn, "color": edges["color"], "shape": "line"},
+            {"label": shown, "color": edges["color"], "shape": "line"},
         ],
     }
 
 
 def _surroundings(state: TensorDict) -> list[dict[str, Any]]:
-    """Walls and landmarks, where there are such."""
+    """Build the layers of walls and landmarks, if there are any."""
     layers: list[dict[str, Any]] = []
     if (half := state.get("half_side", None)) is not None:
         side = float(half)
@@ -105,12 +108,12 @@ def _frame(state: TensorDict, attention: Tensor | None) -> dict[str, Any]:
 
 
 def _edges(share: Tensor) -> dict[str, Any]:
-    """Edges as wide as their share `[M, K]` of all, those of note."""
+    """Build the edges whose weight in `[M, K]` exceeds `FAINTEST`, with widths in proportion."""
     source, target = (share > FAINTEST).nonzero().T
     width = WIDEST * share[source, target].clamp(max=1.0)
     return {"source": source.tolist(), "target": target.tolist(), "width": width.tolist()}
 
 
-def _left(state: TensorDict) -> float:
+def _mean_goal_distance(state: TensorDict) -> float:
     left = dynamics.length(state["goal"] - state["position"])
     return float(left[state["active"]].mean())

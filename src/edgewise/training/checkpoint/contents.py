@@ -1,4 +1,4 @@
-"""The inside of one checkpoint folder: parts of the state as files, written once and checked before use."""
+"""Read and write the files of one checkpoint folder; they are written once and checked before use."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from edgewise.training.checkpoint.serialise import State
 PART = re.compile(r"[a-z][a-z0-9_]*")
 
 
-def write(stage: Path, state: Mapping[str, State], *, step: int, sources: Sequence[Path]) -> None:
-    """Write every file of a checkpoint into the folder `stage`.
+def write(staging: Path, state: Mapping[str, State], *, step: int, sources: Sequence[Path]) -> None:
+    """Write every file of a checkpoint into the folder `staging`.
 
     Args:
-        stage: an empty folder.
+        staging: an empty folder.
         state: parts by name.
-        step: how far the run is.
+        step: step of the run.
         sources: older checkpoints, with which large tensors may share files.
     """
     listed = Manifest(step=step, files={}, tensors={})
@@ -36,15 +36,15 @@ def write(stage: Path, state: Mapping[str, State], *, step: int, sources: Sequen
             raise TypeError(f"a part of the state is called {part!r}: use a-z, 0-9 and _")
         skeletons[part], tensors = serialise.flatten(content)
         named = {f"{part}/{name}" if name else part: tensor for name, tensor in tensors.items()}
-        _write_part(stage, _file_of(part), named, listed=listed, sources=sources)
+        _write_part(staging, _file_of(part), named, listed=listed, sources=sources)
     text = json.dumps(skeletons, allow_nan=False).encode()
-    durable.write_whole(stage / SKELETON, text)
+    durable.write_whole(staging / SKELETON, text)
     listed.files[SKELETON] = FileEntry(bytes=len(text), sha256=hashlib.sha256(text).hexdigest())
-    manifest.write(stage, listed)
+    manifest.write(staging, listed)
 
 
 def read(path: Path, parts: Collection[str] | None) -> dict[str, State]:
-    """The state in a checkpoint folder, or some parts of it; raises `Unusable` before anything is loaded."""
+    """Return the state in a checkpoint folder, or some parts of it; raises `Unusable` before loading."""
     listed = manifest.read(path)
     manifest.check_file(path, listed, SKELETON)
     skeletons = manifest.guarded(lambda: json.loads(manifest.read_small(path / SKELETON)), SKELETON)
@@ -63,7 +63,7 @@ def read(path: Path, parts: Collection[str] | None) -> dict[str, State]:
 
 
 def fault(path: Path) -> str | None:
-    """Why a checkpoint cannot be used, judged by its files' hashes; None where it can."""
+    """Return why a checkpoint cannot be used, according to the hashes of its files, or None if it can."""
     try:
         listed = manifest.read(path)
         for name in listed.files:
@@ -74,26 +74,26 @@ def fault(path: Path) -> str | None:
 
 
 def _write_part(
-    stage: Path, file: str, tensors: Mapping[str, Tensor], *, listed: Manifest, sources: Sequence[Path]
+    staging: Path, file: str, tensors: Mapping[str, Tensor], *, listed: Manifest, sources: Sequence[Path]
 ) -> None:
-    """Write the tensors of one part, large ones as segments, and list them; no tensors, no file."""
+    """Write the tensors of one part, large ones as segments, and list them in the manifest."""
     small = {}
     for name, tensor in tensors.items():
-        face = {"dtype": str(tensor.dtype).removeprefix("torch."), "shape": tuple(tensor.shape)}
+        description = {"dtype": str(tensor.dtype).removeprefix("torch."), "shape": tuple(tensor.shape)}
         if segments.is_large(tensor):
-            cut = segments.write(stage, tensor, sources=sources)
+            cut = segments.write(staging, tensor, sources=sources)
             listed.files.update(cut)
-            listed.tensors[name] = TensorEntry(**face, segments=tuple(segment for segment, _ in cut))
+            listed.tensors[name] = TensorEntry(**description, segments=tuple(segment for segment, _ in cut))
         else:
             small[name] = tensor
-            listed.tensors[name] = TensorEntry(**face, file=file)
+            listed.tensors[name] = TensorEntry(**description, file=file)
     if small:
-        digest = tensor_file.write(stage / file, small)
+        digest = tensor_file.write(staging / file, small)
         listed.files[file] = FileEntry(bytes=tensor_file.size_of(small), sha256=digest)
 
 
 def _read_part(path: Path, listed: Manifest, *, part: str, skeleton: Any) -> State:
-    """One part of the state; its small tensors are copied out of the mapped file."""
+    """Read one part of the state; its small tensors are copied out of the mapped file."""
     own = _entries_of(listed, [part])
     found = {name: segments.read(path, entry) for name, entry in own.items() if entry.segments}
     small = [name for name, entry in own.items() if not entry.segments]
@@ -116,6 +116,6 @@ def _entries_of(listed: Manifest, parts: Collection[str]) -> dict[str, TensorEnt
 
 
 def _files_of(listed: Manifest, parts: Collection[str]) -> list[str]:
-    """The tensor files that hold `parts`, segments included."""
+    """Return the tensor files of `parts`, including segments."""
     cut = (segment for entry in _entries_of(listed, parts).values() for segment in entry.segments)
     return [file for file in map(_file_of, parts) if file in listed.files] + list(dict.fromkeys(cut))

@@ -1,4 +1,4 @@
-"""Whether a checkpoint belongs to the run that wants to load it, found out before anything is loaded."""
+"""Check that a checkpoint fits the run that loads it, before anything is changed."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ FIXED_WITHIN = {
     "training": ("num_envs", "rollout_length"),
     "evaluation": ("episodes", "seed", "settings", "stages", "metric", "maximise"),
 }
-"""Fields of other sections that it cannot change: the shape of a batch, and what its best is the best of."""
+"""Fields of other sections that it cannot change: the shape of a batch, and how the best is chosen."""
 GROWING = ("algorithm", "evaluation")
-"""Sections of which a checkpoint need not know every field: the others may be newer than it."""
+"""Sections that may have fields which an older checkpoint does not have."""
 
 
 def identity(config: RunConfig[Any, Any, Any]) -> dict[str, Any]:
-    """What of a config decides the shape of a run's state, and what its numbers mean."""
+    """Return the settings that decide the shape of a run's state and the meaning of its numbers."""
     plain = config.to_plain()
     parts = {
         section: {name: plain[section][name] for name in names} for section, names in FIXED_WITHIN.items()
@@ -34,17 +34,20 @@ def identity(config: RunConfig[Any, Any, Any]) -> dict[str, Any]:
 
 
 def check_revision(path: Path, state: Mapping[str, State]) -> None:
-    """Refuse weights that would compute something else here than where they were trained.
+    """Check that the models still compute the same function of the weights as when they were trained.
 
     Args:
         path: the checkpoint.
         state: its part `trainer`.
+
+    Raises:
+        CheckpointError: the checkpoint has another model revision.
     """
     then = state.get("identity", {}).get("model_revision")
     if then != REVISION:
         raise CheckpointError(
-            f"the weights in {path} are for models of revision {then}, and these are of revision {REVISION}: "
-            "they would load and act wrongly",
+            f"the weights in {path} are for model revision {then}, and this version has model revision "
+            f"{REVISION}: they would give wrong outputs",
             hint="use the version of edgewise that trained them, or train again",
         )
 
@@ -52,29 +55,29 @@ def check_revision(path: Path, state: Mapping[str, State]) -> None:
 def check_fit(
     path: Path, state: Mapping[str, State], *, config: RunConfig[Any, Any, Any], parts: Parts
 ) -> None:
-    """Compare a loaded state with the run it should go into.
+    """Compare a loaded state with the run that restores it.
 
     Raises:
-        CheckpointError: a setting, or the name, shape or dtype of a tensor differs; it is named.
+        CheckpointError: a setting, or the name, shape or dtype of a tensor differs; the message names it.
     """
     missing = {"algorithm", "rollout", "random", "trainer", "clock"} - state.keys()
     if missing:
-        raise CheckpointError(f"checkpoint {path} is no run's: it has no part {min(missing)}")
+        raise CheckpointError(f"checkpoint {path} is not of a run: it has no part {min(missing)}")
     if not isinstance(state["trainer"], Mapping) or "identity" not in state["trainer"]:
-        raise CheckpointError(f"checkpoint {path} does not say which run it is of")
+        raise CheckpointError(f"checkpoint {path} has no record of the run that wrote it")
     changed = next(_changes(*_comparable(state["trainer"]["identity"], identity(config)), ()), None)
     if changed is not None:
         raise CheckpointError(f"checkpoint {path} was made with {changed}")
     for name, part in (("algorithm", parts.algorithm), ("rollout", parts.rollout)):
-        foreign = serialise.difference(state[name], part.state_dict())
-        if foreign is not None:
-            raise CheckpointError(f"checkpoint {path} does not fit this run: {name}/{foreign}")
+        difference = serialise.difference(state[name], part.state_dict())
+        if difference is not None:
+            raise CheckpointError(f"checkpoint {path} does not fit this run: {name}/{difference}")
 
 
 def _comparable(
     then: Mapping[str, Any], now: Mapping[str, Any]
 ) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    """Two identities, without the fields of growing sections that the older does not know."""
+    """Return two identities without the fields of growing sections that the older one does not have."""
     known = {section: then.get(section, {}) for section in GROWING}
     kept = {
         section: {name: value for name, value in now[section].items() if name in known[section]}

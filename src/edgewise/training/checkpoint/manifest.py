@@ -1,4 +1,4 @@
-"""What a checkpoint folder says about itself, and the checks it must pass before any of it is used."""
+"""The manifest of a checkpoint folder, and the checks before any of its files is used."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ MANIFEST = "manifest.json"
 SEAL = "manifest.sha256"
 SKELETON = "state.json"
 LARGEST_JSON = 1 << 28
-"""Bytes beyond which a JSON file is not believed."""
+"""Largest accepted size of a JSON file, in bytes."""
 
 T = TypeVar("T")
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 FileName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,99}\.(json|safetensors)$")]
-"""A plain name: no folder, no dot at the start, so that nothing outside the checkpoint can be named."""
+"""A plain file name without folders or a leading dot: it cannot refer to a file outside the checkpoint."""
 
 
-class Unusable(Exception):  # noqa: N818 - a verdict about a folder, turned into an error for the user elsewhere
-    """Why a folder is no usable checkpoint, in one line."""
+class Unusable(Exception):  # noqa: N818 - internal, raised to the user as CheckpointError
+    """A folder is not a usable checkpoint; the message gives the reason in one line."""
 
 
 class FileEntry(Config):
@@ -43,7 +43,7 @@ class FileEntry(Config):
 
 
 class TensorEntry(Config):
-    """One tensor: whole in one file under its own name, or cut into segments of raw bytes."""
+    """One tensor: in one file under its own name, or split into segments of raw bytes."""
 
     dtype: str
     shape: tuple[Annotated[int, Field(ge=0)], ...]
@@ -69,10 +69,10 @@ def write(folder: Path, manifest: Manifest) -> None:
 
 
 def read(folder: Path) -> Manifest:
-    """The manifest of a checkpoint folder, after checking everything but the content of the files it lists.
+    """Read the manifest of a checkpoint folder, and check everything but the content of the listed files.
 
     Raises:
-        Unusable: with the cause.
+        Unusable: with the reason.
     """
     if not stat.S_ISDIR(_status(folder).st_mode):
         raise Unusable("it is not a folder")
@@ -104,23 +104,23 @@ def check_tensors(folder: Path, manifest: Manifest, name: str) -> None:
     found = read_header(folder / name)
     for tensor in sorted(found.keys() ^ expected.keys()):
         raise Unusable(f"{name} and {MANIFEST} disagree about whether there is a tensor {tensor}")
-    for tensor, face in expected.items():
-        if found[tensor] != face:
-            raise Unusable(f"{tensor} in {name} is {found[tensor]}, {MANIFEST} says {face}")
+    for tensor, described in expected.items():
+        if found[tensor] != described:
+            raise Unusable(f"{tensor} in {name} is {found[tensor]}, {MANIFEST} says {described}")
 
 
 def read_header(path: Path) -> dict[str, tuple[str, list[int]]]:
-    """Format dtype and shape of each tensor in a safetensors file; raises `Unusable`."""
+    """Return dtype name and shape of each tensor in a safetensors file; raises `Unusable`."""
     try:
         with safe_open(path, framework="np") as file:
             slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118 - not a dict
             return {name: (part.get_dtype(), list(part.get_shape())) for name, part in slices.items()}
     except (SafetensorError, OSError) as error:
-        raise Unusable(f"{path.name} is no safetensors file: {first_line(error)}") from error
+        raise Unusable(f"{path.name} is not a safetensors file: {first_line(error)}") from error
 
 
 def read_small(path: Path) -> bytes:
-    """The content of a regular file of believable size; raises `Unusable`."""
+    """Read a regular file of at most `LARGEST_JSON` bytes; raises `Unusable`."""
     try:
         descriptor = durable.open_plain(path)
     except OSError as error:
@@ -128,12 +128,14 @@ def read_small(path: Path) -> bytes:
     with os.fdopen(descriptor, "rb") as file:
         size = os.fstat(descriptor).st_size
         if size > LARGEST_JSON:
-            raise Unusable(f"{path.name} has {size} bytes, more than the {LARGEST_JSON} that are believed")
+            raise Unusable(
+                f"{path.name} has {size} bytes, more than the largest accepted size of {LARGEST_JSON}"
+            )
         return file.read(size)
 
 
 def first_line(error: Exception) -> str:
-    """The first line of what an exception says."""
+    """Return the first line of the message of an exception."""
     return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
@@ -165,7 +167,7 @@ def _parse(content: bytes) -> Manifest:
 
 
 def guarded(parse: Callable[[], T], name: str) -> T:
-    """What `parse` gives, with anything that malformed JSON can raise turned into `Unusable`."""
+    """Return `parse()`; exceptions caused by malformed JSON become `Unusable`."""
     try:
         return parse()
     except (ValueError, TypeError, RecursionError) as error:
@@ -187,11 +189,11 @@ def _check_listing(folder: Path, manifest: Manifest) -> None:
             raise Unusable(f"{name} is not a regular file")
         if status.st_size != entry.bytes:
             raise Unusable(f"{name} has {status.st_size} bytes instead of {entry.bytes}")
-    for tensor, place in manifest.tensors.items():
-        if (place.file is None) == (not place.segments):
+    for tensor, stored in manifest.tensors.items():
+        if (stored.file is None) == (not stored.segments):
             raise Unusable(f"{MANIFEST} does not say where {tensor} is")
-        for part in (place.file, *place.segments):
+        for part in (stored.file, *stored.segments):
             if part is not None and part not in manifest.files:
                 raise Unusable(f"{MANIFEST} puts {tensor} into {part}, which it does not list")
-        if place.dtype not in tensor_file.FORMAT_NAMES:
-            raise Unusable(f"{MANIFEST} gives {tensor} the unknown dtype {place.dtype}")
+        if stored.dtype not in tensor_file.FORMAT_NAMES:
+            raise Unusable(f"{MANIFEST} gives {tensor} the unknown dtype {stored.dtype}")

@@ -1,4 +1,4 @@
-"""Every global random generator, as a state that a checkpoint can hold and put back."""
+"""Save and restore the states of all global random generators."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ import torch
 
 
 def seed(number: int) -> None:
-    """Start every global generator from `number`."""
+    """Seed every global generator with `number`."""
     random.seed(number)
     np.random.seed(number % 2**32)
     torch.manual_seed(number)
 
 
 def capture() -> dict[str, Any]:
-    """The states of Python's, NumPy's and torch's global generators, those of GPUs included."""
+    """Return the states of the global generators of Python, NumPy and torch, including those of GPUs."""
     generator: dict[str, Any] = dict(np.random.get_state(legacy=False))
     words = generator.pop("state")
     return {
@@ -35,7 +35,7 @@ def capture() -> dict[str, Any]:
 
 
 def restore(state: Mapping[str, Any]) -> None:
-    """Put back what `capture` gave, as far as there are as many GPUs."""
+    """Restore the states from `capture`; states of GPUs that do not exist are ignored."""
     random.setstate(state["python"])
     generator = dict(state["numpy"])
     words = {"key": generator.pop("key").numpy().astype(np.uint32), "pos": generator.pop("pos")}
@@ -47,7 +47,7 @@ def restore(state: Mapping[str, Any]) -> None:
 
 @contextmanager
 def untouched() -> Iterator[None]:
-    """Whatever is drawn inside, the global generators continue outside as if nothing had been."""
+    """Restore the global generators on exit."""
     before = capture()
     try:
         yield

@@ -1,11 +1,10 @@
-"""Large tensors as segments that successive checkpoints share: what did not change is linked, not rewritten.
+"""Store large tensors as segments that checkpoints share: unchanged segments are linked, not rewritten.
 
-A replay buffer of many gigabytes changes by a few per cent between two checkpoints. Its bytes are cut into
-segments, each a safetensors file named after its own SHA-256. A segment that an older checkpoint has too
-becomes a hard link to the same file: one read for the hash, no write, no space. Files are never changed once
-written, so a link is as good as a copy, and deleting the old checkpoint leaves the new one whole. On loading,
-segments are put together in an unnamed file and mapped: the tensor lives in the page cache, not in the
-memory of the process.
+A replay buffer of many gigabytes changes by a few per cent between two checkpoints. Its bytes are split into
+segments, each a safetensors file named by its SHA-256. A segment that an older checkpoint already has becomes
+a hard link to the same file, which needs no write and no space. Files are never changed once written, so a
+link is as safe as a copy, and deleting the older checkpoint does not affect the newer. On loading, segments
+are concatenated in an unnamed file and memory-mapped.
 """
 
 from __future__ import annotations
@@ -24,22 +23,22 @@ from edgewise.training.checkpoint.manifest import FileEntry, TensorEntry, Unusab
 from edgewise.training.durable import open_plain, write_fully
 
 LARGE = 1 << 26
-"""Tensors of more bytes than this are cut into segments of this many bytes."""
+"""Tensors of more bytes than this are split into segments of this many bytes."""
 ENTRY = "bytes"
 """The name of the one tensor in a segment."""
 
 
 def is_large(tensor: Tensor) -> bool:
-    """Whether `tensor` is worth segments; a view or a tensor on a device is streamed in one piece instead."""
+    """Return whether `tensor` is stored as segments: it is large, contiguous and on the CPU."""
     in_memory = tensor.device.type == "cpu" and tensor.is_contiguous()
     return in_memory and tensor.numel() * tensor.element_size() > LARGE
 
 
 def write(folder: Path, tensor: Tensor, *, sources: Sequence[Path]) -> list[tuple[str, FileEntry]]:
-    """Write the segments of `tensor` into `folder` and list them in order; equal segments share a file.
+    """Write the segments of `tensor` into `folder` and return them in order; equal segments share a file.
 
     Args:
-        folder: the checkpoint being made.
+        folder: the checkpoint being written.
         tensor: any shape, contiguous, in memory or mapped.
         sources: older checkpoints to share segments with.
     """
@@ -57,7 +56,7 @@ def write(folder: Path, tensor: Tensor, *, sources: Sequence[Path]) -> list[tupl
 
 
 def read(folder: Path, entry: TensorEntry) -> Tensor:
-    """Put the segments of a tensor together in an unnamed file, and map it; raises `Unusable`."""
+    """Concatenate the segments of a tensor in an unnamed file, and memory-map it; raises `Unusable`."""
     dtype = tensor_file.TORCH_DTYPES[entry.dtype]
     size = torch.Size(entry.shape).numel() * dtype.itemsize
     with tempfile.TemporaryFile(dir=folder.parent if os.access(folder.parent, os.W_OK) else None) as scratch:
@@ -65,13 +64,13 @@ def read(folder: Path, entry: TensorEntry) -> Tensor:
             _append_payload(folder / name, scratch.fileno())
         found = os.fstat(scratch.fileno()).st_size
         if found != size or size == 0:
-            raise Unusable(f"the segments of a tensor have {found} bytes together instead of {size}")
+            raise Unusable(f"the segments of a tensor have {found} bytes in total instead of {size}")
         mapped = mmap.mmap(scratch.fileno(), size)
     return torch.frombuffer(mapped, dtype=dtype).view(entry.shape)
 
 
 def _link(path: Path, sources: Sequence[Path], size: int) -> bool:
-    """Link `path` to the file of the same name and size in the first source that has it."""
+    """Hard-link `path` to the file of the same name and size in the first source that has it."""
     for source in sources:
         older = source / path.name
         try:
@@ -86,7 +85,7 @@ def _link(path: Path, sources: Sequence[Path], size: int) -> bool:
 def _append_payload(path: Path, target: int) -> None:
     """Append the bytes after the header of one segment to the file `target`."""
     if read_header(path).keys() != {ENTRY}:
-        raise Unusable(f"{path.name} is no segment of a tensor")
+        raise Unusable(f"{path.name} is not a segment of a tensor")
     source = open_plain(path)
     try:
         length = int.from_bytes(os.read(source, 8), "little")

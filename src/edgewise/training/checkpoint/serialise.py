@@ -1,4 +1,4 @@
-"""Nested state ⇄ a JSON skeleton and a flat table of tensors: what is written instead of a pickle."""
+"""Convert a nested state to a JSON skeleton and a flat dict of tensors, and back, without pickle."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ State: TypeAlias = Any
 """Nested dicts, lists and tuples; leaves are tensors, numbers, strings, booleans or None."""
 
 Skeleton: TypeAlias = Any
-"""The state as JSON. An object has one entry, whose name says what it stands for:
+"""The state as JSON. An object has one entry, whose name is its type:
 `map` a dict with string keys, `items` a dict with string or integer keys, `tuple` a tuple,
-`float` the bits of a number that JSON has no word for, `tensor` the name of a tensor kept elsewhere."""
+`float` the bits of a number that is not finite, `tensor` the name of a tensor stored elsewhere."""
 
 
 Path: TypeAlias = tuple[object, ...]
@@ -23,11 +23,11 @@ Path: TypeAlias = tuple[object, ...]
 
 
 GENERATOR = "generator"
-"""What the state of a random generator is called wherever there is one."""
+"""Key of the state of a random generator."""
 
 
 def flatten(state: State) -> tuple[Skeleton, dict[str, Tensor]]:
-    """The skeleton of `state`, and its tensors by path, such as `actor/encoder.0.weight`.
+    """Return the skeleton of `state`, and its tensors by path, such as `actor/encoder.0.weight`.
 
     Raises:
         TypeError: something in the state is neither a container nor a leaf; the message names its path.
@@ -37,10 +37,10 @@ def flatten(state: State) -> tuple[Skeleton, dict[str, Tensor]]:
 
 
 def unflatten(skeleton: Skeleton, tensors: Mapping[str, Tensor]) -> State:
-    """The state that `flatten` took apart.
+    """Rebuild the state from the output of `flatten`.
 
     Raises:
-        ValueError: the skeleton is not one, or it and the tensors do not belong together.
+        ValueError: the skeleton is malformed, or does not match the tensors.
     """
     unused = dict(tensors)
     state = _decode(skeleton, unused)
@@ -50,17 +50,17 @@ def unflatten(skeleton: Skeleton, tensors: Mapping[str, Tensor]) -> State:
 
 
 def difference(found: State, expected: State) -> str | None:
-    """What makes `found` unfit to be loaded where `expected` is now, or None where it fits.
+    """Return why `found` cannot be loaded in place of `expected`, or None if it can.
 
-    Tensors must agree in name, shape and dtype. An empty container or None on either side fits anything: an
-    optimiser has no moments before its first step, a rollout nothing to carry on. So does the state of a
-    random generator, whose size depends on its device.
+    Tensors must agree in name, shape and dtype. An empty container or None on either side matches anything:
+    an optimiser has no moments before its first step, and a rollout carries nothing yet. So does the state of
+    a random generator, whose size depends on its device.
     """
     return next(_differences(found, expected, ()), None)
 
 
 def path_name(path: Path) -> str:
-    """One string for a path of keys; a slash inside a key is escaped as in a JSON pointer."""
+    """Join a path of keys to one string; a slash inside a key is escaped as in a JSON pointer."""
     return "/".join(str(key).replace("~", "~0").replace("/", "~1") for key in path)
 
 
@@ -68,7 +68,9 @@ def _encode(value: State, path: Path, tensors: dict[str, Tensor]) -> Skeleton:
     if isinstance(value, Tensor):
         name = path_name(path)
         if name in tensors:
-            raise TypeError(f"two entries of the state are called {name}: an integer and a string key clash")
+            raise TypeError(
+                f"two entries of the state are called {name}: an integer and a string key are equal"
+            )
         tensors[name] = value
         return {"tensor": name}
     if isinstance(value, float) and not math.isfinite(value):
@@ -81,20 +83,20 @@ def _encode(value: State, path: Path, tensors: dict[str, Tensor]) -> Skeleton:
     if isinstance(value, Mapping):
         return _encode_mapping(value, path, tensors)
     kinds = "dicts, lists, tuples, tensors, numbers, strings and None"
-    raise TypeError(f"{_place(path)} is a {type(value).__name__}; a checkpoint holds {kinds}")
+    raise TypeError(f"{_location(path)} is a {type(value).__name__}; a checkpoint holds {kinds}")
 
 
 def _encode_mapping(value: Mapping[Any, Any], path: Path, tensors: dict[str, Tensor]) -> Skeleton:
     for key in value:
         if isinstance(key, bool) or not isinstance(key, str | int):
-            raise TypeError(f"{_place(path)} has the key {key!r}; keys are strings or integers")
+            raise TypeError(f"{_location(path)} has the key {key!r}; keys are strings or integers")
     entries = [(key, _encode(entry, (*path, key), tensors)) for key, entry in value.items()]
     if all(isinstance(key, str) for key, _ in entries):
         return {"map": dict(entries)}
     return {"items": [list(entry) for entry in entries]}
 
 
-def _place(path: Path) -> str:
+def _location(path: Path) -> str:
     return path_name(path) or "the state"
 
 
@@ -119,7 +121,7 @@ def _decode(skeleton: Skeleton, unused: dict[str, Tensor]) -> State:
             return {key: _decode(entry, unused) for key, entry in content.items()}
         case "items", list():
             return {_key(pair): _decode(pair[1], unused) for pair in content}
-    raise ValueError(f"an entry of the state is tagged {tag!r}, which stands for nothing")
+    raise ValueError(f"an entry of the state has the unknown tag {tag!r}")
 
 
 def _key(pair: object) -> str | int:
@@ -129,11 +131,11 @@ def _key(pair: object) -> str | int:
 
 
 def _differences(found: State, expected: State, path: Path) -> Iterator[str]:
-    if _unfilled(found) or _unfilled(expected) or path[-1:] == (GENERATOR,):
+    if _is_empty(found) or _is_empty(expected) or path[-1:] == (GENERATOR,):
         return
     if isinstance(expected, Tensor) or isinstance(found, Tensor):
-        if _face(found) != _face(expected):
-            yield f"{path_name(path)} is {_face(found)}, this run has {_face(expected)}"
+        if _describe(found) != _describe(expected):
+            yield f"{path_name(path)} is {_describe(found)}, this run has {_describe(expected)}"
     elif isinstance(expected, Mapping) and isinstance(found, Mapping):
         for key in sorted(found.keys() ^ expected.keys(), key=str):
             owner = "this run has no such entry" if key in found else "the checkpoint has no such entry"
@@ -146,14 +148,14 @@ def _differences(found: State, expected: State, path: Path) -> Iterator[str]:
         for index, (left, right) in enumerate(zip(found, expected, strict=False)):
             yield from _differences(left, right, (*path, index))
     elif isinstance(expected, Mapping | list | tuple) or isinstance(found, Mapping | list | tuple):
-        yield f"{path_name(path)} is {_face(found)}, this run has {_face(expected)}"
+        yield f"{path_name(path)} is {_describe(found)}, this run has {_describe(expected)}"
 
 
-def _unfilled(value: State) -> bool:
+def _is_empty(value: State) -> bool:
     return value is None or (isinstance(value, Mapping | list | tuple) and not value)
 
 
-def _face(value: State) -> str:
+def _describe(value: State) -> str:
     if isinstance(value, Tensor):
         return f"{str(value.dtype).removeprefix('torch.')} {list(value.shape)}"
     return f"a {type(value).__name__}"

@@ -1,9 +1,9 @@
-"""Checkpoints that survive a kill at any moment: staged, synced and renamed; hashed, and never pickled.
+"""Save and load checkpoints; a process may be killed at any time without damage, and nothing is pickled.
 
-A checkpoint is a folder `step-000000012288` that holds one safetensors file per part of the state, the
-nesting of the state as `state.json`, segments of large tensors (see `segments`), and a manifest with the size
-and SHA-256 of every file. It is made in a stage folder beside it and renamed when all of it is on disk, so a
-folder with a final name is whole. Loading believes nothing before it is checked, and runs no code.
+A checkpoint is a folder `step-000000012288` with one safetensors file per part of the state, the nesting of
+the state as `state.json`, segments of large tensors (see `segments`), and a manifest with the size and
+SHA-256 of every file. It is written to a staging folder and renamed when all of it is on disk, so a folder
+with a final name is complete. Loading checks every file before it is used, and executes no code.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from edgewise.training.checkpoint.manifest import Unusable
 from edgewise.training.checkpoint.serialise import State
 
 BEST = "best.json"
-STAGE = ".stage-"
+STAGING = ".stage-"
 NAME = re.compile(r"step-(\d{12,18})")
 
 log = logging.getLogger(__name__)
@@ -33,21 +33,21 @@ log = logging.getLogger(__name__)
 def save(
     folder: Path, state: Mapping[str, State], *, step: int, keep_last: int = 3, keep: Collection[int] = ()
 ) -> Path:
-    """Save `state` as the checkpoint of `step`, and delete old ones once it is safe.
+    """Save `state` as the checkpoint of `step`, then delete old ones.
 
     Args:
-        folder: where a run keeps its checkpoints; made if absent. One process at a time may save into it.
-        state: parts by name; each becomes a file, so that one part can be loaded without the others.
-        step: how far the run is; newer checkpoints have larger steps. Where this step has been saved before,
-            the older checkpoint stays if it is whole, since a run has one state at one step.
-        keep_last: how many of the newest stay.
-        keep: steps that stay besides, such as the best.
+        folder: folder of the checkpoints; created if absent. Only one process at a time may save into it.
+        state: parts by name; each is a file of its own, so that one part can be loaded without the others.
+        step: step of the run; newer checkpoints have larger steps. A valid checkpoint of the same step is
+            kept, since a run has one state at one step.
+        keep_last: number of newest checkpoints to keep.
+        keep: further steps to keep, such as the best.
 
     Returns:
-        The checkpoint's folder.
+        The folder of the checkpoint.
 
     Raises:
-        CheckpointError: it cannot be written, for want of space or permission; the older ones are untouched.
+        CheckpointError: it cannot be written, as without space or permission; older ones are unchanged.
     """
     final = folder / f"step-{step:012d}"
     if contents.fault(final) is not None:
@@ -62,17 +62,17 @@ def save(
 
 
 def load(path: Path, *, parts: Collection[str] | None = None) -> dict[str, State]:
-    """The state saved in the checkpoint `path`.
+    """Load the state of the checkpoint `path`.
 
     Args:
-        path: a checkpoint's folder.
-        parts: names of the parts wanted; all of them if not given. Files of other parts are not read.
+        path: folder of a checkpoint.
+        parts: names of the parts to load; all if not given. Files of other parts are not read.
 
     Returns:
-        The parts by name, tensors on the CPU. Large tensors are mapped from an unnamed file.
+        The parts by name, tensors on the CPU. Large tensors are memory-mapped from an unnamed file.
 
     Raises:
-        CheckpointError: it is damaged, foreign or not there; one line gives the cause and names a valid one.
+        CheckpointError: it is damaged, of another format or missing; the message names a valid one.
     """
     try:
         return contents.read(path, parts)
@@ -81,7 +81,7 @@ def load(path: Path, *, parts: Collection[str] | None = None) -> dict[str, State
 
 
 def latest(folder: Path) -> Path:
-    """The newest checkpoint in `folder` that is whole; damaged ones are passed over with a warning.
+    """Return the newest valid checkpoint in `folder`; damaged ones are skipped with a warning.
 
     Raises:
         CheckpointError: there is none.
@@ -97,7 +97,7 @@ def latest(folder: Path) -> Path:
 
 
 def best(folder: Path) -> Path:
-    """The checkpoint that evaluated best, or the latest where none is marked, or the marked one is gone."""
+    """Return the checkpoint with the best evaluation; the latest if none is marked or it no longer exists."""
     try:
         name = json.loads(manifest.read_small(folder / BEST))["checkpoint"]
     except (Unusable, ValueError, KeyError, TypeError):
@@ -105,13 +105,13 @@ def best(folder: Path) -> Path:
     if not isinstance(name, str) or not NAME.fullmatch(name):
         raise CheckpointError(f"{folder / BEST} names no checkpoint: {name!r}")
     if not (folder / name).exists():
-        log.warning("the best checkpoint %s is gone: the latest takes its place", folder / name)
+        log.warning("the best checkpoint %s no longer exists: using the latest", folder / name)
         return latest(folder)
     return folder / name
 
 
 def mark_best(folder: Path, step: int, *, metric: str, value: float) -> bool:
-    """Remember the checkpoint of `step` as the best so far; returns whether that is news."""
+    """Mark the checkpoint of `step` as the best so far; returns whether the mark changed."""
     note = json.dumps({"checkpoint": f"step-{step:012d}", "metric": metric, "value": value}).encode()
     path = folder / BEST
     try:
@@ -124,7 +124,7 @@ def mark_best(folder: Path, step: int, *, metric: str, value: float) -> bool:
 
 
 def saved(folder: Path) -> list[Path]:
-    """The checkpoints in `folder`, oldest first, whole or not."""
+    """Return the checkpoints in `folder`, oldest first, valid or not."""
     try:
         return sorted((path for path in folder.iterdir() if NAME.fullmatch(path.name)), key=step_of)
     except (FileNotFoundError, NotADirectoryError):
@@ -134,7 +134,7 @@ def saved(folder: Path) -> list[Path]:
 
 
 def step_of(path: Path) -> int:
-    """The step in a checkpoint's name."""
+    """Return the step in the name of a checkpoint."""
     found = NAME.fullmatch(path.name)
     if found is None:
         raise CheckpointError(f"{path} is not named like a checkpoint, such as step-000000012288")
@@ -142,14 +142,14 @@ def step_of(path: Path) -> int:
 
 
 def clean(folder: Path) -> None:
-    """Remove what an interrupted save or deletion left behind."""
+    """Remove leftovers of interrupted saves and deletions."""
     for path in folder.iterdir():
-        if path.name.startswith(STAGE):
+        if path.name.startswith(STAGING):
             _remove(path)
 
 
 def set_aside(folder: Path, *, newer_than: int) -> list[Path]:
-    """Rename the checkpoints after a step, so that a run which goes back to it does not find them again."""
+    """Rename the checkpoints newer than a step, so that a run that went back to it ignores them."""
     moved = []
     for path in saved(folder):
         if step_of(path) > newer_than:
@@ -161,17 +161,17 @@ def set_aside(folder: Path, *, newer_than: int) -> list[Path]:
 
 
 def _create(final: Path, state: Mapping[str, State], *, step: int) -> None:
-    """Make the checkpoint `final` in a stage folder, which is removed if anything goes wrong."""
-    stage = final.with_name(f"{STAGE}{final.name}")
+    """Write the checkpoint `final` in a staging folder, which is removed on any error."""
+    staging = final.with_name(f"{STAGING}{final.name}")
     try:
-        stage.mkdir()
-        contents.write(stage, state, step=step, sources=list(reversed(saved(final.parent))))
-        durable.sync_folder(stage)
+        staging.mkdir()
+        contents.write(staging, state, step=step, sources=list(reversed(saved(final.parent))))
+        durable.sync_folder(staging)
         _discard(final)
-        os.rename(stage, final)
+        os.rename(staging, final)
         durable.sync_folder(final.parent)
     except BaseException:
-        shutil.rmtree(stage, ignore_errors=True)
+        shutil.rmtree(staging, ignore_errors=True)
         raise
 
 
@@ -192,8 +192,8 @@ def _refusal(path: Path, cause: Unusable) -> str:
 
 
 def _discard(path: Path) -> None:
-    """Delete a checkpoint so that it is never seen in part."""
-    trash = path.with_name(f"{STAGE}old-{path.name}")
+    """Delete a checkpoint; it is renamed first, so that no incomplete checkpoint has a final name."""
+    trash = path.with_name(f"{STAGING}old-{path.name}")
     if path.is_symlink() or path.exists():
         os.rename(path, trash)
         _remove(trash)
@@ -208,11 +208,11 @@ def _remove(path: Path) -> None:
 
 def _cannot_save(path: Path, error: OSError) -> str:
     older = [other for other in reversed(saved(path.parent)) if other.name != path.name]
-    fate = f"{older[0].name} is untouched" if older else "no older one exists"
+    state = f"{older[0].name} is unchanged" if older else "there is no older one"
     remedy = {
         errno.ENOSPC: "free some space on this disk and resume",
         errno.EDQUOT: "free some of your quota and resume",
         errno.EROFS: "the file system is read-only",
-        errno.EACCES: "this user may not write there",
-    }.get(error.errno or 0, "it can be resumed from" if older else "choose another folder")
-    return f"cannot save {path}: {error.strerror or error}; {fate}; {remedy}"
+        errno.EACCES: "this user has no permission to write there",
+    }.get(error.errno or 0, "resume from it" if older else "choose another folder")
+    return f"cannot save {path}: {error.strerror or error}; {state}; {remedy}"

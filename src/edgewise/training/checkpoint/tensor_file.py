@@ -1,4 +1,4 @@
-"""Safetensors files written piece by piece, so that a mapped replay buffer is never copied in memory."""
+"""Write safetensors files in chunks, so that a memory-mapped replay buffer is never copied to memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from torch import Tensor
 from edgewise.training.durable import open_plain, write_fully
 
 CHUNK = 1 << 22
-"""Bytes that pass through memory at a time."""
+"""Bytes that are processed at a time."""
 
 DTYPES = {
     torch.bool: "BOOL",
@@ -33,17 +33,17 @@ DTYPES = {
     torch.float32: "F32",
     torch.float64: "F64",
 }
-"""The dtypes a file can hold, and what the format calls them."""
+"""The dtypes that a file can hold, with their names in the format."""
 
 TORCH_DTYPES = {str(dtype).removeprefix("torch."): dtype for dtype in DTYPES}
 FORMAT_NAMES = {name: DTYPES[dtype] for name, dtype in TORCH_DTYPES.items()}
-"""The same by the names that torch uses, such as `float32`."""
+"""The names in the format by the names in torch, such as `float32`."""
 
 
 def write(path: Path, tensors: Mapping[str, Tensor]) -> str:
-    """Write a new safetensors file and return its SHA-256; the file is on disk when this returns.
+    """Write a new safetensors file, flush it to disk and return its SHA-256.
 
-    Tensors may live on any device, be views, or share memory; each is written on its own, piece by piece.
+    Tensors may be on any device, be views, or share memory; each is written separately, in chunks.
     """
     digest = hashlib.sha256()
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
@@ -58,7 +58,7 @@ def write(path: Path, tensors: Mapping[str, Tensor]) -> str:
 
 
 def digest_of(tensors: Mapping[str, Tensor]) -> str:
-    """The SHA-256 that `write` would give, without writing."""
+    """Compute the SHA-256 that `write` returns, without writing."""
     digest = hashlib.sha256()
     for piece in pieces(tensors):
         digest.update(piece)
@@ -66,13 +66,13 @@ def digest_of(tensors: Mapping[str, Tensor]) -> str:
 
 
 def size_of(tensors: Mapping[str, Tensor]) -> int:
-    """The bytes of the file that `write` would make."""
+    """Compute the size of the file that `write` creates, in bytes."""
     content = sum(tensor.numel() * tensor.element_size() for tensor in tensors.values())
     return len(next(pieces(tensors))) + content
 
 
 def digest_of_file(path: Path) -> str:
-    """The SHA-256 of a regular file, read in pieces."""
+    """Compute the SHA-256 of a regular file, in chunks."""
     digest = hashlib.sha256()
     descriptor = open_plain(path)
     try:
@@ -84,9 +84,9 @@ def digest_of_file(path: Path) -> str:
 
 
 def pieces(tensors: Mapping[str, Tensor]) -> Iterator[bytes | memoryview]:
-    """The bytes of a safetensors file of `tensors`: a header, then each tensor, widest elements first.
+    """Yield the bytes of a safetensors file of `tensors`: a header, then each tensor, widest elements first.
 
-    The order keeps every tensor aligned to its element size, as a reader that maps the file expects.
+    This order aligns every tensor to its element size, as memory-mapping readers expect.
     """
     order = sorted(tensors, key=lambda name: (-tensors[name].element_size(), name))
     yield _header(tensors, order)
@@ -95,7 +95,7 @@ def pieces(tensors: Mapping[str, Tensor]) -> Iterator[bytes | memoryview]:
 
 
 def as_bytes(tensor: Tensor) -> Tensor:
-    """The memory of a contiguous tensor as `[bytes]` uint8, without a copy."""
+    """Return the memory of a contiguous tensor as `[bytes]` uint8, without a copy."""
     return tensor.detach().as_strided((tensor.numel(),), (1,)).view(torch.uint8)
 
 
@@ -105,7 +105,7 @@ def _header(tensors: Mapping[str, Tensor], order: list[str]) -> bytes:
         tensor = tensors[name]
         if tensor.dtype not in DTYPES or tensor.layout is not torch.strided:
             raise TypeError(
-                f"{name} is a {tensor.layout} tensor of {tensor.dtype}, which no checkpoint can hold"
+                f"{name} is a {tensor.layout} tensor of {tensor.dtype}, which a checkpoint cannot hold"
             )
         stop = start + tensor.numel() * tensor.element_size()
         entries[name] = {
@@ -120,7 +120,7 @@ def _header(tensors: Mapping[str, Tensor], order: list[str]) -> bytes:
 
 
 def _bytes(tensor: Tensor) -> Iterator[memoryview]:
-    """The elements of `tensor` in row-major order, `CHUNK` bytes or less at a time."""
+    """Yield the elements of `tensor` in row-major order, at most `CHUNK` bytes at a time."""
     size = tensor.numel() * tensor.element_size()
     if size == 0:
         return

@@ -1,4 +1,4 @@
-"""Metrics as a CSV file that a killed and resumed run fills with the rows of one that was never killed."""
+"""Metrics as a CSV file; a killed and resumed run writes the same rows as one that was never killed."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ log = logging.getLogger(__name__)
 
 
 class MetricsLog:
-    """Appends rows to a CSV file, one write per row; numbers are written so that they read back exactly.
+    """Appends rows to a CSV file, one write per row; numbers are written without loss of precision.
 
-    A column that first appears later extends the header, and the rows before it have an empty cell there. A
-    checkpoint keeps `state_dict`; `load_state_dict` cuts off what was written after it.
+    A new column extends the header, and earlier rows get an empty cell. A checkpoint holds `state_dict`;
+    `load_state_dict` removes rows that were written after it.
 
     Args:
-        path: the file; made with the first row.
+        path: the file; created with the first row.
     """
 
     def __init__(self, path: Path) -> None:
@@ -36,7 +36,7 @@ class MetricsLog:
         self._descriptor: int | None = None
 
     def append(self, row: Row) -> None:
-        """Write one row; values missing from it are left empty."""
+        """Append one row; missing values are left empty."""
         new = [name for name in row if name not in self.columns]
         if new:
             self._extend(new)
@@ -44,7 +44,7 @@ class MetricsLog:
         self.rows += 1
 
     def sync(self) -> None:
-        """Make every row so far survive a power cut."""
+        """Flush all rows to disk."""
         if self._descriptor is not None:
             os.fsync(self._descriptor)
 
@@ -55,11 +55,11 @@ class MetricsLog:
             self._descriptor = None
 
     def state_dict(self) -> dict[str, Any]:
-        """How much there is: what a resumed run keeps."""
+        """Return the number of rows and the columns."""
         return {"rows": self.rows, "columns": list(self.columns)}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Cut the file down to the rows and columns it had when `state` was taken."""
+        """Truncate the file to the rows and columns of `state`."""
         self.close()
         self.rows, self.columns = int(state["rows"]), [str(name) for name in state["columns"]]
         if not self.columns:
@@ -67,11 +67,11 @@ class MetricsLog:
             return
         kept = self._read()[: self.rows]
         if len(kept) < self.rows:
-            log.warning("%s has %d rows, the checkpoint counts %d", self.path, len(kept), self.rows)
+            log.warning("%s has %d rows, but the checkpoint has %d", self.path, len(kept), self.rows)
         self._rewrite(kept)
 
     def _extend(self, new: Sequence[str]) -> None:
-        """Add columns; the file is rewritten whole, with empty cells in the rows so far."""
+        """Add columns by rewriting the file, with empty cells in the rows so far."""
         kept = self._read() if self.columns else []
         self.close()
         self.columns += new
@@ -98,6 +98,6 @@ def _text(value: float | int | str) -> str:
 
 
 def _line(cells: Sequence[str]) -> bytes:
-    """One line of CSV; a carriage return is quoted too, which Python's own writer forgets."""
+    """Format one line of CSV; carriage returns are quoted too, unlike by Python's csv writer."""
     quoted = (f'"{cell.replace(chr(34), chr(34) * 2)}"' if SPECIAL.search(cell) else cell for cell in cells)
     return (",".join(quoted) or '""').encode() + b"\n"

@@ -1,4 +1,4 @@
-"""Where a run is, for whoever watches: a bar on a terminal, a line now and then otherwise."""
+"""Show the progress of a run: a bar on a terminal, otherwise a log line every few seconds."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 log = logging.getLogger(__name__)
 
 
-class Watcher(Protocol):
-    """Is told about every batch."""
+class ProgressReporter(Protocol):
+    """Shows the progress of a run; called after every batch."""
 
     def start(self, frames: int, total: int, name: str) -> None:
-        """A run is at `frames` of `total`."""
+        """Start at `frames` of `total`."""
 
     def update(self, frames: int, shown: Mapping[str, str]) -> None:
-        """The run is at `frames`; `shown` says how it does."""
+        """Move to `frames`, and show the values `shown` by name."""
 
     def close(self) -> None:
-        """The run is over or has stopped."""
+        """Stop: the run is over or was stopped."""
 
 
-class Bar:
-    """A progress bar with frames per second, time left, and how the run does."""
+class ProgressBar:
+    """A progress bar with frames per second, time left and current values."""
 
     def __init__(self, console: Console | None = None) -> None:
         self._progress = Progress(
@@ -49,15 +49,15 @@ class Bar:
 
     def update(self, frames: int, shown: Mapping[str, str]) -> None:
         """Move the bar."""
-        self._progress.update(self._task, completed=frames, shown=_words(shown))
+        self._progress.update(self._task, completed=frames, shown=_join(shown))
 
     def close(self) -> None:
-        """Leave the bar as it is."""
+        """Stop the bar where it is."""
         self._progress.stop()
 
 
-class Lines:
-    """A line to the log every so many seconds, and one at the end.
+class ProgressLines:
+    """A log line every few seconds, and one at the end.
 
     Args:
         seconds: between two lines.
@@ -68,46 +68,46 @@ class Lines:
         self._seconds, self._unit, self._next, self._line = seconds, unit, 0.0, ""
 
     def start(self, frames: int, total: int, name: str) -> None:
-        """Say what begins."""
+        """Log the name of the run and where it starts."""
         self._total, self._first, self._began = total, frames, time.monotonic()
         self._next = self._began + self._seconds
         log.info("%s: %s of %s %s", name, f"{frames:,}", f"{total:,}", self._unit)
 
     def update(self, frames: int, shown: Mapping[str, str]) -> None:
-        """Say where the run is, if it is time."""
+        """Log the progress if `seconds` have passed since the last line."""
         now = time.monotonic()
         rate = (frames - self._first) / max(now - self._began, 1e-9)
         left = max(self._total - frames, 0) / max(rate, 1e-9)
         counted = f"{frames:,} of {self._total:,} {self._unit}, {left:.0f} s left"
-        self._line = f"{counted}, {_words(shown)}" if shown else counted
+        self._line = f"{counted}, {_join(shown)}" if shown else counted
         if now >= self._next:
             self._next = now + self._seconds
             log.info(self._line)
             self._line = ""
 
     def close(self) -> None:
-        """Say where the run ended."""
+        """Log the last line if it was not logged yet."""
         if self._line:
             log.info(self._line)
 
 
-class Silence:
+class NoProgress:
     """Shows nothing."""
 
     def start(self, frames: int, total: int, name: str) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def update(self, frames: int, shown: Mapping[str, str]) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def close(self) -> None:
-        """Nothing."""
+        """Do nothing."""
 
 
-def watcher(*, unit: str = "frames") -> Watcher:
-    """A bar where errors go to a terminal, lines that name the unit otherwise."""
-    return Bar() if sys.stderr.isatty() else Lines(unit=unit)
+def make_progress(*, unit: str = "frames") -> ProgressReporter:
+    """Build a progress bar if stderr is a terminal, and log lines with this unit otherwise."""
+    return ProgressBar() if sys.stderr.isatty() else ProgressLines(unit=unit)
 
 
-def _words(shown: Mapping[str, str]) -> str:
+def _join(shown: Mapping[str, str]) -> str:
     return ", ".join(f"{name} {value}" for name, value in shown.items())

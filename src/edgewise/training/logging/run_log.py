@@ -1,4 +1,4 @@
-"""Everything a run writes down as it goes: metrics, timings, TensorBoard events and the story of the run."""
+"""All logs of a run: metrics, timings, TensorBoard events and the event log."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 class RunLog:
     """The logs of one run folder.
 
-    What a clock says goes to timing.csv and never to metrics.csv, whose rows are the same however often a run
-    was killed and resumed.
+    Times go to timing.csv and never to metrics.csv, whose rows do not depend on how often a run was killed
+    and resumed.
 
     Args:
         folder: of the run.
-        config: what to write.
+        config: logging settings.
     """
 
     def __init__(self, folder: Path, config: LoggingConfig) -> None:
@@ -33,18 +33,18 @@ class RunLog:
         self._tensorboard: TensorBoardLog | None = None
 
     def row(self, metrics: Row, timing: Row, *, frames: int) -> None:
-        """Write one row of each kind."""
+        """Write one row of metrics and one of timings."""
         self._metrics.append(metrics)
         self._timing.append(timing)
         if self._config.tensorboard:
             self._board(frames).write({**metrics, **timing}, step=frames)
 
     def event(self, name: str, fields: Mapping[str, Any]) -> None:
-        """Write down that something happened."""
+        """Log an event."""
         self._events.write(name, fields)
 
     def sync(self) -> None:
-        """Make all rows survive a power cut, before a checkpoint counts them."""
+        """Flush all rows to disk; called before a checkpoint is written."""
         self._metrics.sync()
         self._timing.sync()
 
@@ -56,16 +56,16 @@ class RunLog:
             self._tensorboard.close()
 
     def state_dict(self) -> dict[str, Any]:
-        """How many rows there are."""
+        """Return the number of rows and the columns of both files."""
         return {"metrics": self._metrics.state_dict(), "timing": self._timing.state_dict()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Cut off the rows written after `state` was taken."""
+        """Remove the rows that were written after `state`."""
         self._metrics.load_state_dict(state["metrics"])
         self._timing.load_state_dict(state["timing"])
 
     def clear(self) -> None:
-        """Forget all rows: the run begins anew."""
+        """Remove all rows: the run starts from the beginning."""
         for rows in (self._metrics, self._timing):
             rows.load_state_dict({"rows": 0, "columns": []})
 

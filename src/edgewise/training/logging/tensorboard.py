@@ -1,4 +1,4 @@
-"""Metrics as TensorBoard events, written at once: the usual writer pickles each event into a queue."""
+"""Metrics as TensorBoard events, written synchronously; the usual writer pickles events into a queue."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from tensorboardX.proto.summary_pb2 import Summary
 
 
 class TensorBoardLog:
-    """One event file of one process.
+    """The TensorBoard event file of one process.
 
     Args:
         folder: where event files are.
-        step: where the run is; TensorBoard forgets what older files say about this step and later ones.
+        step: current step of the run; TensorBoard ignores values of older files at this step and later.
     """
 
     def __init__(self, folder: Path, *, step: int) -> None:
@@ -28,7 +28,7 @@ class TensorBoardLog:
         self._writer.flush()
 
     def write(self, values: Mapping[str, float | int | str], *, step: int) -> None:
-        """Add the numbers among `values` at `step`."""
+        """Write the numbers among `values` at `step`."""
         numbers = [
             Summary.Value(tag=tag, simple_value=value)
             for tag, value in values.items()

@@ -1,8 +1,8 @@
-"""Collects games of a policy against itself and against its snapshots, both seats in one batch.
+"""Collect games of a policy against itself and against its snapshots, both seats in one batch.
 
-In a game against itself every ply is a step to learn from. In a game against a snapshot only the learner's
-plies are: the reply belongs to the step, as if it were the world's. A step then leads from one decision of
-the learner to its next, and a lost game is a reward of -1 for the ply before the reply that lost it.
+In a game against itself every ply is a transition. In a game against a snapshot the plies of the snapshot are
+part of the environment: a transition goes from one decision of the learner to its next, and a lost game gives
+a reward of -1 to the last ply of the learner.
 """
 
 from __future__ import annotations
@@ -17,41 +17,41 @@ from torchrl.envs.utils import ExplorationType, set_exploration_type
 
 from edgewise.config.errors import ConfigError
 from edgewise.envs.base import GraphEnv
-from edgewise.envs.packing import replace_rows
+from edgewise.envs.entries import replace_rows
 from edgewise.evaluation.arena.gate import Gate
 from edgewise.evaluation.arena.match import play_match
 from edgewise.graphs.policy import Policy
-from edgewise.training.episodes import ANEW
+from edgewise.training.episodes import RESTARTED
 from edgewise.training.self_play.pool import OpponentPool
 
 DROPPED = ("state", ("next", "state"))
 MIRROR = -1
-"""The group of the rows in which the learner plays itself."""
+"""Group of the rows in which the learner plays against itself."""
 
 
 class SelfPlayRollout:
-    """Plays in an environment of two players, portion after portion.
+    """Collects rollouts in a two-player environment.
 
-    The first rows play the learner against itself and go on from batch to batch. The others are games against
-    snapshots, in equal groups of one opponent each, half of a group with the learner first; they begin anew
-    in every batch, with opponents drawn anew.
+    In the first rows the learner plays against itself, and games continue from batch to batch. The other rows
+    are games against snapshots, in equal groups of one opponent each; the learner plays first in half of a
+    group. These games are restarted in every batch, with newly sampled opponents.
 
     Args:
-        env: of two players, with `player` in its root.
-        policy: what learns.
+        env: a two-player environment, with `player` in its root.
+        policy: the learner.
         rollout_length: T, decisions of the learner in every row of a batch.
-        share: of rows that play snapshots.
-        opponents: how many different ones in a batch.
-        pool_size: how many snapshots are kept.
+        share: share of rows that play against snapshots.
+        opponents: number of opponents in a batch.
+        pool_size: size of the pool of snapshots.
         snapshot_every: batches between snapshots.
         matchmaking: see `OpponentPool.odds`.
-        gate: largest chance that a snapshot which is no better than the newest in the pool gets in; None lets
-            all in.
-        gate_games: most games that a snapshot plays the newest to get in.
-        seed: of who is drawn.
+        gate: largest probability of accepting a snapshot that is no better than the newest one; None accepts
+            all.
+        gate_games: largest number of games that the gate plays.
+        seed: seed of the sampled opponents.
 
     Attributes:
-        refused: how many snapshots the gate has kept out.
+        refused: number of snapshots that the gate has refused.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class SelfPlayRollout:
         seed: int = 0,
     ) -> None:
         if gate is not None and env.num_envs % 2:
-            raise ConfigError(f"a gate plays pairs of games: num_envs must be even, got {env.num_envs}")
+            raise ConfigError(f"a gate plays pairs of games, so num_envs must be even, got {env.num_envs}")
         self.env, self.policy, self.rollout_length = env, policy, rollout_length
         self.pool = OpponentPool(policy, size=pool_size)
         self.generator = torch.Generator().manual_seed(seed)
@@ -86,38 +86,38 @@ class SelfPlayRollout:
         self._carried: TensorDictBase | None = None
 
     def collect(self) -> TensorDictBase:
-        """The next T decisions of every row, `[B, T]`."""
+        """Collect the next T decisions of every row, `[B, T]`."""
         if self._batches % self._snapshot_every == 0:
             self._take_snapshot()
         self._batches += 1
-        places = [self.pool.draw(self._matchmaking, generator=self.generator) for _ in range(self._opponents)]
-        players = [self.pool.player(place, like=self.policy) for place in places]
+        slots = [self.pool.draw(self._matchmaking, generator=self.generator) for _ in range(self._opponents)]
+        players = [self.pool.player(slot, like=self.policy) for slot in slots]
         was_training = self.policy.training
         self.policy.eval()
         with torch.no_grad(), set_exploration_type(ExplorationType.RANDOM):
             batch, results = self._play(self._start(), players)
         self.policy.train(was_training)
-        for group, place in enumerate(places):
+        for group, slot in enumerate(slots):
             points, games = results[group].tolist()
-            self.pool.record(place, points=points, games=int(games))
+            self.pool.record(slot, points=points, games=int(games))
         return batch
 
     def metrics(self) -> dict[str, float]:
-        """How the newest snapshot is rated, how many there are, and how the learner fares against it."""
+        """Return rating and score of the newest snapshot, and the number of snapshots and refusals."""
         newest = self.pool.newest
         found = {"rating": self.pool.ratings[newest], "score": self.pool.scores[newest]}
         counts = {"snapshots": float(self.pool.count), "refused": float(self.refused)}
         return {name: float(value) for name, value in found.items()} | counts
 
     def _take_snapshot(self) -> None:
-        """Let the policy as it is into the pool, if it passes the gate."""
+        """Add the current policy to the pool if it passes the gate."""
         if self.pool.count == 0 or self._gate is None or self._passes(Gate(self._gate)):
             self.pool.add(self.policy, batch=self._batches)
         else:
             self.refused += 1
 
     def _passes(self, gate: Gate) -> bool:
-        """Whether the policy shows that it beats the newest snapshot; both draw their moves."""
+        """Return whether the policy beats the newest snapshot; both sample their actions."""
         newest = self.pool.player(self.pool.newest, like=self.policy)
         for _ in range(self._gate_rounds):
             seed = int(torch.randint(2**31, (), generator=self.generator))
@@ -127,52 +127,52 @@ class SelfPlayRollout:
         return False
 
     def _start(self) -> TensorDictBase:
-        """The roots to play on from: old ones against itself, new ones against snapshots."""
+        """Return the roots of the next batch: continued against itself, reset against snapshots."""
         if self._carried is None:
             return self.env.reset()
-        again = (self._group != MIRROR).unsqueeze(-1)
-        return self.env.reset(self._carried.copy().set("_reset", again))
+        restarted = (self._group != MIRROR).unsqueeze(-1)
+        return self.env.reset(self._carried.copy().set("_reset", restarted))
 
     def _play(self, root: TensorDictBase, players: Sequence[Policy]) -> tuple[TensorDictBase, Tensor]:
-        """T steps, and points and games of the learner against each player, `[P, 2]`."""
+        """Play T steps; returns them, and points and games of the learner against each player, `[P, 2]`."""
         names = (*self.env.full_observation_spec.keys(), *self.env.full_done_spec.keys())
         results = torch.zeros(len(players), 2, device=self._seat.device)
-        played, root = [], self._settled(root, players)
+        played, root = [], self._play_until_learner(root, players)
         for _ in range(self.rollout_length):
             step, root = self.env.step_and_maybe_reset(self.policy(root))
-            step, root = self._replied(step, root, players)
+            step, root = self._with_reply(step, root, players)
             results += self._results(step["next"])
             played.append(step.exclude(*DROPPED))
-            root = self._settled(root.select(*names), players)
+            root = self._play_until_learner(root.select(*names), players)
         self._carried = root.select(*names)
         batch = TensorDict.stack(played, -1)
         first = torch.arange(self.rollout_length, device=self._group.device) == 0
-        return batch.set(ANEW, first & (self._group != MIRROR).unsqueeze(-1)), results
+        return batch.set(RESTARTED, first & (self._group != MIRROR).unsqueeze(-1)), results
 
-    def _replied(
+    def _with_reply(
         self, step: TensorDictBase, root: TensorDictBase, players: Sequence[Policy]
     ) -> tuple[TensorDictBase, TensorDictBase]:
-        """A step of the learner with the reply in it, where a snapshot is to move, and the root after it."""
+        """Merge the reply of a snapshot into a step of the learner; returns the step and the next root."""
         following = step["next"]
-        replies = self._waiting(root) & ~following["done"].squeeze(-1)
+        replies = self._snapshot_to_move(root) & ~following["done"].squeeze(-1)
         after = self._ply(root, replies, players)
         reward = following["reward"] - after["reward"]
         merged = after.select(*following.keys()).where(replies, following)
         merged["reward"] = torch.where(replies.unsqueeze(-1), reward, following["reward"])
         return step.copy().set("next", merged), self.env.maybe_reset(after.exclude("reward"))
 
-    def _settled(self, root: TensorDictBase, players: Sequence[Policy]) -> TensorDictBase:
-        """The roots after snapshots have opened where it is theirs to open; the learner is to move."""
-        while bool((waiting := self._waiting(root)).any()):
+    def _play_until_learner(self, root: TensorDictBase, players: Sequence[Policy]) -> TensorDictBase:
+        """Let snapshots move until it is the learner's turn in every row."""
+        while bool((waiting := self._snapshot_to_move(root)).any()):
             root = self.env.maybe_reset(self._ply(root, waiting, players).exclude("reward"))
         return root
 
-    def _waiting(self, root: TensorDictBase) -> Tensor:
-        """Rows in which a snapshot is to move, `[B]` bool."""
+    def _snapshot_to_move(self, root: TensorDictBase) -> Tensor:
+        """Return rows in which a snapshot is to move, `[B]` bool."""
         return (self._group != MIRROR) & (root["player"] != self._seat)
 
     def _ply(self, root: TensorDictBase, moves: Tensor, players: Sequence[Policy]) -> TensorDictBase:
-        """What follows when snapshots move in the rows `moves` and the others stand still."""
+        """Step the rows `moves` with actions of snapshots; the other rows are unchanged."""
         after = root.copy().set("reward", torch.zeros_like(root["done"], dtype=torch.float32))
         rows = moves.nonzero().squeeze(-1)
         if not len(rows):
@@ -183,18 +183,18 @@ class SelfPlayRollout:
             own = (groups == group).nonzero().squeeze(-1)
             if len(own):
                 action[own] = player(waiting[own])["action"]
-        moved = self.env.follow(waiting.set("action", action))
+        moved = self.env.simulate(waiting.set("action", action))
         return after.update(replace_rows(after, dict(moved.items()), rows))
 
     def _results(self, following: TensorDictBase) -> Tensor:
-        """Points and games of the learner in this step against each group's opponent, `[P, 2]`."""
+        """Compute points and games of the learner in this step against each opponent, `[P, 2]`."""
         done, reward = following["done"].squeeze(-1), following["reward"].squeeze(-1)
         points = torch.where(done, (1 + reward.sign()) / 2, 0.0)
         both = torch.stack((points, done.float()), -1)
         return torch.stack([both[self._group == group].sum(0) for group in range(self._opponents)])
 
     def state_dict(self) -> dict[str, Any]:
-        """The games under way, the environment's own state, the pool, and who is drawn next."""
+        """Return the running games, the states of environment and generator, and the pool."""
         return {
             "carried": {} if self._carried is None else self._carried.to_dict(),
             "env": self.env.state_dict(),
@@ -205,7 +205,7 @@ class SelfPlayRollout:
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on, bit for bit, as the rollout that gave `state` would have."""
+        """Restore `state`; collection continues bit for bit."""
         self.env.load_state_dict(state["env"])
         self.pool.load_state_dict(state["pool"])
         self.generator.set_state(state["generator"].cpu())

@@ -57,14 +57,14 @@ def test_a_place_that_cannot_be_a_folder_is_refused_before_training(tmp_path, ca
     for out in (file, file / "below"):
         assert main(["kge", "countries_s1", "--out", str(out), *QUICK]) == 2
         told = capsys.readouterr().err
-        assert f"--out: cannot make the folder {out}" in told
+        assert f"--out: cannot create the folder {out}" in told
         assert "questions" not in told
 
 
 def test_checkpoints_of_another_kind_are_not_continued(tmp_path, capsys):
     checkpoint.save(tmp_path / "checkpoints", {"algorithm": {"a": 1}}, step=3)
     assert main(["kge", "countries_s1", "--out", str(tmp_path), *QUICK, "--resume"]) == 3
-    assert "is of no embeddings" in capsys.readouterr().err
+    assert "has no checkpoints of embeddings" in capsys.readouterr().err
 
 
 def test_progress_counts_questions(tmp_path, capsys):

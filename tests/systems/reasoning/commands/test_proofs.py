@@ -52,7 +52,7 @@ def test_ranking_with_embeddings_shows_every_way_on_the_same_lists(edgewise, pro
     assert data["proofs"]["oracle"]["positives"] == 1.0
     text = edgewise(*asked).out
     assert "hybrid weights, fitted on 6 lists of the validation split" in text
-    assert "hybrid less embeddings in MRR" in text
+    assert "MRR of hybrid minus embeddings" in text
 
 
 def test_a_proof_is_shown_as_a_tree(edgewise, prover):
@@ -65,7 +65,7 @@ def test_a_proof_is_shown_as_a_tree(edgewise, prover):
     assert len(shown["probabilities"]) == len(shown["goals"]) - 1
     text = edgewise("explain", prover, query, "--beam", 200).out
     assert text.splitlines()[: len(shown["tree"])] == shown["tree"]
-    assert "goals looked at" in text
+    assert "goals expanded" in text
 
 
 def test_no_proof_is_an_answer_too(edgewise, prover):
@@ -110,7 +110,7 @@ def test_ranking_refuses_what_it_has_no_use_for(edgewise, prover, idle):
 def test_options_of_ranking_need_a_mode(edgewise, trained, option):
     refused = edgewise("eval", trained, *option)
     assert refused.code == 2
-    assert f"{option[0]}: without --mode" in refused.err
+    assert f"{option[0]}: has no effect without --mode" in refused.err
 
 
 def test_ranking_by_embeddings_needs_some(edgewise, prover):

@@ -48,9 +48,9 @@ def test_a_stopped_run_continues_bit_for_bit(tmp_path, countries, monkeypatch):
     config = KGEConfig(**SMALL, evaluate_every=2)
     whole = train_kge(countries, config)
     with monkeypatch.context() as patch:
-        watcher = StopAfter(patch, 2, 2 * len(countries.train))
+        progress = StopAfter(patch, 2, 2 * len(countries.train))
         with pytest.raises(Interrupted, match=r"SIGINT after epoch 2.*\n.*--resume"):
-            train_kge(countries, config, folder=tmp_path, watcher=watcher)
+            train_kge(countries, config, folder=tmp_path, progress=progress)
     rest = train_kge(countries, config, folder=tmp_path, resume=True)
     assert torch.equal(rest.model.score(countries.test), whole.model.score(countries.test))
     assert rest.losses == whole.losses
@@ -84,5 +84,5 @@ def test_other_settings_and_other_data_are_refused(tmp_path, countries):
     (tmp_path / "data").mkdir()
     for split in ("train", "valid", "test"):
         (tmp_path / "data" / f"{split}.txt").write_text("a\tr\tb\n")
-    with pytest.raises(CheckpointError, match="is of other data"):
+    with pytest.raises(CheckpointError, match="was trained on other data"):
         train_kge(load_dataset(tmp_path / "data"), KGEConfig(**SMALL), folder=tmp_path, resume=True)

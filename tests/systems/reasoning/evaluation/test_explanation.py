@@ -6,12 +6,12 @@ import pytest
 import torch
 
 from edgewise.systems.reasoning import dynamics
-from edgewise.systems.reasoning.build import make_prover
 from edgewise.systems.reasoning.config import ReasoningConfig
 from edgewise.systems.reasoning.env import ReasoningEnv
 from edgewise.systems.reasoning.evaluation.explanation import explain
-from edgewise.systems.reasoning.evaluation.proof_scores import decision
+from edgewise.systems.reasoning.models.build import make_prover
 from edgewise.systems.reasoning.models.config import ProofConfig
+from edgewise.systems.reasoning.models.decision import make_decision
 
 DEPTH = 3
 
@@ -34,8 +34,8 @@ def _best(env, actor, state, query, depth):
     if depth == 0 or bool(dynamics.is_over(state, env.ends)):
         return 0.0
     found = env.successors.of(state, query)
-    chances = actor.decide(decision(state, query, found)).logits.exp().tolist()
-    after = dynamics.settled(found.successors, env.ends)
+    chances = actor.decide(make_decision(state, query, found)).logits.exp().tolist()
+    after = dynamics.drop_assumed(found.successors, env.ends)
     return max(
         chance * _best(env, actor, after[row : row + 1], query, depth - 1)
         for row, chance in enumerate(chances)

@@ -4,15 +4,16 @@ import pytest
 import torch
 
 from edgewise.systems.reasoning import dynamics
-from edgewise.systems.reasoning.build import make_prover
 from edgewise.systems.reasoning.config import ReasoningConfig
 from edgewise.systems.reasoning.engine.expand import NO_CLAUSE
 from edgewise.systems.reasoning.engine.support import proving_share
 from edgewise.systems.reasoning.env import ReasoningEnv
 from edgewise.systems.reasoning.evaluation.beam_search import search
 from edgewise.systems.reasoning.evaluation.candidates import draw_candidates
-from edgewise.systems.reasoning.evaluation.proof_scores import by_beam, by_oracle, decision, led_by
+from edgewise.systems.reasoning.evaluation.proof_scores import beam_search_proofs, oracle_proofs, policy_steps
+from edgewise.systems.reasoning.models.build import make_prover
 from edgewise.systems.reasoning.models.config import ProofConfig
+from edgewise.systems.reasoning.models.decision import make_decision
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +52,7 @@ def _goals(env, queries, steps=1):
 def test_rules_are_counted_from_one_and_facts_and_ends_are_nothing(env):
     states, queries = _goals(env, env.dataset.test[:8], steps=0)
     found = env.successors.of(states, queries)
-    asked = decision(states, queries, found)
+    asked = make_decision(states, queries, found)
     by_rule = found.origin >= 0
     assert torch.equal(asked.origin[by_rule], found.origin[by_rule] + 1)
     assert (asked.origin[~by_rule] == 0).all()
@@ -63,8 +64,8 @@ def test_steps_cost_what_the_policy_gives_them_and_proofs_the_share_that_proves(
     found = env.successors.of(states, queries)
     assert 0 < found.proved.sum() < len(states)
     with torch.no_grad():
-        offered = led_by(env, actor)(states, queries, False)
-        own = actor.decide(decision(states, queries, found)).logits.double()
+        offered = policy_steps(env, actor)(states, queries, False)
+        own = actor.decide(make_decision(states, queries, found)).logits.double()
     proves = found.proved[found.owner]
     torch.testing.assert_close(offered.log_probability[~proves], own[~proves])
     share = proving_share(env.successors.program, states, excluded=queries)[found.proved]
@@ -76,13 +77,13 @@ def test_steps_cost_what_the_policy_gives_them_and_proofs_the_share_that_proves(
 
 def test_chance_gives_all_steps_of_a_goal_alike(env):
     states, queries = _goals(env, env.dataset.test[:8], steps=0)
-    found, offered = env.successors.of(states, queries), led_by(env, None)(states, queries, False)
+    found, offered = env.successors.of(states, queries), policy_steps(env, None)(states, queries, False)
     expected = 1 / found.counts[found.owner].double()
     torch.testing.assert_close(offered.log_probability.exp(), expected)
 
 
 def test_leaving_out_all_but_proofs_in_the_last_step_changes_nothing(env, actor, lists):
-    led = led_by(env, actor)
+    led = policy_steps(env, actor)
     atoms = lists.atoms[lists.exists]
     starts = dynamics.start(atoms, max_atoms=env.config.max_atoms)
     ends = {"true": env.ends.true, "ends": (env.ends.false, env.ends.end_false)}
@@ -96,9 +97,9 @@ def test_leaving_out_all_but_proofs_in_the_last_step_changes_nothing(env, actor,
 
 
 def test_a_greedy_proof_is_one_of_those_of_the_beam(env, actor, lists):
-    led, told = led_by(env, actor), []
-    greedy = by_beam(env, led, lists, beam=None, depth=4, progress=told.append)
-    beam = by_beam(env, led, lists, beam=500, depth=4)
+    led, told = policy_steps(env, actor), []
+    greedy = beam_search_proofs(env, led, lists, beam=None, depth=4, progress=told.append)
+    beam = beam_search_proofs(env, led, lists, beam=500, depth=4)
     assert (beam.proved | ~greedy.proved).all()
     assert (greedy.log_probability <= beam.log_probability + 1e-9).all()
     assert greedy.expanded < beam.expanded
@@ -108,7 +109,7 @@ def test_a_greedy_proof_is_one_of_those_of_the_beam(env, actor, lists):
 def test_absent_candidates_have_no_proof_and_shorter_proofs_are_worth_more(env, lists):
     exists = lists.exists.clone()
     exists[:, 1] = False
-    table = by_oracle(env, type(lists)(lists.atoms, exists, lists.query, lists.side), depth=3, cap=2000)
+    table = oracle_proofs(env, type(lists)(lists.atoms, exists, lists.query, lists.side), depth=3, cap=2000)
     assert (table.depth[:, 1] == -1).all()
     assert table.log_probability[:, 1].isneginf().all()
     assert table.proved[:, 0].all()

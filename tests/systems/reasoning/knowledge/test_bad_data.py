@@ -13,9 +13,9 @@ GOOD = {"train.txt": b"a\tr\tb\nb\ts\tc\n", "valid.txt": b"a\ts\tc\n", "test.txt
 RULE = "good:1:r(x,y) -> s(x,y)\n"
 
 CASES = {
-    "missing train": ({"train.txt": None}, "train.txt is not there"),
-    "missing valid": ({"valid.txt": None}, "valid.txt is not there"),
-    "missing test": ({"test.txt": None}, "test.txt is not there"),
+    "missing train": ({"train.txt": None}, "train.txt does not exist"),
+    "missing valid": ({"valid.txt": None}, "valid.txt does not exist"),
+    "missing test": ({"test.txt": None}, "test.txt does not exist"),
     "empty split": ({"valid.txt": b""}, "valid.txt holds no triple"),
     "blank split": ({"test.txt": b"\n  \r\n\n"}, "test.txt holds no triple"),
     "two columns": ({"train.txt": b"a\tr\tb\nb\ts\n"}, "train.txt:2: 2 columns where 3 were expected"),

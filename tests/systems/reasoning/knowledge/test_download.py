@@ -96,7 +96,7 @@ def test_a_link_in_an_archive_is_no_file(tmp_path):
 
 
 def test_a_home_that_does_not_answer_is_named(tmp_path):
-    with pytest.raises(DataError, match=r"file:///nothing/there cannot be fetched"):
+    with pytest.raises(DataError, match=r"file:///nothing/there cannot be downloaded"):
         download("mine", tmp_path / "data", source=Source("file:///nothing/there", LINES, {}))
     assert not (tmp_path / "data").exists()
 
@@ -154,5 +154,5 @@ def test_the_verb_downloads_trains_and_saves(tmp_path, monkeypatch, capsys, serv
 def test_a_page_that_is_not_there_ends_with_code_2(tmp_path, monkeypatch, capsys, server):
     monkeypatch.setitem(module.SOURCES, "mine", Source(f"{server}/gone", LINES, DIGESTS))
     assert main(["kge", str(tmp_path / "data"), "--download", "mine"]) == 2
-    assert "cannot be fetched: Not Found" in capsys.readouterr().err
+    assert "cannot be downloaded: Not Found" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []

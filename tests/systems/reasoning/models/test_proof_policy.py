@@ -7,8 +7,9 @@ import torch
 from tensordict import TensorDict
 
 from edgewise.systems.reasoning.models.config import ProofConfig
+from edgewise.systems.reasoning.models.decision import Decision
 from edgewise.systems.reasoning.models.proof_encoder import ProofDot, ProofGraph, Symbols
-from edgewise.systems.reasoning.models.proof_policy import Decision, _rank_within, make_proof_actor_critic
+from edgewise.systems.reasoning.models.proof_policy import _rank_within, make_proof_actor_critic
 
 SYMBOLS = Symbols(predicates=8, entities=10, variables=6, rules=3)
 X, Y = 11, 12
@@ -99,7 +100,7 @@ def _actor_critic(config, plausibility=None):
         SYMBOLS,
         config,
         expand=lambda _: _decision(),
-        observed=lambda _: (_decision().atoms, _decision().query),
+        read_goals=lambda _: (_decision().atoms, _decision().query),
         in_keys=["x"],
         plausibility=plausibility,
     )

@@ -1,4 +1,4 @@
-"""PPO learns shortest walks on random graphs in about a minute: the first recipe to run and to read."""
+"""PPO learns shortest paths on random graphs in about a minute: the first recipe to run and to read."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from edgewise.systems.graphwalk.config import GraphwalkConfig
 RECIPE = Recipe(
     name="graphwalk-ppo",
     summary="PPO with a graph transformer finds shortest walks on random graphs of 8 to 20 nodes",
-    env="graphwalk",
-    algorithm="ppo",
     config=RunConfig[GraphwalkConfig, ModelConfig, PPOConfig](
         recipe="graphwalk-ppo",
+        env_name="graphwalk",
+        algorithm_name="ppo",
         name="graphwalk-ppo",
         env=GraphwalkConfig(num_nodes=(8, 20), extra_edges=3),
-        # Four rounds of messages see the goal from four steps away, farther than most walks begin.
+        # Four layers of message passing carry the goal over four edges, farther than most starts are from it.
         model=ModelConfig(encoder=EncoderConfig(hidden=32, layers=4)),
         algorithm=PPOConfig(epochs=3),
         training=TrainingConfig(

@@ -1,4 +1,4 @@
-"""PPO learns Hex on boards of 5 to 7 by playing itself; the weights then play larger boards."""
+"""PPO with self-play on boards of 5 to 7; the same weights also play larger boards."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from edgewise.systems.hex.config import HexConfig
 RECIPE = Recipe(
     name="hex-selfplay",
     summary="PPO plays Hex on 5 x 5 to 7 x 7 against itself and its snapshots",
-    env="hex",
-    algorithm="ppo",
     config=RunConfig[HexConfig, ModelConfig, SelfPlayConfig](
         recipe="hex-selfplay",
+        env_name="hex",
+        algorithm_name="ppo",
         name="hex-selfplay",
-        # Up to three random stones first, so that good and bad openings are both met.
+        # Up to three random stones at the start, so that good and bad openings both occur in training.
         env=HexConfig(size=(5, 7), opening_plies=(0, 3), distances=True),
         model=ModelConfig(
             shared_trunk=True,

@@ -1,4 +1,4 @@
-"""Boats learn two continuous thrusts from a critic of implicit quantiles."""
+"""AC-IQN: a deterministic actor with an implicit-quantile critic steers boats by two continuous thrusts."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ RECIPE = marine_recipe(
     "ac-iqn",
     ACIQNConfig(n_step=2, updates_per_transition=0.02),
     actions="continuous",
-    summary="the boats' curriculum by an actor and a critic of implicit quantiles",
+    summary="the boats' curriculum with an actor and an implicit-quantile critic",
 )

@@ -1,4 +1,4 @@
-"""What the recipes of the marine agents share: the boats' curriculum, its evaluation, and their pace."""
+"""Settings shared by the marine recipes: curriculum, evaluation and schedules."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from edgewise.config.run import (
 )
 from edgewise.config.schedules import Linear, Schedule
 from edgewise.experiments.recipe import AnyRun, Recipe
-from edgewise.models.config import EgoConfig
 from edgewise.systems.marine.config import MarineConfig
+from edgewise.systems.marine.models.config import MarineEgoConfig
 
 STAGES = ((3, 0, 30.0), (4, 0, 35.0), (5, 0, 40.0), (5, 2, 40.0), (5, 3, 40.0), (5, 4, 40.0))
-"""Robots, obstacles and least distance from start to goal, from the easiest to the hardest."""
+"""Robots, obstacles and minimum distance from start to goal, from the easiest to the hardest."""
 BEGIN = (0, 80_000, 160_000, 260_000, 360_000, 480_000)
-"""Frames at which each of them begins."""
+"""Frames at which each stage begins."""
 TOTAL = 900_000
 EVALUATION_SEED = 253
 
@@ -31,27 +31,29 @@ EVALUATION_SEED = 253
 def marine_recipe(
     algorithm: str, config: OffPolicyConfig, *, actions: Literal["continuous", "discrete"], summary: str
 ) -> Recipe:
-    """The recipe `marine-ALGORITHM`: six stages, each measured on twenty worlds.
+    """Build the recipe `marine-ALGORITHM`: six stages, each evaluated on twenty worlds.
 
     Args:
-        algorithm: its name.
-        config: its settings.
-        actions: what boats may do.
-        summary: what it shows, in a line.
+        algorithm: name of the algorithm.
+        config: settings of the algorithm.
+        actions: continuous or discrete actions.
+        summary: one line for `edgewise recipes`.
     """
     name = f"marine-{algorithm}"
-    schema = cast(type[AnyRun], RunConfig.__class_getitem__((MarineConfig, EgoConfig, type(config))))
+    schema = cast(type[AnyRun], RunConfig.__class_getitem__((MarineConfig, MarineEgoConfig, type(config))))
     run = schema(
         recipe=name,
+        env_name="marine",
+        algorithm_name=algorithm,
         name=name,
         env=MarineConfig(actions=actions, graph_edges=False, max_robots=5, max_obstacles=4, max_cores=0),
-        model=EgoConfig(),
+        model=MarineEgoConfig(),
         algorithm=config,
         training=TrainingConfig(
             total_frames=TOTAL,
             num_envs=128,
             rollout_length=8,
-            schedules=exploration(TOTAL) | annealing(config) | settling(config),
+            schedules=exploration(TOTAL) | priority_annealing(config) | learning_rate_decay(config),
             curriculum=curriculum(),
         ),
         evaluation=EvaluationConfig(
@@ -66,32 +68,26 @@ def marine_recipe(
         ),
         checkpoint=CheckpointConfig(every=150_000),
     )
-    return Recipe(
-        name=name,
-        summary=summary,
-        env="marine",
-        algorithm=algorithm,
-        config=run,
-    )
+    return Recipe(name=name, summary=summary, config=run)
 
 
 def exploration(total_frames: int) -> dict[str, Schedule]:
-    """Random actions become fewer over the first quarter of a run."""
+    """Decay epsilon over the first quarter of a run."""
     return {"epsilon": Linear(start=0.6, end=0.05, frames=max(1, total_frames // 4))}
 
 
-def annealing(config: OffPolicyConfig) -> dict[str, Schedule]:
-    """Weights make up for priorities in full at the end of a run, where there are priorities."""
+def priority_annealing(config: OffPolicyConfig) -> dict[str, Schedule]:
+    """Anneal the importance weights' exponent to 1, if the replay buffer is prioritised."""
     return {"beta": Linear(start=config.beta, end=1.0)} if config.prioritised else {}
 
 
-def settling(config: OffPolicyConfig) -> dict[str, Schedule]:
-    """Steps become smaller, to a fifth of what they begin with."""
+def learning_rate_decay(config: OffPolicyConfig) -> dict[str, Schedule]:
+    """Decay the learning rate to a fifth."""
     return {"learning_rate": Linear(start=config.learning_rate, end=config.learning_rate / 5)}
 
 
 def curriculum() -> tuple[Stage, ...]:
-    """The stages; the last has no end."""
+    """Return the stages; the last one has no end."""
     lengths = [Until(frames=later - sooner) for sooner, later in pairwise(BEGIN)]
     return tuple(
         Stage(name=stage_name(stage), env=stage_settings(stage), until=until)
@@ -100,13 +96,13 @@ def curriculum() -> tuple[Stage, ...]:
 
 
 def stage_name(stage: tuple[int, int, float]) -> str:
-    """Such as `5-robots-4-obstacles-40m`."""
+    """Return the name of a stage, such as `5-robots-4-obstacles-40m`."""
     robots, obstacles, distance = stage
     return f"{robots}-robots-{obstacles}-obstacles-{distance:g}m"
 
 
 def stage_settings(stage: tuple[int, int, float]) -> dict[str, int | float]:
-    """The same as settings of the environment."""
+    """Return a stage as settings of the environment."""
     robots, obstacles, distance = stage
     return {
         "num_robots": robots,

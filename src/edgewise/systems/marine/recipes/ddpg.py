@@ -1,4 +1,4 @@
-"""Boats learn two continuous thrusts by climbing one critic."""
+"""DDPG: a deterministic policy gradient steers boats by two continuous thrusts."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ RECIPE = marine_recipe(
     "ddpg",
     DDPGConfig(n_step=3, tau=0.02, actor_share=0.2, target_noise=0.2),
     actions="continuous",
-    summary="the boats' curriculum by deterministic policy gradients",
+    summary="the boats' curriculum with deterministic policy gradients",
 )

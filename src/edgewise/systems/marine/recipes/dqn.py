@@ -1,4 +1,4 @@
-"""Boats learn the value of 25 thrust choices by double deep Q-learning."""
+"""Double DQN over 25 thrust choices."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ RECIPE = marine_recipe(
     "dqn",
     DQNConfig(dueling=True, n_step=2),
     actions="discrete",
-    summary="the boats' curriculum by double deep Q-learning over 25 thrust choices",
+    summary="the boats' curriculum with double DQN over 25 thrust choices",
 )

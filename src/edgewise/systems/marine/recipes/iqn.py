@@ -1,4 +1,4 @@
-"""Boats learn quantiles of their returns for 25 thrust choices."""
+"""IQN: implicit quantile networks over 25 thrust choices."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ RECIPE = marine_recipe(
     "iqn",
     IQNConfig(),
     actions="discrete",
-    summary="the boats' curriculum by implicit quantile networks, which can act by risk",
+    summary="the boats' curriculum with implicit quantile networks; policies can be risk-averse",
 )

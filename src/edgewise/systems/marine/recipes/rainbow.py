@@ -1,4 +1,4 @@
-"""Boats learn whole distributions of returns over a fixed support, with noise and priorities."""
+"""Rainbow over 25 thrust choices: categorical returns, noisy networks, n-step returns, priorities."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ RECIPE = marine_recipe(
     "rainbow",
     RainbowConfig(),
     actions="discrete",
-    summary="the boats' curriculum by Rainbow: categorical returns, noise, n steps, priorities",
+    summary="the boats' curriculum with Rainbow: categorical returns, noise, n steps, priorities",
 )

@@ -1,4 +1,4 @@
-"""Boats learn two continuous thrusts with entropy that holds itself."""
+"""SAC: soft actor-critic with a learned temperature steers boats by two continuous thrusts."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ RECIPE = marine_recipe(
     "sac",
     SACConfig(),
     actions="continuous",
-    summary="the boats' curriculum by soft actor-critic with a temperature that tunes itself",
+    summary="the boats' curriculum with soft actor-critic and a learned temperature",
 )

@@ -1,4 +1,4 @@
-"""An actor learns biased BackPressure on small networks and then routes as well, in a minute or two."""
+"""DAgger on biased BackPressure for small networks: as good as the expert after a minute or two."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from edgewise.systems.multihop.config import MultihopConfig
 
 RECIPE = Recipe(
     name="multihop-clone",
-    summary="a graph network imitates biased BackPressure on small networks, with DAgger, and routes as well",
-    env="multihop",
-    algorithm="clone",
+    summary="a graph network imitates biased BackPressure on small networks with DAgger and matches it",
     config=RunConfig[MultihopConfig, ModelConfig, CloneConfig](
         recipe="multihop-clone",
+        env_name="multihop",
+        algorithm_name="clone",
         name="multihop-clone",
         env=MultihopConfig(networks=("cross", "diamond", "two-path"), max_steps=200),
-        # Whether a link should carry a class depends on both its ends alone; two rounds are enough.
+        # Whether a link should carry a class depends only on its two ends; two layers are enough.
         model=ModelConfig(encoder=EncoderConfig(hidden=32, layers=2)),
         algorithm=CloneConfig(expert="spbp", updates=64, minibatch_size=128),
         training=TrainingConfig(

@@ -1,4 +1,4 @@
-"""`edgewise oracle`: what the best policy of all would reach, where that can be computed exactly."""
+"""`edgewise oracle`: the exact optimum of a small instance."""
 
 from __future__ import annotations
 
@@ -9,21 +9,23 @@ from edgewise.config.errors import ConfigError
 from edgewise.config.plugins import environment, environments
 from edgewise.terminal.console import Console, table
 from edgewise.terminal.machine import prepare
-from edgewise.terminal.parser import Parser, whole
+from edgewise.terminal.parser import Parser, whole_number
 
 
 def configure(parser: Parser) -> None:
-    """Says what the verb takes."""
+    """Declare the arguments."""
     parser.usage = "edgewise oracle ENV --graph NAME --rate RATE[,RATE] [options]"
     parser.add_argument("env", metavar="ENV", help="name of an environment")
-    parser.add_argument("--graph", required=True, metavar="NAME", help="of the conflict graph, such as line3")
+    parser.add_argument("--graph", required=True, metavar="NAME", help="conflict graph, such as line3")
     parser.add_argument(
-        "--rate", required=True, metavar="RATES", help="arrivals per slot: one, or one per node"
+        "--rate", required=True, metavar="RATES", help="arrivals per slot: one rate, or one per node"
     )
     parser.add_argument(
-        "--policy", default="", metavar="NAMES", help="baselines to solve besides, with commas"
+        "--policy", default="", metavar="NAMES", help="baselines to solve as well, comma-separated"
     )
-    parser.add_argument("--cap", type=whole(1), metavar="N", help="packets a queue holds (as memory allows)")
+    parser.add_argument(
+        "--cap", type=whole_number(1), metavar="N", help="maximum queue length (as memory allows)"
+    )
     parser.add_argument(
         "--arrivals-servable", action="store_true", help="a packet may leave in the slot of its arrival"
     )
@@ -35,7 +37,7 @@ def configure(parser: Parser) -> None:
 
 
 def run(options: Namespace, console: Console) -> int:
-    """Solves the environment exactly, truncation aside, which is reported."""
+    """Solve the instance and show the optimum and the baselines."""
     solve = environment(options.env).load("oracle")
     if solve is None:
         solved = ", ".join(name for name, each in environments().items() if each.oracle is not None)
@@ -69,7 +71,7 @@ def _rates(text: str) -> list[float]:
     try:
         return [float(part) for part in text.split(",")]
     except ValueError:
-        raise ConfigError(f"--rate: got {text!r}, expected numbers with commas, such as 0.4") from None
+        raise ConfigError(f"--rate: got {text!r}, expected comma-separated numbers, such as 0.4") from None
 
 
 def _shown(probability: float | None) -> str:

@@ -1,4 +1,4 @@
-"""An actor learns MaxWeight on many small conflict graphs and then schedules larger ones, never seen."""
+"""DAgger on MaxWeight with many small conflict graphs; the policy then schedules larger, unseen ones."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ FAMILY = (*SHAPES, "geometric5*4", "geometric6*8")
 RECIPE = Recipe(
     name="queueing-family-dagger",
     summary="a graph network imitates MaxWeight on graphs of up to six links and schedules larger ones",
-    env="queueing",
-    algorithm="clone",
     config=RunConfig[QueueingConfig, ModelConfig, CloneConfig](
         recipe="queueing-family-dagger",
+        env_name="queueing",
+        algorithm_name="clone",
         name="queueing-family-dagger",
-        # A number of its slot would not carry over to larger graphs.
+        # A feature that numbers the nodes would not generalise to larger graphs.
         env=QueueingConfig(
             graphs=FAMILY, load=(0.5, 0.95), initial_queue=8, max_steps=100, node_priority="none"
         ),
-        # Who should be active depends on the whole component: four rounds of messages reach across most.
+        # The best set depends on the whole component; four message-passing layers span most components.
         model=ModelConfig(encoder=EncoderConfig(hidden=32, layers=4), sets="whole"),
         algorithm=CloneConfig(expert="maxweight", updates=32, minibatch_size=256),
         training=TrainingConfig(

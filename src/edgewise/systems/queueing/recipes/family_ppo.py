@@ -1,4 +1,4 @@
-"""PPO learns to schedule small conflict graphs and then larger ones, never seen, better than MaxWeight."""
+"""PPO trained on small conflict graphs schedules larger, unseen ones better than MaxWeight."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from edgewise.systems.queueing.recipes.family_dagger import FAMILY
 
 RECIPE = Recipe(
     name="queueing-family-ppo",
-    summary="PPO on graphs of up to six links schedules larger ones, never seen, better than MaxWeight",
-    env="queueing",
-    algorithm="ppo",
+    summary="PPO trained on graphs of up to six links schedules larger, unseen ones better than MaxWeight",
     config=RunConfig[QueueingConfig, ModelConfig, PPOConfig](
         recipe="queueing-family-ppo",
+        env_name="queueing",
+        algorithm_name="ppo",
         name="queueing-family-ppo",
-        # Whole sets need nothing that tells interchangeable links apart.
+        # A distribution over whole sets needs no feature that breaks the symmetry between links.
         env=QueueingConfig(
             graphs=FAMILY,
             load=(0.6, 0.95),
@@ -48,7 +48,7 @@ RECIPE = Recipe(
         evaluation=EvaluationConfig(
             every=100_000,
             episodes=64,
-            # Larger than all it learns on; what it promises is measured on others, larger yet.
+            # Larger than the training graphs; the results page uses other, still larger graphs.
             settings={
                 "graphs": ["line7", "ring8", "grid2x4"],
                 "load": 0.8,

@@ -1,4 +1,4 @@
-"""PPO finds the delay optimum of three conflicting links, which MaxWeight misses by a sixth."""
+"""PPO reaches the delay optimum of a line of three links; MaxWeight is a sixth above it."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from edgewise.systems.queueing.config import QueueingConfig
 RECIPE = Recipe(
     name="queueing-line3-ppo",
     summary="PPO schedules a line of three links with less backlog than MaxWeight, near the exact optimum",
-    env="queueing",
-    algorithm="ppo",
     config=RunConfig[QueueingConfig, ModelConfig, PPOConfig](
         recipe="queueing-line3-ppo",
+        env_name="queueing",
+        algorithm_name="ppo",
         name="queueing-line3-ppo",
-        # Short episodes: while the policy is young and unstable, worlds begin anew before queues grow long.
+        # Short episodes: early in training the policy is unstable, and resets keep the queues short.
         env=QueueingConfig(
             graphs=("line3",), arrival_rate=0.4, initial_queue=4, max_steps=200, reward_scale=10.0
         ),

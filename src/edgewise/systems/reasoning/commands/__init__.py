@@ -1,1 +1,1 @@
-"""Verbs and evaluation modes of the reasoning system."""
+"""Commands and evaluation modes of the reasoning system."""

@@ -1,4 +1,4 @@
-"""`edgewise explain`: how a trained prover proves one query, as a tree of rules and facts."""
+"""`edgewise explain`: show a proof of one query by a trained policy, as a tree of rules and facts."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from edgewise.config.errors import ConfigError
 from edgewise.experiments.load import load_config
-from edgewise.experiments.recipes import recipe
 from edgewise.terminal.console import Console
 from edgewise.terminal.machine import prepare
-from edgewise.terminal.parser import Parser, whole
+from edgewise.terminal.parser import Parser, whole_number
 
 if TYPE_CHECKING:
     from edgewise.systems.reasoning.env import ReasoningEnv
@@ -19,26 +18,33 @@ if TYPE_CHECKING:
 
 
 def configure(parser: Parser) -> None:
-    """Says what the verb takes."""
+    """Add the arguments of the command."""
     parser.usage = 'edgewise explain RUN "predicate(head,tail)" [options]'
-    parser.add_argument("run", metavar="RUN", type=Path, help="the folder of a run that proves")
-    parser.add_argument("query", metavar="QUERY", help='an atom, such as "locatedInCR(oman,asia)"')
-    parser.add_argument("--beam", type=whole(1), default=32, metavar="N", help="goals kept of each step (32)")
-    parser.add_argument("--depth", type=whole(1), metavar="N", help="most steps; as in the run if not given")
+    parser.add_argument("run", metavar="RUN", type=Path, help="run folder of a reasoning recipe")
+    parser.add_argument("query", metavar="QUERY", help='atom to prove, such as "locatedInCR(oman,asia)"')
     parser.add_argument(
-        "--checkpoint", choices=["best", "latest"], default="best", help="which weights (best)"
+        "--beam", type=whole_number(1), default=32, metavar="N", help="beam width: goals kept per step (32)"
+    )
+    parser.add_argument(
+        "--depth",
+        type=whole_number(1),
+        metavar="N",
+        help="maximum number of steps; as in the run if not given",
+    )
+    parser.add_argument(
+        "--checkpoint", choices=["best", "latest"], default="best", help="checkpoint to load (best)"
     )
     parser.add_threads()
     parser.examples('edgewise explain runs/reasoning-countries-1 "locatedInCR(palau,oceania)"')
 
 
 def run(options: Namespace, console: Console) -> int:
-    """Proves the query and shows how; exit code 0 whether or not there is a proof."""
+    """Search for a proof and show it; the exit code is 0 whether or not there is one."""
     from edgewise.training.run_folder import RunFolder
 
     config = load_config(RunFolder(options.run).config_file)
-    if recipe(config.recipe).env != "reasoning":
-        raise ConfigError(f"{options.run} proves nothing: it is a run of {config.recipe}")
+    if config.env_name != "reasoning":
+        raise ConfigError(f"{options.run} is a run of {config.env_name}, which proves nothing")
     prepare(threads=options.threads)
     from edgewise.systems.reasoning.evaluation.rank import explain_query
 
@@ -65,7 +71,7 @@ def _data(query: str, env: ReasoningEnv, found: Explanation | None) -> dict[str,
 
 def _text(query: str, env: ReasoningEnv, found: Explanation | None) -> str:
     if found is None:
-        return f"no proof of {query} was found; a wider --beam or a larger --depth may find one"
-    steps = " x ".join(f"{chance:.3f}" for chance in found.probabilities)
+        return f"no proof of {query} was found; try a larger --beam or --depth"
+    steps = " x ".join(f"{probability:.3f}" for probability in found.probabilities)
     tree = found.derivation.tree.text(env.dataset)
-    return f"{tree}\n\n{found.expanded} goals looked at; the policy's steps: {steps}"
+    return f"{tree}\n\n{found.expanded} goals expanded; step probabilities of the policy: {steps}"

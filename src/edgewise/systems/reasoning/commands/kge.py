@@ -1,4 +1,4 @@
-"""`edgewise kge`: embeddings of a knowledge graph, trained, measured and saved."""
+"""`edgewise kge`: train, evaluate and save embeddings of a knowledge graph."""
 
 from __future__ import annotations
 
@@ -19,27 +19,29 @@ from edgewise.terminal.machine import prepare
 from edgewise.terminal.parser import Parser
 
 if TYPE_CHECKING:
-    from edgewise.systems.reasoning.embeddings.training import Fitted
+    from edgewise.systems.reasoning.embeddings.training import TrainingResult
     from edgewise.systems.reasoning.knowledge.dataset import Dataset
 
 SHOWN = ("mrr", "hits@1", "hits@3", "hits@10", "mean_rank")
 
 
 def configure(parser: Parser) -> None:
-    """Says what the verb takes."""
+    """Add the arguments of the command."""
     parser.takes_settings = True
     parser.details = _details
     parser.usage = "edgewise kge FOLDER [--model NAME] [--out FOLDER] [options] [--SETTING VALUE ...]"
     parser.add_argument(
-        "data", metavar="FOLDER", help="holds train.txt, valid.txt, test.txt; or the name of shipped data"
+        "data",
+        metavar="FOLDER",
+        help="folder with train.txt, valid.txt and test.txt, or the name of data in the package",
     )
     parser.add_argument(
-        "--download", metavar="NAME", help="first fetch wn18rr or fb15k-237 into FOLDER, if it is not there"
+        "--download",
+        metavar="NAME",
+        help="download wn18rr or fb15k-237 into FOLDER first, if it does not exist",
     )
-    parser.add_argument(
-        "--out", type=Path, metavar="FOLDER", help="where embeddings go (runs/kge-FOLDER-MODEL)"
-    )
-    parser.add_argument("--resume", action="store_true", help="continue what was stopped in --out")
+    parser.add_argument("--out", type=Path, metavar="FOLDER", help="output folder (runs/kge-FOLDER-MODEL)")
+    parser.add_argument("--resume", action="store_true", help="continue the interrupted training in --out")
     parser.add_argument("--device", default="cpu", metavar="NAME", help="cpu, cuda, cuda:1 or mps")
     parser.add_threads()
     parser.examples(
@@ -50,7 +52,7 @@ def configure(parser: Parser) -> None:
 
 
 def run(options: Namespace, console: Console) -> int:
-    """Trains, saves, measures and shows."""
+    """Train, evaluate and save embeddings, and show the figures."""
     model = resolve(KGEConfig, [from_flags(KGEConfig, options.settings)]).embedding.model
     prepare(threads=options.threads)
     from edgewise.experiments.build import check_device
@@ -58,7 +60,7 @@ def run(options: Namespace, console: Console) -> int:
     from edgewise.systems.reasoning.embeddings.training import measure, train_kge
     from edgewise.systems.reasoning.knowledge.dataset import NO_RULES, load_dataset
     from edgewise.systems.reasoning.knowledge.download import download
-    from edgewise.training.logging.progress import watcher
+    from edgewise.training.logging.progress import make_progress
 
     check_device(options.device)
     if options.download is not None:
@@ -68,46 +70,46 @@ def run(options: Namespace, console: Console) -> int:
     flags = from_flags(KGEConfig, options.settings)
     config = resolve(KGEConfig, [Layer("the defaults", defaults.to_plain()), flags])
     folder = _folder(options, f"kge-{dataset.name}-{model}")
-    fitted = train_kge(
+    result = train_kge(
         dataset,
         config,
         folder=folder,
         resume=options.resume,
-        watcher=watcher(unit="questions"),
+        progress=make_progress(unit="questions"),
         device=options.device,
     )
-    figures = {split: measure(fitted.model, dataset, split) for split in ("valid", "test")}
-    outcome = _outcome(dataset, config, fitted, figures)
-    save_kge(folder, fitted.model, vocabulary=dataset.vocabulary, about=outcome)
+    figures = {split: measure(result.model, dataset, split) for split in ("valid", "test")}
+    outcome = _outcome(dataset, config, result, figures)
+    save_kge(folder, result.model, vocabulary=dataset.vocabulary, about=outcome)
     console.show({"folder": str(folder), **outcome}, _text(dataset, outcome, folder))
     return 0
 
 
 def _folder(options: Namespace, name: str) -> Path:
-    """Where embeddings go, made before anything is trained."""
+    """Create the output folder before training."""
     folder: Path = options.out or Path("runs") / name
     try:
         folder.mkdir(parents=True, exist_ok=True)
         occupied = any(folder.iterdir())
     except OSError as error:
-        raise ConfigError(f"--out: cannot make the folder {folder}: {error.strerror}") from error
+        raise ConfigError(f"--out: cannot create the folder {folder}: {error.strerror}") from error
     if occupied and not options.resume:
         raise ConfigError(f"{folder} is not empty", hint="give another --out, or --resume to continue it")
     return folder
 
 
 def _outcome(
-    dataset: Dataset, config: KGEConfig, fitted: Fitted, figures: dict[str, dict[str, float]]
+    dataset: Dataset, config: KGEConfig, result: TrainingResult, figures: dict[str, dict[str, float]]
 ) -> dict[str, Any]:
     return {
         "dataset": dataset.name,
         "entities": dataset.vocabulary.num_entities,
         "predicates": dataset.vocabulary.num_predicates,
         "config": config.to_plain(),
-        "train_cpu_seconds": round(fitted.cpu_seconds, 2),
-        "loss": fitted.losses[-1],
+        "train_cpu_seconds": round(result.cpu_seconds, 2),
+        "loss": result.losses[-1],
         "figures": figures,
-        "validation": {str(epoch): found for epoch, found in fitted.validation.items()},
+        "validation": {str(epoch): found for epoch, found in result.validation.items()},
         "leaks": dataset.leaks.to_plain(),
     }
 
@@ -124,8 +126,10 @@ def _text(dataset: Dataset, outcome: dict[str, Any], folder: Path) -> str:
         [split, len(dataset.split(split)), *(found[name] for name in SHOWN)]
         for split, found in outcome["figures"].items()
     ]
-    leaks = dataset.leaks.warnings() or ["no atom is in two splits, and training saw every entity"]
-    ranking = "filtered ranks among all entities, both sides, ties at the middle of their places"
+    leaks = dataset.leaks.warnings() or [
+        "no atom is in two splits, and all entities are in the training data"
+    ]
+    ranking = "filtered ranks among all entities, both sides; ties get their mean rank"
     warnings = "\n".join(f"data: {line}" for line in leaks)
     figures = table(["split", "atoms", *SHOWN], rows)
     return f"{head}\n\n{figures}\n({ranking})\n\n{warnings}\nembeddings: {folder}"
@@ -134,5 +138,5 @@ def _text(dataset: Dataset, outcome: dict[str, Any], folder: Path) -> str:
 def _details(arguments: Sequence[str]) -> str:
     del arguments
     fields = fields_help(KGEConfig())
-    note = "Those that are not given are chosen by the model and the number of entities, or as here:"
+    note = "Defaults depend on the model and the number of entities, else they are:"
     return f"\n\nEvery setting is a flag. {note}\n{fields}"

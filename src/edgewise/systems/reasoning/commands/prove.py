@@ -1,4 +1,4 @@
-"""`edgewise prove`: what exhaustive search proves from facts and rules, of true queries and of false ones."""
+"""`edgewise prove`: search exhaustively for proofs of true and false queries."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from edgewise.config.errors import ConfigError
 from edgewise.terminal.console import Console, table
 from edgewise.terminal.machine import prepare
-from edgewise.terminal.parser import Parser, whole
+from edgewise.terminal.parser import Parser, whole_number
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -18,23 +18,35 @@ if TYPE_CHECKING:
 
 
 def configure(parser: Parser) -> None:
-    """Says what the verb takes."""
+    """Add the arguments of the command."""
     parser.add_argument(
-        "data", metavar="FOLDER", help="holds train.txt, valid.txt, test.txt and rules; or shipped data"
+        "data",
+        metavar="FOLDER",
+        help="folder with train.txt, valid.txt, test.txt and rules, or the name of data in the package",
     )
     parser.add_argument(
-        "--depth", type=whole(1), default=2, metavar="N", help="the most steps of a proof (2)"
+        "--depth", type=whole_number(1), default=2, metavar="N", help="maximum number of steps of a proof (2)"
     )
-    parser.add_argument("--rules", metavar="FILE", help="a rule file of the folder (rules.txt)")
-    parser.add_argument("--split", default="test", choices=("train", "valid", "test"), help="(test)")
-    parser.add_argument("--cap", type=whole(1), default=2000, metavar="N", help="successors of a goal (2000)")
-    parser.add_argument("--atoms", type=whole(1), default=6, metavar="N", help="atoms of a goal (6)")
+    parser.add_argument("--rules", metavar="FILE", help="rule file in the folder (rules.txt)")
     parser.add_argument(
-        "--negatives", type=whole(0), default=1, metavar="N", help="false queries for each true one (1)"
+        "--split", default="test", choices=("train", "valid", "test"), help="split of the queries (test)"
     )
-    parser.add_argument("--corrupt", default="both", choices=("head", "tail", "both"), help="(both)")
+    parser.add_argument(
+        "--cap", type=whole_number(1), default=2000, metavar="N", help="maximum successors of a goal (2000)"
+    )
+    parser.add_argument(
+        "--atoms", type=whole_number(1), default=6, metavar="N", help="maximum atoms of a goal (6)"
+    )
+    parser.add_argument(
+        "--negatives", type=whole_number(0), default=1, metavar="N", help="false queries per true one (1)"
+    )
+    parser.add_argument(
+        "--corrupt", default="both", choices=("head", "tail", "both"), help="argument to replace (both)"
+    )
     parser.add_argument("--query", metavar="ATOM", help="show a shortest proof of this atom instead")
-    parser.add_argument("--seed", type=whole(0), default=0, metavar="N", help="of the false queries (0)")
+    parser.add_argument(
+        "--seed", type=whole_number(0), default=0, metavar="N", help="random seed of the false queries (0)"
+    )
     parser.add_threads()
     parser.examples(
         "edgewise prove countries_s3 --depth 4",
@@ -45,13 +57,13 @@ def configure(parser: Parser) -> None:
 
 
 def run(options: Namespace, console: Console) -> int:
-    """Searches, and shows what was found by the number of steps."""
+    """Search, and show the shares of proved queries by number of steps."""
     prepare(threads=options.threads)
     from edgewise.systems.reasoning.knowledge.dataset import load_dataset
 
     dataset = load_dataset(options.data, rules=options.rules)
     if not dataset.rules:
-        raise ConfigError(f"{dataset.name} has no rules to prove with", hint="name a file with --rules")
+        raise ConfigError(f"{dataset.name} has no rules to prove with", hint="name a rule file with --rules")
     show = _search if options.query is None else _show_proof
     return show(dataset, options, console)
 
@@ -80,9 +92,9 @@ def _search(dataset: Dataset, options: Namespace, console: Console) -> int:
     true = dataset.split(options.split)
     queries = {"positives": true, "negatives": _false(dataset, true, options)}
     figures = {
-        kind: _figures(search(program, asked, depth=options.depth, cap=options.cap), options.depth)
-        for kind, asked in queries.items()
-        if len(asked)
+        kind: _figures(search(program, queries, depth=options.depth, cap=options.cap), options.depth)
+        for kind, queries in queries.items()
+        if len(queries)
     }
     about = {
         "data": dataset.name,
@@ -97,14 +109,14 @@ def _search(dataset: Dataset, options: Namespace, console: Console) -> int:
 
 
 def _false(dataset: Dataset, true: Tensor, options: Namespace) -> Tensor:
-    """False queries, none of them known in any split."""
+    """Sample false queries that are in no split."""
     import torch
 
     from edgewise.systems.reasoning.corruption import Corruption
 
     generator = torch.Generator().manual_seed(options.seed)
-    asked = true.repeat_interleave(options.negatives, 0)
-    drawn, found = Corruption.of(dataset).draw(asked, side=options.corrupt, generator=generator)
+    queries = true.repeat_interleave(options.negatives, 0)
+    drawn, found = Corruption.of(dataset).draw(queries, side=options.corrupt, generator=generator)
     return drawn[found]
 
 
@@ -135,4 +147,4 @@ def _text(about: dict[str, Any], figures: dict[str, dict[str, Any]]) -> str:
         for kind, part in figures.items()
     ]
     title = "{data}, {split}: {facts} facts, {rules} rules, at most {depth} steps, cap {cap}".format(**about)
-    return f"{title}\n{table([*header, 'goals expanded', 'cut short'], rows)}"
+    return f"{title}\n{table([*header, 'goals expanded', 'truncated'], rows)}"

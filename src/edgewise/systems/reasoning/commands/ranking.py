@@ -1,4 +1,4 @@
-"""The part of `edgewise eval` for runs that prove: candidates ranked by proofs, by embeddings, by both."""
+"""The ranking mode of `edgewise eval`: rank candidates by proofs, by embeddings or by both."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from edgewise.config.errors import ConfigError
 from edgewise.terminal.console import Console, table
-from edgewise.terminal.parser import Parser, whole
+from edgewise.terminal.parser import Parser, whole_number
 
 if TYPE_CHECKING:
     from edgewise.systems.reasoning.evaluation.rank import Ranking
@@ -19,23 +19,23 @@ PLAYS_NO_EPISODES = "ranks candidates and plays no episodes"
 MODES = ("rl", "kge", "hybrid", "oracle")
 FIGURES = ("mrr", "hits@1", "hits@3", "hits@10", "auc_pr")
 OPTIONS = ("negatives", "queries", "kge", "beam", "depth", "oracle_depth")
-"""What ranking alone takes; an option that was not given is not there."""
+"""Options of ranking only; an option that was not given is absent from the namespace."""
 EXPLAINED = {
-    "rl": "the policy through a beam",
-    "greedy": "the policy's best step alone",
+    "rl": "policy with beam search",
+    "greedy": "policy, most probable step only",
     "kge": "embeddings",
-    "hybrid": "embeddings and proofs, weighed on the validation split",
-    "chance": "the same beam, all steps alike",
-    "oracle": "exhaustive search, short proofs first",
+    "hybrid": "embeddings and proofs, weights fitted on the validation split",
+    "chance": "uniform policy with the same beam search",
+    "oracle": "exhaustive search, shorter proofs first",
 }
 
 
 def add_arguments(parser: Parser) -> None:
-    """Says what ranking takes."""
+    """Add the arguments of ranking."""
     parser.add_argument(
         "--mode",
         choices=MODES,
-        help="of knowledge graphs: rank candidates of queries by this; others stand beside",
+        help="knowledge graphs only: rank candidates by this method; others are shown too",
     )
     parser.add_argument(
         "--negatives",
@@ -49,55 +49,59 @@ def add_arguments(parser: Parser) -> None:
         type=count,
         default=SUPPRESS,
         metavar="N",
-        help="queries of the test split, or `all` (500)",
+        help="number of test queries, or `all` (500)",
     )
     parser.add_argument(
         "--kge",
         default=SUPPRESS,
         metavar="FOLDER",
-        help="embeddings that `edgewise kge` wrote; the run's own if not given",
+        help="folder of embeddings written by `edgewise kge`; that of the run if not given",
     )
     parser.add_argument(
-        "--beam", type=whole(1), default=SUPPRESS, metavar="N", help="goals kept of each query (32)"
+        "--beam",
+        type=whole_number(1),
+        default=SUPPRESS,
+        metavar="N",
+        help="beam width: goals kept per query (32)",
     )
     parser.add_argument(
         "--depth",
-        type=whole(1),
+        type=whole_number(1),
         default=SUPPRESS,
         metavar="N",
-        help="most steps of a proof; as in the run if not given",
+        help="maximum number of steps of a proof; as in the run if not given",
     )
     parser.add_argument(
         "--oracle-depth",
-        type=whole(1),
+        type=whole_number(1),
         default=SUPPRESS,
         metavar="N",
-        help="most steps of the exhaustive search (2)",
+        help="maximum number of steps of the exhaustive search (2)",
     )
 
 
-def asked_for(options: Namespace) -> bool:
-    """Return whether the command line asks for this mode."""
+def is_requested(options: Namespace) -> bool:
+    """Return whether the command line requests this mode."""
     return options.mode is not None
 
 
 def given(options: Namespace) -> dict[str, Any]:
-    """Those of ranking's options that were given."""
+    """Return the options of ranking that were given."""
     return {name: getattr(options, name) for name in OPTIONS if hasattr(options, name)}
 
 
 def count(text: str) -> int | None:
-    """A whole number, or None for `all`."""
+    """Parse a positive integer, or `all` as None."""
     if text == "all":
         return None
     try:
-        return whole(1)(text)
+        return whole_number(1)(text)
     except ArgumentTypeError as error:
         raise ArgumentTypeError(f"{error}, or all") from None
 
 
 def run(options: Namespace, console: Console) -> int:
-    """Ranks the candidates of one run and shows every way beside the one asked for."""
+    """Rank the candidates of one run and show all methods, the requested one first."""
     from edgewise.systems.reasoning.evaluation.rank import RankOptions, rank_run
 
     if len(options.runs) > 1:
@@ -127,8 +131,8 @@ def _text(found: Ranking) -> str:
         for one in found.ranked
     ]
     parts = [
-        f"{found.candidates:,} candidates in {found.lists:,} lists, filtered, ties counting half",
-        table(["by", *FIGURES, "what it is"], rows),
+        f"{found.candidates:,} candidates in {found.lists:,} lists, filtered; ties count half",
+        table(["by", *FIGURES, "method"], rows),
     ]
     proofs = [
         [
@@ -152,6 +156,6 @@ def _text(found: Ranking) -> str:
         )
         gain = found.gain
         parts.append(
-            f"hybrid less embeddings in MRR: {gain.estimate:+.4f} [{gain.low:+.4f}, {gain.high:+.4f}]"
+            f"MRR of hybrid minus embeddings: {gain.estimate:+.4f} [{gain.low:+.4f}, {gain.high:+.4f}]"
         )
     return "\n\n".join(parts)

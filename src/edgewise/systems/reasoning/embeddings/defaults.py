@@ -1,4 +1,4 @@
-"""Settings of embeddings that do well on data of a given size, so that a user need give none."""
+"""Default settings of embeddings by model and size of the data."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 from edgewise.systems.reasoning.embeddings.config import EmbeddingConfig, KGEConfig
 
 LARGE = 5000
-"""Entities from which scoring all of them in every update costs too much."""
+"""Number of entities from which losses use sampled negatives instead of all entities."""
 
 
 def default_config(model: str, *, num_entities: int) -> KGEConfig:
-    """The settings for a model on data with this many entities."""
+    """Return the default settings of a model for a number of entities."""
     if model in ("complex", "distmult"):
         return _bilinear(model, large=num_entities >= LARGE)
     return _distance(model, large=num_entities >= LARGE)

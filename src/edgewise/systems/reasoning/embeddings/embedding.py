@@ -1,7 +1,7 @@
-"""Embeddings of a knowledge graph that score atoms one by one, or every head or tail of a question at once.
+"""Knowledge-graph embeddings that score single atoms, or all heads or tails of a question at once.
 
-The tables are those of `torch_geometric.nn.kge`; questions about all entities are one matrix product where
-the model allows it. Everything public takes the ids of a `Vocabulary`, which start at 1.
+The tables are those of `torch_geometric.nn.kge`. Scores of all entities are one matrix product where the
+model allows it. Public methods take the ids of a `Vocabulary`, which start at 1.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ TABLES: dict[str, type[KGEModel]] = {
 
 
 class KnowledgeEmbedding(nn.Module):
-    """Entities and predicates as vectors, and scores of atoms: the higher, the likelier.
+    """Embedding model of entities and predicates; higher scores mean more plausible atoms.
 
     Args:
-        config: which model, and its size.
+        config: the model and its size.
         num_entities: E of the vocabulary.
         num_predicates: P of the vocabulary.
-        sparse: whether gradients hold only the rows in use, which suits large tables.
+        sparse: whether gradients are sparse, for large tables.
 
     Example:
         >>> model = KnowledgeEmbedding(EmbeddingConfig(dim=4), num_entities=5, num_predicates=2)
@@ -54,7 +54,7 @@ class KnowledgeEmbedding(nn.Module):
             self.tables = TABLES[config.model](num_entities, relations, config.dim, sparse=sparse)
 
     def initialise(self, scale: float, generator: torch.Generator) -> None:
-        """Draw all embeddings anew; `scale` is the deviation of ComplEx and DistMult."""
+        """Initialise all embeddings; `scale` is the standard deviation of ComplEx and DistMult."""
         dim, margin = self.config.dim, self.config.margin
         with torch.no_grad():
             for name, table in self.tables.named_parameters():
@@ -68,12 +68,12 @@ class KnowledgeEmbedding(nn.Module):
                     table.uniform_(-bound, bound, generator=generator)
 
     def score(self, atoms: Tensor, *, side: Side | None = None) -> Tensor:
-        """Scores of atoms `[n, 3]` (predicate, head, tail) → `[n]`.
+        """Score atoms `[n, 3]` (predicate, head, tail) → `[n]`.
 
         Args:
             atoms: ids of predicates of the data and of entities.
-            side: the argument that was asked for. With reciprocal predicates the two questions have scores of
-                their own; if not given, their mean. Without them it makes no difference.
+            side: the missing argument of the question. With reciprocal predicates the two questions have
+                different scores, and the default is their mean. Without, it makes no difference.
         """
         predicate, head, tail = (atoms - 1).unbind(-1)
         if side is None and self.config.reciprocal:
@@ -83,28 +83,28 @@ class KnowledgeEmbedding(nn.Module):
         return self.compare_rows(self.tail_questions(head, predicate), self.entity_vectors(tail))
 
     def log_probability(self, atoms: Tensor, *, side: Side | None = None) -> Tensor:
-        """log σ of the scores of atoms `[n, 3]` → `[n]`, without the loss of digits of a sigmoid."""
+        """Compute log σ of the scores of atoms `[n, 3]` → `[n]`."""
         return F.logsigmoid(self.score(atoms, side=side))
 
     def score_tails(self, heads: Tensor, predicates: Tensor) -> Tensor:
-        """Scores of every entity as tail, `[m]` and `[m]` → `[m, E]`; column e − 1 is entity e."""
+        """Score every entity as tail, `[m]` and `[m]` → `[m, E]`; column e − 1 is entity e."""
         return self.compare(self.tail_questions(heads - 1, predicates - 1), self.entity_vectors())
 
     def score_heads(self, predicates: Tensor, tails: Tensor) -> Tensor:
-        """Scores of every entity as head, `[m]` and `[m]` → `[m, E]`; column e − 1 is entity e."""
+        """Score every entity as head, `[m]` and `[m]` → `[m, E]`; column e − 1 is entity e."""
         return self.compare(self.head_questions(predicates - 1, tails - 1), self.entity_vectors())
 
     def entity_table(self) -> Tensor:
-        """`[E + 1, D]`: a vector for each id of an entity, zeros for padding; to start other tables from."""
+        """Return the vectors of entities by id, `[E + 1, D]`, with zeros for padding."""
         return F.pad(self.entity_vectors().detach(), (0, 0, 1, 0))
 
     def predicate_table(self) -> Tensor:
-        """`[P + 1, D]`: a vector for each id of a predicate, zeros for padding."""
+        """Return the vectors of predicates by id, `[P + 1, D]`, with zeros for padding."""
         rows = torch.arange(self.num_predicates, device=self.tables.rel_emb.weight.device)
         return F.pad(self.relation_vectors(rows).detach(), (0, 0, 1, 0))
 
     def entity_vectors(self, rows: Tensor | None = None) -> Tensor:
-        """Vectors `[*, D]` of entities by row, id − 1; all of them if no rows are given."""
+        """Return vectors `[*, D]` of entities by row, id − 1; all if no rows are given."""
         parts = [self.tables.node_emb]
         if self.config.model in ("complex", "rotate"):
             parts.append(self.tables.node_emb_im)
@@ -112,32 +112,32 @@ class KnowledgeEmbedding(nn.Module):
         return F.normalize(found, p=self._order, dim=-1) if self.config.model == "transe" else found
 
     def relation_vectors(self, rows: Tensor) -> Tensor:
-        """Vectors `[*, D]` of relations by row: predicates by id − 1, then their reciprocals."""
+        """Return vectors `[*, D]` of relations by row: predicates by id − 1, then their reciprocals."""
         found: Tensor = self.tables.rel_emb(rows)
         if self.config.model == "complex":
             return torch.cat([found, self.tables.rel_emb_im(rows)], -1)
         return geometry.rotation(found) if self.config.model == "rotate" else found
 
     def tail_questions(self, heads: Tensor, relations: Tensor) -> Tensor:
-        """What a tail is compared with, `[*, D]`, for rows of heads and relations."""
+        """Return the vectors to compare tails with, `[*, D]`, for rows of heads and relations."""
         head, relation = self.entity_vectors(heads), self.relation_vectors(relations)
-        return self.ask_tail(head, relation)
+        return self.combine_for_tail(head, relation)
 
     def head_questions(self, relations: Tensor, tails: Tensor) -> Tensor:
-        """What a head is compared with, `[*, D]`, for rows of relations and tails."""
+        """Return the vectors to compare heads with, `[*, D]`, for rows of relations and tails."""
         if self.config.reciprocal:
             return self.tail_questions(tails, relations + self.num_predicates)
         relation, tail = self.relation_vectors(relations), self.entity_vectors(tails)
-        return self.ask_head(relation, tail)
+        return self.combine_for_head(relation, tail)
 
-    def ask_tail(self, head: Tensor, relation: Tensor) -> Tensor:
-        """The question of a head and a relation, vectors `[*, D]`."""
+    def combine_for_tail(self, head: Tensor, relation: Tensor) -> Tensor:
+        """Combine vectors of a head and a relation into the vector of their question, `[*, D]`."""
         if self.config.model == "transe":
             return head + relation
         return head * relation if self.config.model == "distmult" else geometry.multiply(head, relation)
 
-    def ask_head(self, relation: Tensor, tail: Tensor) -> Tensor:
-        """The question of a relation and a tail, vectors `[*, D]`."""
+    def combine_for_head(self, relation: Tensor, tail: Tensor) -> Tensor:
+        """Combine vectors of a relation and a tail into the vector of their question, `[*, D]`."""
         if self.config.model == "transe":
             return tail - relation
         if self.config.model == "distmult":
@@ -145,13 +145,13 @@ class KnowledgeEmbedding(nn.Module):
         return geometry.multiply(geometry.conjugate(relation), tail)
 
     def compare(self, questions: Tensor, entities: Tensor) -> Tensor:
-        """Scores of every pair, `[m, D]` and `[k, D]` → `[m, k]`."""
+        """Score every pair, `[m, D]` and `[k, D]` → `[m, k]`."""
         if self.config.model in ("complex", "distmult"):
             return questions @ entities.T
         return self.config.margin - geometry.distances(questions, entities, self._norm)
 
     def compare_rows(self, questions: Tensor, entities: Tensor) -> Tensor:
-        """Scores of rows, `[n, D]` and `[n, D]` → `[n]`."""
+        """Score rows, `[n, D]` and `[n, D]` → `[n]`."""
         if self.config.model in ("complex", "distmult"):
             return (questions * entities).sum(-1)
         return self.config.margin - geometry.distance(questions, entities, self._norm)

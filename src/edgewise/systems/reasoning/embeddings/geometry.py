@@ -1,7 +1,7 @@
-"""What a question is in each embedding model, and how near an entity is to it, as pure functions on vectors.
+"""Vector functions of the embedding models: complex products and distances.
 
-In all four models the score of (head, relation, tail) is a comparison of an entity with a question made of
-the other two, on either side. Complex vectors are stored as real parts, then imaginary parts.
+In all four models the score of (head, relation, tail) compares one entity with a combination of the other
+two. Complex vectors are stored as real parts followed by imaginary parts.
 """
 
 from __future__ import annotations
@@ -12,41 +12,41 @@ import torch
 from torch import Tensor
 
 CHUNK = 1 << 18
-"""Differences that are held at a time, so that they stay in the cache."""
+"""Number of differences per chunk, chosen to fit the CPU cache."""
 
 
 def multiply(left: Tensor, right: Tensor) -> Tensor:
-    """The product of complex vectors `[*, 2d]`, component by component."""
+    """Multiply complex vectors `[*, 2d]` componentwise."""
     (a, b), (c, d) = left.chunk(2, -1), right.chunk(2, -1)
     return torch.cat([a * c - b * d, a * d + b * c], -1)
 
 
 def conjugate(vector: Tensor) -> Tensor:
-    """The conjugate of complex vectors `[*, 2d]`."""
+    """Conjugate complex vectors `[*, 2d]`."""
     real, imaginary = vector.chunk(2, -1)
     return torch.cat([real, -imaginary], -1)
 
 
 def rotation(angle: Tensor) -> Tensor:
-    """Complex vectors `[*, 2d]` of length 1 with these angles `[*, d]`."""
+    """Return unit complex components `[*, 2d]` with the given angles `[*, d]`."""
     return torch.cat([angle.cos(), angle.sin()], -1)
 
 
 def moduli(vector: Tensor) -> Tensor:
-    """The length of every complex component, `[*, 2d]` → `[*, d]`."""
+    """Compute the modulus of every complex component, `[*, 2d]` → `[*, d]`."""
     real, imaginary = vector.chunk(2, -1)
     return torch.sqrt(real.square() + imaginary.square() + torch.finfo(vector.dtype).tiny)
 
 
 def distance(left: Tensor, right: Tensor, norm: str) -> Tensor:
-    """Distances of rows, `[n, D]` and `[n, D]` → `[n]`."""
+    """Compute distances of rows, `[n, D]` and `[n, D]` → `[n]`."""
     if norm == "moduli":
         return moduli(left - right).sum(-1)
     return torch.linalg.vector_norm(left - right, 2 if norm == "euclidean" else 1, dim=-1)
 
 
 def distances(left: Tensor, right: Tensor, norm: str) -> Tensor:
-    """Distances of every pair, `[m, D]` and `[k, D]` → `[m, k]`."""
+    """Compute distances of every pair, `[m, D]` and `[k, D]` → `[m, k]`."""
     if norm == "moduli":
         found: Tensor = _SumOfModuli.apply(left, right)
         return found
@@ -54,7 +54,7 @@ def distances(left: Tensor, right: Tensor, norm: str) -> Tensor:
 
 
 class _SumOfModuli(torch.autograd.Function):
-    """Σ_d |left_d − right_d| over complex components of every pair, a few differences at a time."""
+    """Σ_d |left_d − right_d| over complex components of every pair, computed in chunks."""
 
     @staticmethod
     def forward(context: Any, left: Tensor, right: Tensor) -> Tensor:
@@ -79,7 +79,7 @@ class _SumOfModuli(torch.autograd.Function):
 
 
 def _lengths(left: Tensor, right: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Real and imaginary differences of every pair and their lengths, each `[m, k, d]`."""
+    """Compute real and imaginary differences of every pair and their moduli, each `[m, k, d]`."""
     (a, b), (c, d) = left.unsqueeze(1).chunk(2, -1), right.unsqueeze(0).chunk(2, -1)
     real, imaginary = a - c, b - d
     squares = torch.addcmul(real.square(), imaginary, imaginary)

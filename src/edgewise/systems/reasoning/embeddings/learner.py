@@ -1,4 +1,4 @@
-"""Learns embeddings of a knowledge graph: every atom asks for its tail and for its head."""
+"""Training of knowledge-graph embeddings; every atom gives one question per side."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from edgewise.systems.reasoning.embeddings.geometry import moduli
 from edgewise.systems.reasoning.embeddings.row_adagrad import RowAdagrad
 
 SPARSE_FROM = 5000
-"""Entities from which updating whole tables costs more than sorting the rows in use."""
+"""Number of entities from which sparse gradients are faster than dense ones."""
 
 
 class KGELearner:
-    """Trains a `KnowledgeEmbedding` epoch by epoch; equal seeds give equal embeddings.
+    """Trainer of a `KnowledgeEmbedding`; equal seeds give equal embeddings.
 
     Args:
-        config: the model and how it is trained.
+        config: settings of the model and of training.
         num_entities: E of the vocabulary.
         num_predicates: P of the vocabulary.
-        device: where tables live.
+        device: device of the tables.
     """
 
     def __init__(
@@ -48,11 +48,11 @@ class KGELearner:
         self._optimiser = self._make_optimiser()
 
     def epoch(self, atoms: Tensor, *, on_batch: Callable[[int], None] | None = None) -> float:
-        """One pass over training atoms `[n, 3]`, each asked on both sides; returns the mean loss.
+        """Train one epoch on atoms `[n, 3]`, with both questions of each, and return the mean loss.
 
         Args:
             atoms: (predicate, head, tail).
-            on_batch: is told how many questions have been asked so far.
+            on_batch: called with the number of questions processed so far.
 
         Raises:
             NumericalStop: the loss is not finite.
@@ -61,12 +61,12 @@ class KGELearner:
         questions = self._questions(atoms)
         order = torch.randperm(len(questions), generator=self.generator)
         total = torch.zeros((), device=self._device)
-        asked = 0
+        done = 0
         for rows in order.split(self.config.batch_size):
             total += self.update(questions[rows].to(self._device)) * len(rows)
-            asked += len(rows)
+            done += len(rows)
             if on_batch is not None:
-                on_batch(asked)
+                on_batch(done)
         mean = (total / len(questions)).item()
         if not torch.isfinite(total):
             raise NumericalStop(
@@ -76,12 +76,12 @@ class KGELearner:
         return mean
 
     def update(self, questions: Tensor) -> Tensor:
-        """One step on questions `[m, 4]`: rows of relation, entity, answer, and whether a head is asked."""
+        """Run one optimiser step on questions `[m, 4]`: rows of relation, entity, answer, and head flag."""
         self._optimiser.zero_grad(set_to_none=True)
         if self.config.loss == "one_vs_all":
-            loss, factors = self._against_all(questions)
+            loss, factors = self._one_vs_all_loss(questions)
         else:
-            loss, factors = self._against_sample(questions)
+            loss, factors = self._sampled_loss(questions)
         if self.config.n3:
             loss = loss + self.config.n3 * objectives.n3(*map(self._sizes, factors))
         loss.backward()
@@ -89,7 +89,7 @@ class KGELearner:
         return loss.detach()
 
     def state_dict(self) -> dict[str, Any]:
-        """Tables, moments, generator and progress."""
+        """Return tables, optimiser state, generator state and number of epochs."""
         return {
             "model": module_state(self.model),
             "optimiser": optimizer_state(self._optimiser, self.model),
@@ -98,14 +98,14 @@ class KGELearner:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue where `state_dict` left off."""
+        """Restore what `state_dict` returned."""
         load_module_state(self.model, state["model"], name="embedding")
         load_optimizer_state(self._optimiser, self.model, state["optimiser"])
         self.generator.set_state(state["generator"])
         self.epochs_done = int(state["epochs_done"])
 
     def _questions(self, atoms: Tensor) -> Tensor:
-        """`[2n, 4]`: both questions of every atom, as rows of the tables."""
+        """Return both questions of every atom as rows of the tables, `[2n, 4]`."""
         relation, head, tail = (atoms - 1).unbind(-1)
         for_head = torch.ones_like(head)
         if self.config.embedding.reciprocal:
@@ -114,14 +114,14 @@ class KGELearner:
             reverse = torch.stack([relation, tail, head, for_head], -1)
         return torch.cat([torch.stack([relation, head, tail, 0 * for_head], -1), reverse])
 
-    def _against_all(self, questions: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+    def _one_vs_all_loss(self, questions: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
         relations, given, answers, for_head = questions.unbind(-1)
         entities = self.model.entity_vectors()
         source, relation = entities[given], self.model.relation_vectors(relations)
-        scores = self.model.compare(self._ask(source, relation, for_head), entities)
+        scores = self.model.compare(self._combine(source, relation, for_head), entities)
         return objectives.one_vs_all(scores, answers), (source, relation, entities[answers])
 
-    def _against_sample(self, questions: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+    def _sampled_loss(self, questions: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
         relations, given, answers, for_head = questions.unbind(-1)
         sample = torch.randint(
             self.model.num_entities, (self.config.negatives,), generator=self.generator
@@ -130,9 +130,9 @@ class KGELearner:
         vectors = self.model.entity_vectors(torch.cat([given, answers, sample]))
         source, target, others = vectors.split([count, count, len(sample)])
         relation = self.model.relation_vectors(relations)
-        asked = self._ask(source, relation, for_head)
-        positives = self.model.compare_rows(asked, target)
-        negatives = self.model.compare(asked, others)
+        combined = self._combine(source, relation, for_head)
+        positives = self.model.compare_rows(combined, target)
+        negatives = self.model.compare(combined, others)
         same = sample == answers.unsqueeze(1)
         if self.config.loss == "shared_negatives":
             population = self.model.num_entities
@@ -142,11 +142,12 @@ class KGELearner:
             loss = objectives.self_adversarial(positives, negatives, same=same, temperature=temperature)
         return loss, (source, relation, target)
 
-    def _ask(self, given: Tensor, relation: Tensor, for_head: Tensor) -> Tensor:
-        tail_questions = self.model.ask_tail(given, relation)
+    def _combine(self, given: Tensor, relation: Tensor, for_head: Tensor) -> Tensor:
+        tail_questions = self.model.combine_for_tail(given, relation)
         if self.config.embedding.reciprocal:
             return tail_questions
-        return torch.where(for_head.bool().unsqueeze(1), self.model.ask_head(relation, given), tail_questions)
+        head_questions = self.model.combine_for_head(relation, given)
+        return torch.where(for_head.bool().unsqueeze(1), head_questions, tail_questions)
 
     def _sizes(self, factor: Tensor) -> Tensor:
         return moduli(factor) if self.config.embedding.model in ("complex", "rotate") else factor

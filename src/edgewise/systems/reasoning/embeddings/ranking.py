@@ -1,4 +1,4 @@
-"""Where the right entity ranks among all: filtered, on both sides, ties at the middle of their places."""
+"""Filtered ranks of the true entity among all entities, on both sides; ties get their mean rank."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from edgewise.systems.reasoning.evaluation.candidate_ranks import HITS, hits, me
 from edgewise.systems.reasoning.knowledge.known import KnownAnswers
 
 Scores = Callable[[Tensor, Tensor], Tensor]
-"""Scores of every entity for m questions, `[m]` and `[m]` → `[m, E]`; column e - 1 is entity e."""
+"""Scores every entity for m questions, `[m]` and `[m]` → `[m, E]`; column e - 1 is entity e."""
 
 
 @dataclass(frozen=True)
 class Ranks:
-    """Ranks of the right entities, from 1; halves where scores tie.
+    """Ranks of the true entities, from 1; ties may give halves.
 
     Args:
-        head: `[n]` among heads.
-        tail: `[n]` among tails.
+        head: `[n]` ranks among heads.
+        tail: `[n]` ranks among tails.
     """
 
     head: Tensor
     tail: Tensor
 
     def metrics(self) -> dict[str, float]:
-        """MRR, shares of ranks up to 1, 3 and 10 and mean rank over both sides, and the MRR of each side."""
+        """Compute MRR, hits@k and mean rank over both sides, and the MRR of each side."""
         both = torch.cat([self.head, self.tail])
         return {
             "mrr": mean_reciprocal_rank(both),
@@ -50,18 +50,18 @@ def rank_all(
     num_entities: int,
     chunk: int = 256,
 ) -> Ranks:
-    """The filtered ranks of atoms `[n, 3]` against all entities, on either side.
+    """Compute the filtered ranks of atoms `[n, 3]` among all entities, on both sides.
 
     Args:
-        atoms: (predicate, head, tail), the questions with their answers.
-        known: `[k, 3]`, all atoms that are true; other answers among them are left out of the ranking.
-        score_tails: of (heads, predicates).
-        score_heads: of (predicates, tails).
+        atoms: (predicate, head, tail).
+        known: `[k, 3]`, all true atoms; other true answers are left out of the ranking.
+        score_tails: scores tails for (heads, predicates).
+        score_heads: scores heads for (predicates, tails).
         num_entities: E.
         chunk: questions scored at once.
 
     Raises:
-        NumericalStop: a score is not finite; no comparison with it means anything.
+        NumericalStop: a score is not finite.
     """
     tails = KnownAnswers.tails(known, num_entities=num_entities)
     heads = KnownAnswers.heads(known, num_entities=num_entities)
@@ -77,21 +77,21 @@ def rank_all(
     return Ranks(head=torch.cat(of_heads), tail=torch.cat(of_tails))
 
 
-def filtered_ranks(scores: Tensor, right: Tensor, owner: Tensor, answers: Tensor) -> Tensor:
-    """Ranks of the right entities, `[m]`.
+def filtered_ranks(scores: Tensor, true: Tensor, owner: Tensor, answers: Tensor) -> Tensor:
+    """Compute the ranks of the true entities, `[m]`.
 
     Args:
         scores: `[m, E]`, column e − 1 for entity e.
-        right: `[m]` ids.
+        true: `[m]` ids of the true entities.
         owner: `[k]` rows of the known answers.
-        answers: `[k]` ids of the known answers, each once in a row; they are left out.
+        answers: `[k]` ids of the known answers, distinct within a row; they are left out.
     """
-    own = scores.gather(1, right.unsqueeze(1) - 1)
+    own = scores.gather(1, true.unsqueeze(1) - 1)
     if not bool(scores.sum().isfinite()):
         raise NumericalStop("a score is not finite: the model has diverged", hint="lower its learning rate")
-    other = answers != right[owner]
+    other = answers != true[owner]
     owner, answers = owner[other], answers[other]
-    left_out, bar = scores[owner, answers - 1], own.squeeze(1)[owner]
-    better = (scores > own).count_nonzero(1).index_add(0, owner, (left_out > bar).long(), alpha=-1)
-    equal = (scores == own).count_nonzero(1).index_add(0, owner, (left_out == bar).long(), alpha=-1)
+    left_out, own_score = scores[owner, answers - 1], own.squeeze(1)[owner]
+    better = (scores > own).count_nonzero(1).index_add(0, owner, (left_out > own_score).long(), alpha=-1)
+    equal = (scores == own).count_nonzero(1).index_add(0, owner, (left_out == own_score).long(), alpha=-1)
     return 1 + better + (equal.double() - 1) / 2

@@ -1,4 +1,4 @@
-"""Adagrad that touches only the rows of a table that were used, and gives the same numbers."""
+"""Adagrad for sparse gradients that updates only the used rows of a table."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class RowAdagrad(Optimizer):
 
     Args:
         parameters: tables `[rows, d]`.
-        lr: step size.
-        eps: added to the root of the sum of squares.
+        lr: learning rate.
+        eps: added to the square root of the sum of squares.
     """
 
     def __init__(self, parameters: Iterable[nn.Parameter], lr: float, *, eps: float = 1e-10) -> None:

@@ -1,8 +1,7 @@
-"""Trained embeddings as a folder: tensors in safetensors, and a manifest that says whose they are.
+"""Save and load trained embeddings: a safetensors file and a manifest.
 
-The manifest is written last and holds the SHA-256 of the tensors, so that a folder whose writing was cut
-short is refused. It also holds the digest of the vocabulary, so that ids never mean other names than in
-training.
+The manifest is written last and holds the SHA-256 of the tensors, so that an incomplete folder is rejected.
+It also holds the digest of the vocabulary, so that embeddings are only used with the names of their training.
 """
 
 from __future__ import annotations
@@ -38,16 +37,16 @@ def save_kge(
     vocabulary: Vocabulary,
     about: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write the model into `folder`, in place of one that may be there.
+    """Write the model to `folder`, and replace one that is there.
 
     Args:
-        folder: made if absent.
-        model: as trained.
-        vocabulary: whose ids its rows are.
-        about: plain values to keep beside it, such as figures and how it was trained.
+        folder: created if it does not exist.
+        model: the trained model.
+        vocabulary: vocabulary of its rows.
+        about: plain values to store in the manifest, such as figures and settings.
 
     Raises:
-        CheckpointError: it cannot be written.
+        CheckpointError: the folder cannot be written.
     """
     content = bytes_of(
         {name: value.detach().cpu().contiguous() for name, value in model.state_dict().items()}
@@ -64,8 +63,8 @@ def save_kge(
     }
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        _put(folder / TENSORS, content)
-        _put(folder / MANIFEST, f"{json.dumps(manifest, indent=2)}\n".encode())
+        _write(folder / TENSORS, content)
+        _write(folder / MANIFEST, f"{json.dumps(manifest, indent=2)}\n".encode())
     except OSError as error:
         raise CheckpointError(f"cannot save embeddings to {folder}: {error.strerror or error}") from error
 
@@ -73,15 +72,15 @@ def save_kge(
 def load_kge(
     folder: str | Path, *, vocabulary: Vocabulary | None = None, device: torch.device | str = "cpu"
 ) -> KnowledgeEmbedding:
-    """The model saved in `folder`, ready to score and not to train.
+    """Load the model saved in `folder`, in evaluation mode and without gradients.
 
     Args:
-        folder: what `save_kge` wrote.
-        vocabulary: whose ids are to be scored; must be the one of training.
-        device: where it goes.
+        folder: folder written by `save_kge`.
+        vocabulary: vocabulary of the atoms to score; must equal that of training.
+        device: device of the model.
 
     Raises:
-        CheckpointError: there is none, it is damaged, or its ids have other names.
+        CheckpointError: there is no model, it is damaged, or its vocabulary differs.
     """
     place = Path(folder)
     manifest = read_manifest(place)
@@ -89,7 +88,7 @@ def load_kge(
         there = f"{manifest['num_entities']:,} entities and {manifest['num_predicates']:,} predicates"
         here = f"{vocabulary.num_entities:,} and {vocabulary.num_predicates:,}"
         raise CheckpointError(
-            f"the embeddings in {place} are of other names: {there} there, {here} here",
+            f"the embeddings in {place} have another vocabulary: {there} there, {here} here",
             hint="train embeddings on this data with `edgewise kge`",
         )
     content = _read(place / TENSORS)
@@ -109,10 +108,10 @@ def load_kge(
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """What the manifest in `folder` says.
+    """Read the manifest in `folder`.
 
     Raises:
-        CheckpointError: it is not there, or is not of embeddings that this version reads.
+        CheckpointError: it is missing, or not a manifest of embeddings that this version reads.
     """
     path = folder / MANIFEST
     try:
@@ -120,7 +119,9 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     except ValueError as error:
         raise CheckpointError(f"{path} is malformed: {error}") from error
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        raise CheckpointError(f"{path} is not of embeddings", hint="give a folder that `edgewise kge` wrote")
+        raise CheckpointError(
+            f"{path} is not a manifest of embeddings", hint="give a folder written by `edgewise kge`"
+        )
     if manifest.get("version") != VERSION:
         raise CheckpointError(
             f"{path} has version {manifest.get('version')!r}, this edgewise reads {VERSION}"
@@ -136,12 +137,12 @@ def _read(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        hint = "give a folder that `edgewise kge` wrote"
+        hint = "give a folder written by `edgewise kge`"
         raise CheckpointError(f"{path} cannot be read: {error.strerror or error}", hint=hint) from error
 
 
-def _put(path: Path, content: bytes) -> None:
-    """Replace a file as a whole."""
+def _write(path: Path, content: bytes) -> None:
+    """Write a file atomically."""
     stage = path.with_name(f".{path.name}.stage")
     try:
         with open(stage, "wb") as file:

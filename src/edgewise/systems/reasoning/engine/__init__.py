@@ -1,1 +1,1 @@
-"""SLD resolution over a knowledge graph, batched."""
+"""Batched SLD resolution over a knowledge graph."""

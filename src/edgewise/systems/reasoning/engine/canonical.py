@@ -1,4 +1,4 @@
-"""One form for goals that say the same: atoms left-aligned, variables numbered as they appear; its hash."""
+"""Canonical form of goals: atoms left-aligned, variables numbered by first appearance; and its hash."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from torch import Tensor
 from edgewise.systems.reasoning.knowledge.placement import can_count
 
 ODD = (-4658895280553007687, -7723592293110705685, -7046029254386353131)
-"""Odd 64-bit constants, as signed numbers, that mix the bits of a product well."""
+"""Odd 64-bit constants, as signed integers, for mixing bits by multiplication."""
 
 
 def left_aligned(atoms: Tensor, keep: Tensor) -> Tensor:
-    """The atoms to keep moved to the left in their order, and zeros behind them.
+    """Move the atoms to keep to the left in their order, followed by zeros.
 
     Args:
         atoms: `[N, W, 3]`.
@@ -23,8 +23,8 @@ def left_aligned(atoms: Tensor, keep: Tensor) -> Tensor:
     return cleared.gather(1, place.unsqueeze(-1).expand_as(cleared))
 
 
-def without_holes(atoms: Tensor, dropped: Tensor) -> Tensor:
-    """As `left_aligned`, without the atoms `dropped` `[N, W]` bool; on a CPU, sorts rows that lose one."""
+def drop_atoms(atoms: Tensor, dropped: Tensor) -> Tensor:
+    """Remove the atoms `dropped` `[N, W]` bool and left-align; on a CPU, sort only rows that lose an atom."""
     keep = ~dropped & (atoms[..., 0] != 0)
     if not can_count(atoms):
         return left_aligned(atoms, keep)
@@ -33,7 +33,7 @@ def without_holes(atoms: Tensor, dropped: Tensor) -> Tensor:
 
 
 def canonical(atoms: Tensor, *, num_entities: int) -> Tensor:
-    """Variables renamed to E+1, E+2, … by first appearance in their row; `[N, W, 3]`, left-aligned or not."""
+    """Rename variables to E+1, E+2, … by first appearance in their row, `[N, W, 3]`."""
     if not atoms.shape[1]:
         return atoms
     terms = atoms[..., 1:].flatten(1)
@@ -47,10 +47,10 @@ def canonical(atoms: Tensor, *, num_entities: int) -> Tensor:
 
 
 def goal_hash(atoms: Tensor) -> Tensor:
-    """64 bits that tell goals apart, `[*N, A, 3]` to `[*N]` int64; the order of atoms does not matter.
+    """Hash goals to 64 bits, `[*N, A, 3]` to `[*N]` int64, independent of the order of atoms.
 
-    The sum of a mix of every atom. Of n different goals two collide with odds of about n²/2⁶⁵: one in 10⁷
-    for a million. Goals that differ only in names of variables collide as they should if they are canonical.
+    The hash is the sum of a hash of every atom. Among n different goals a collision has probability of about
+    n²/2⁶⁵, which is 10⁻⁷ for a million. Canonical goals that differ only in variable names are equal.
     """
     predicate, head, tail = atoms.to(torch.int64).unbind(-1)
     mixed = predicate * ODD[0] + head * ODD[1] + tail * ODD[2]

@@ -1,14 +1,14 @@
-"""The batched SLD engine: all successors of many goals at once, ragged, with no loop over goals or clauses.
+"""Batched SLD resolution: all successors of many goals at once, ragged, without loops over goals or clauses.
 
 A goal is a list of atoms to prove, `[A, 3]` rows (predicate, head, tail), padded with zeros. Its first atom
-is resolved with every rule and then every fact it unifies with; the rest is context. In each successor,
-ground atoms that are known facts are dropped. Where nothing remains of a successor the goal is proved, and
-`[True]` is its only successor; where there is no successor at all, `[False]` is.
+is resolved with every rule and then every fact that it unifies with. In each successor, ground atoms that are
+known facts are dropped. If empty remains of a successor, the goal is proved and its only successor is
+`[True]`. If there is no successor at all, it is `[False]`.
 
-The excluded fact of a goal is never used, neither to resolve with nor to drop an atom.
+The excluded fact of a goal is never used, neither for resolution nor for dropping an atom.
 
-How many rows an expansion has depends on its goals. On a CPU they are counted; elsewhere counting would make
-the host wait, so there are as many rows as there can be, and those beyond the last successor are empty.
+The number of rows of an expansion depends on its goals. On a CPU the rows are counted. On other devices
+counting would synchronise with the host, so the maximum number of rows is allocated and the rest is empty.
 """
 
 from __future__ import annotations
@@ -18,24 +18,30 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from edgewise.systems.reasoning.engine.further import Further
+from edgewise.systems.reasoning.engine.extra_actions import ExtraActions
 from edgewise.systems.reasoning.engine.history import History
 from edgewise.systems.reasoning.engine.program import Program
-from edgewise.systems.reasoning.engine.resolve import Goals, Resolvents, by_facts, by_rules, prepared
+from edgewise.systems.reasoning.engine.resolve import (
+    Goals,
+    Resolvents,
+    prepare_goals,
+    resolve_with_facts,
+    resolve_with_rules,
+)
 from edgewise.systems.reasoning.knowledge.placement import can_count
 
 NO_CLAUSE = torch.iinfo(torch.int64).min
-"""The origin of a successor that no clause gave: `[False]`, or the end of a goal that was over before."""
+"""The origin of a successor without a clause: `[False]`, an extra action, or a goal that was over before."""
 
 
 @dataclass(frozen=True)
 class Expansion:
-    """The successors of B goals, one goal's after another's.
+    """The successors of B goals, grouped by goal.
 
     Attributes:
         successors: `[N, A, 3]` int32, canonical: left-aligned, variables numbered by first appearance.
-        owner: `[N]` int64, whose successor it is, never decreasing; B for empty rows at the end.
-        offsets: `[B + 1]` int64: those of goal b are rows `offsets[b]` to `offsets[b + 1]`, at least one.
+        owner: `[N]` int64, the goal of each successor, non-decreasing; B for empty rows at the end.
+        offsets: `[B + 1]` int64; goal b has the rows `offsets[b]` to `offsets[b + 1]`, at least one.
         origin: `[N]` int64, the clause used: the number of a rule, or −1 − the row of a fact, or `NO_CLAUSE`.
         proved: `[B]` bool, the successor is `[True]`.
         failed: `[B]` bool, the successor is `[False]`.
@@ -54,21 +60,21 @@ class Expansion:
 
     @property
     def counts(self) -> Tensor:
-        """How many successors each goal has, `[B]` int64."""
+        """Number of successors of each goal, `[B]` int64."""
         return self.offsets.diff()
 
     @property
     def place(self) -> Tensor:
-        """The place of each successor among those of its goal, `[N]` int64."""
+        """Index of each successor within its goal, `[N]` int64."""
         return torch.arange(len(self.owner), device=self.owner.device) - self.offsets[self.owner]
 
     def chosen(self, place: Tensor) -> Tensor:
-        """One successor of each goal, `[B, A, 3]`; a place `[B]` beyond the last one means the last."""
+        """Return one successor of each goal, `[B, A, 3]`; a place `[B]` beyond the last is clamped."""
         last = self.counts - 1
         return self.successors[self.offsets[:-1] + torch.minimum(place, last).clamp(min=0)]
 
     def padded(self, width: int) -> tuple[Tensor, Tensor]:
-        """`[B, width, A, 3]` int32 with zeros behind the last successor, and which places are filled."""
+        """Return successors padded with zeros, `[B, width, A, 3]` int32, and which places are filled."""
         place = torch.arange(width, device=self.owner.device)
         filled = place < self.counts.unsqueeze(-1)
         row = torch.where(filled, self.offsets[:-1].unsqueeze(-1) + place, 0)
@@ -82,38 +88,38 @@ def expand(
     excluded: Tensor,
     cap: int | None = None,
     history: Tensor | None = None,
-    further: Further | None = None,
+    extra_actions: ExtraActions | None = None,
     counted: bool | None = None,
 ) -> Expansion:
-    """All successors of goals.
+    """Compute all successors of goals.
 
     Args:
         program: facts and rules.
         states: `[B, A, 3]`; variables are term ids E+1..E+2A.
-        excluded: `[B, 3]`, for each goal a fact that must not be used; zeros for none.
-        cap: the most successors of a goal; more are left out, rules kept before facts, and the goal is
-            flagged. What a cap leaves out is never taken for a proof.
-        history: `[B, H]`, hashes of goals; successors that have one of their goal's are left out.
-        further: actions to offer beside successors; the cap does not count them.
-        counted: whether to ask the host how many rows there are; on a CPU if not given. Needs a cap if not.
+        excluded: `[B, 3]`, a fact per goal that must not be used; zeros for none.
+        cap: maximum number of successors of a goal. Rules are kept before facts, and truncated goals are
+            flagged. Omitted successors never count as a proof.
+        history: `[B, H]`, hashes of earlier goals; successors with such a hash are left out.
+        extra_actions: actions to offer beside successors; the cap does not count them.
+        counted: whether to count the rows on the host; by default only on a CPU. Otherwise a cap is needed.
     """
     counted = can_count(states) if counted is None else counted
     if not counted and cap is None:
-        raise ValueError("an expansion whose rows are not counted needs a cap")
-    goals = prepared(program, states, excluded)
+        raise ValueError("an expansion with counted=False needs a cap")
+    goals = prepare_goals(program, states, excluded)
     start, count, skipped = matching_facts(program, goals, excluded)
     at_once = ~goals.failed & ~goals.proved & (goals.length == 0) & (count > 0)
     match = (start + (start >= skipped).long()).clamp(max=program.facts.last)
     proof = torch.where(at_once, -1 - program.facts.fact[match], NO_CLAUSE)
     goals = replace(goals, proved=goals.proved | at_once)
-    found = _Found(program, goals, proof=proof, cap=cap, history=history, counted=counted)
+    found = _ExpansionBuilder(program, goals, proof=proof, cap=cap, history=history, counted=counted)
     found.add_rules()
     found.add_facts(start, count, skipped)
-    return found.assembled(further or Further())
+    return found.build(extra_actions or ExtraActions())
 
 
 def matching_facts(program: Program, goals: Goals, excluded: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Where facts of each goal's first atom begin, how many there are, and the place to skip, each `[B]`."""
+    """Find the facts that match each goal's first atom: start, count and place to skip, each `[B]`."""
     first = goals.first.to(torch.int64)
     section = program.facts.section(first)
     start, count = program.facts.matches(first, section=section)
@@ -122,12 +128,12 @@ def matching_facts(program: Program, goals: Goals, excluded: Tensor) -> tuple[Te
     return start, count - matches.long(), torch.where(matches, place, program.facts.last)
 
 
-def spread(counts: Tensor, *, rows: int | None = None) -> tuple[Tensor, Tensor]:
-    """`counts[b]` rows for each b: whose each row is, and its number among them, each `[counts.sum()]`.
+def repeat_ranges(counts: Tensor, *, rows: int | None = None) -> tuple[Tensor, Tensor]:
+    """Repeat each b `counts[b]` times: return b and the number within b, each `[counts.sum()]`.
 
     Args:
         counts: `[B]` int64.
-        rows: how many rows to make, at least the sum; surplus ones are B's. Without, they are counted.
+        rows: number of rows to allocate, at least the sum; surplus rows get b = B. Counted if not given.
     """
     last = counts.cumsum(0)
     if rows is None:
@@ -138,8 +144,8 @@ def spread(counts: Tensor, *, rows: int | None = None) -> tuple[Tensor, Tensor]:
     return owner, row - torch.cat((last - counts, last[-1:]))[owner]
 
 
-class _Found:
-    """Successors as they are found: rules first, then facts."""
+class _ExpansionBuilder:
+    """Collects successors, first by rules and then by facts, and builds the expansion."""
 
     def __init__(
         self,
@@ -154,8 +160,8 @@ class _Found:
         self.program, self.goals, self.proof, self.cap, self.counted = program, goals, proof, cap, counted
         self.history = None if history is None else History(history)
         self.proved = goals.proved
-        nobody = torch.zeros_like(goals.proved)
-        self.truncated, self.long = nobody, nobody
+        none = torch.zeros_like(goals.proved)
+        self.truncated, self.long = none, none
         self.parts: list[_Part] = []
 
     @property
@@ -163,7 +169,7 @@ class _Found:
         return ~(self.proved | self.goals.failed)
 
     def add_rules(self) -> None:
-        """Successors by rules. Heads that bind nothing unify with all goals, so the cap can come first."""
+        """Add successors by rules. If no head binds anything, all rules unify and the cap applies first."""
         program, predicate = self.program, self.goals.first[:, 0].long()
         if not len(program.rule):
             self.parts.append(_Part.none(self.goals))
@@ -172,44 +178,45 @@ class _Found:
         if self.cap is not None and program.plain_heads:
             self.truncated, most = count > self.cap, min(most, self.cap)
             count = count.clamp(max=self.cap)
-        owner, number, valid = self._spread(count, most)
+        owner, number, valid = self._repeat_ranges(count, most)
         if not len(owner):
             self.parts.append(_Part.none(self.goals))
             return
         rule = (program.rule_start[predicate][owner] + number).clamp(max=len(program.rule) - 1)
-        self._add(by_rules(program, self.goals, owner=owner, rule=rule), owner, program.rule[rule], valid)
+        resolved = resolve_with_rules(program, self.goals, owner=owner, rule=rule)
+        self._add(resolved, owner, program.rule[rule], valid)
 
     def add_facts(self, start: Tensor, count: Tensor, skipped: Tensor) -> None:
-        """Successors by facts, as many as there is still room for."""
+        """Add successors by facts, as many as the cap still allows."""
         facts, count = self.program.facts, torch.where(self._live, count, 0)
         if self.cap is not None:
             room = (self.cap - self.parts[0].count).clamp(min=0)
             self.truncated = self.truncated | (count > room)
             count = count.minimum(room)
-        owner, number, valid = self._spread(count, self.cap or 0)
+        owner, number, valid = self._repeat_ranges(count, self.cap or 0)
         if not len(owner):
             self.parts.append(_Part.none(self.goals))
             return
         place = start[owner] + number
         place = (place + (place >= skipped[owner]).long()).clamp(max=facts.last)
-        resolved = by_facts(self.program, self.goals, owner=owner, place=place)
+        resolved = resolve_with_facts(self.program, self.goals, owner=owner, place=place)
         self._add(resolved, owner, -1 - facts.fact[place], valid)
 
-    def _spread(self, count: Tensor, most: int) -> tuple[Tensor, Tensor, Tensor | None]:
-        """Owner and number of rows, and which of them mean something: all, if they are counted."""
+    def _repeat_ranges(self, count: Tensor, most: int) -> tuple[Tensor, Tensor, Tensor | None]:
+        """Return owner and number of rows, and which are valid; None if all are, because they are counted."""
         if self.counted:
-            return *spread(count), None
-        owner, number = spread(count, rows=most * len(count))
+            return *repeat_ranges(count), None
+        owner, number = repeat_ranges(count, rows=most * len(count))
         valid = owner < len(count)
         return owner.clamp(max=len(count) - 1), number, valid
 
     def _add(self, resolved: Resolvents, owner: Tensor, origin: Tensor, valid: Tensor | None) -> None:
-        """Keep what fits, and note the first proof of every goal and what was left out."""
+        """Keep the resolvents that fit; record the first proof of every goal and what was left out."""
         long = resolved.length > self.program.max_atoms
         fits = ~long
-        for meant in (resolved.possible, valid):
-            if meant is not None:
-                long, fits = long & meant, fits & meant
+        for usable in (resolved.possible, valid):
+            if usable is not None:
+                long, fits = long & usable, fits & usable
         self.long = self.long | _any(long, owner, like=self.long)
         ends = fits & (resolved.length == 0)
         row = torch.arange(len(owner), device=owner.device)
@@ -224,8 +231,8 @@ class _Found:
         rows = resolved.atoms, owner, origin
         self.parts.append(_Part.of(*rows, fits, counted=self.counted, like=self.proof))
 
-    def assembled(self, further: Further) -> Expansion:
-        """Everything in its place, proofs and failures collapsed to one successor, other actions behind."""
+    def build(self, extra_actions: ExtraActions) -> Expansion:
+        """Build the expansion: proofs and failures have one successor, extra actions come last."""
         program, live, words = self.program, self._live, self.program.vocabulary
         cap = self.cap
         kept = [torch.where(live, part.count, 0) for part in self.parts]
@@ -234,11 +241,12 @@ class _Found:
             kept[0] = kept[0].clamp(max=cap)
         total = sum(kept[1:], kept[0])
         over = total == 0
-        extras = further.offered(self.goals, proved=self.proved, over=over, program=program)
+        extras = extra_actions.offered(self.goals, proved=self.proved, over=over, program=program)
         room = total.clamp(min=1)
         total = sum((offered.long() for offered, _ in extras), room)
         offsets = torch.cat((total.new_zeros(1), total.cumsum(0)))
-        owner, _ = spread(total, rows=None if self.counted else len(total) * (max(1, cap or 0) + len(extras)))
+        rows = None if self.counted else len(total) * (max(1, cap or 0) + len(extras))
+        owner, _ = repeat_ranges(total, rows=rows)
         successors = self.goals.first.new_zeros(len(owner) + 1, program.max_atoms, 3)
         origin = torch.full((len(owner) + 1,), NO_CLAUSE, device=owner.device)
         start = offsets[:-1]
@@ -274,9 +282,9 @@ class _Found:
 
 @dataclass(frozen=True)
 class _Part:
-    """Successors of one kind: atoms `[N, W, 3]`; owner, origin and number among those of its owner `[N]`.
+    """Successors by rules or by facts: atoms `[N, W, 3]`; owner, origin and number within the owner `[N]`.
 
-    `count` `[B]` is how many each goal has. `fits` `[N]` says which rows are meant; None for all.
+    `count` `[B]` is the number per goal. `fits` `[N]` marks the valid rows; None if all are valid.
     """
 
     atoms: Tensor
@@ -302,10 +310,10 @@ class _Part:
 
     @classmethod
     def none(cls, goals: Goals) -> _Part:
-        nothing = goals.length.new_zeros(0)
-        return cls(goals.rest[:0], nothing, nothing, nothing, torch.zeros_like(goals.length), None)
+        empty = goals.length.new_zeros(0)
+        return cls(goals.rest[:0], empty, empty, empty, torch.zeros_like(goals.length), None)
 
 
 def _any(flag: Tensor, owner: Tensor, *, like: Tensor) -> Tensor:
-    """Which owners `[B]` have a row `[N]` that is flagged."""
+    """Return which owners `[B]` have a flagged row `[N]`."""
     return torch.zeros_like(like, dtype=torch.int64).index_add(0, owner, flag.long()) > 0

@@ -1,4 +1,4 @@
-"""Facts and rules as the tensors that resolution works on, compiled once."""
+"""Facts and rules compiled to tensors for resolution."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from torch import Tensor
 
 from edgewise.systems.reasoning.knowledge.dataset import Dataset
 from edgewise.systems.reasoning.knowledge.index import FactIndex
-from edgewise.systems.reasoning.knowledge.placement import placed
+from edgewise.systems.reasoning.knowledge.placement import to_device
 from edgewise.systems.reasoning.knowledge.rules import Rule
 from edgewise.systems.reasoning.knowledge.vocabulary import Vocabulary
 
 OWN, FIRST, SECOND = 0, 1, 2
-"""Where a term of a rule's body comes from: the rule itself, or the first or second argument of its head."""
+"""Source of a term in a rule's body: the rule itself, or the first or second argument of its head."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Program:
     """A definite program over binary predicates, for goals of at most `max_atoms` atoms.
 
     Terms are entities 1..E and variables above them. A goal's own variables are E+1..E+2A, numbered by first
-    appearance; E+2A+1 and up are fresh variables of a rule, which live only inside of one expansion.
+    appearance; E+2A+1 and up are fresh variables of a rule, which exist only within one expansion.
     Rules are sorted by the predicate of their head, in the given order within one predicate.
 
     Attributes:
@@ -36,12 +36,12 @@ class Program:
         body_predicate: `[R, M]` int32, 0 for padding.
         body_term: `[R, M, 2]` int32, entities and fresh variables.
         body_role: `[R, M, 2]` int8, one of `OWN`, `FIRST`, `SECOND`.
-        rule: `[R]` int64, the number of each rule in the order it was given in.
-        rule_start: `[P' + 1]` int64 by predicate id: where its rules begin.
-        rule_count: `[P' + 1]` int64 by predicate id: how many there are.
-        most_rules: the most rules of one predicate.
-        max_fresh: the most fresh variables of a rule.
-        plain_heads: whether all heads are two different variables, so that nothing is bound by them.
+        rule: `[R]` int64, the number of each rule in its original order.
+        rule_start: `[P' + 1]` int64, the first rule of each predicate id.
+        rule_count: `[P' + 1]` int64, the number of rules of each predicate id.
+        most_rules: maximum number of rules of one predicate.
+        max_fresh: maximum number of fresh variables of a rule.
+        plain_heads: whether all heads are two different variables, so that they bind nothing.
     """
 
     facts: FactIndex
@@ -61,7 +61,7 @@ class Program:
 
     @classmethod
     def of(cls, dataset: Dataset, *, max_atoms: int) -> Program:
-        """The program of a dataset's facts and rules."""
+        """Compile the facts and rules of a dataset."""
         return cls.compile(dataset.facts, dataset.rules, vocabulary=dataset.vocabulary, max_atoms=max_atoms)
 
     @classmethod
@@ -74,7 +74,7 @@ class Program:
         max_atoms: int,
         rows: Tensor | None = None,
     ) -> Program:
-        """A program of facts `[n, 3]`, or of some of their `rows` `[k]`, and rules."""
+        """Compile facts `[n, 3]`, or some of their `rows` `[k]`, and rules."""
         index = FactIndex(
             facts,
             num_predicates=vocabulary.num_predicates,
@@ -84,7 +84,7 @@ class Program:
         order = sorted(range(len(rules)), key=lambda number: rules[number].head[0])
         longest = max((len(rule.body) for rule in rules), default=1)
         first_fresh = vocabulary.num_entities + 2 * max_atoms + 1
-        written = [_compiled(rules[number], longest, first_fresh) for number in order]
+        compiled = [_compile_rule(rules[number], longest, first_fresh) for number in order]
         predicates = torch.tensor([rules[number].head[0] for number in order], dtype=torch.int64)
         count = torch.bincount(predicates, minlength=vocabulary.num_predicate_ids + 1)
         shape = (len(rules), longest)
@@ -92,27 +92,27 @@ class Program:
             facts=index,
             vocabulary=vocabulary,
             max_atoms=max_atoms,
-            head=_tensor([row.head for row in written], (len(rules), 2)),
-            same_head=_tensor([row.same_head for row in written], (len(rules),), torch.bool),
-            body_predicate=_tensor([row.predicate for row in written], shape),
-            body_term=_tensor([row.term for row in written], (*shape, 2)),
-            body_role=_tensor([row.role for row in written], (*shape, 2), torch.int8),
+            head=_tensor([row.head for row in compiled], (len(rules), 2)),
+            same_head=_tensor([row.same_head for row in compiled], (len(rules),), torch.bool),
+            body_predicate=_tensor([row.predicate for row in compiled], shape),
+            body_term=_tensor([row.term for row in compiled], (*shape, 2)),
+            body_role=_tensor([row.role for row in compiled], (*shape, 2), torch.int8),
             rule=_tensor(order, (len(rules),), torch.int64),
             rule_start=count.cumsum(0) - count,
             rule_count=count,
             most_rules=int(count.max()),
-            max_fresh=max((row.fresh for row in written), default=0),
-            plain_heads=not any(row.same_head or any(row.head) for row in written),
+            max_fresh=max((row.fresh for row in compiled), default=0),
+            plain_heads=not any(row.same_head or any(row.head) for row in compiled),
         )
 
     @property
     def longest_body(self) -> int:
-        """M, the most atoms in a rule's body."""
+        """M, the maximum number of atoms in a rule's body."""
         return self.body_predicate.shape[1]
 
     @property
     def max_variables(self) -> int:
-        """How many variables a goal can have, `2A`: what a table of terms must have room for."""
+        """Maximum number of variables of a goal, `2A`, which sizes tables of terms."""
         return 2 * self.max_atoms
 
     @property
@@ -121,9 +121,9 @@ class Program:
         return self.vocabulary.num_term_ids(self.max_variables)
 
     def to(self, device: torch.device | str) -> Program:
-        """The same program on another device."""
+        """Return a copy on another device."""
         tensors: dict[str, Any] = {
-            field.name: placed(getattr(self, field.name), device)
+            field.name: to_device(getattr(self, field.name), device)
             for field in fields(self)
             if isinstance(getattr(self, field.name), Tensor)
         }
@@ -140,8 +140,8 @@ class _Compiled:
     fresh: int
 
 
-def _compiled(rule: Rule, longest: int, first_fresh: int) -> _Compiled:
-    """One rule's rows of the program."""
+def _compile_rule(rule: Rule, longest: int, first_fresh: int) -> _Compiled:
+    """Compile one rule."""
     first, second = rule.head[1:]
     role = {second: SECOND} | {first: FIRST}
     role = {variable: place for variable, place in role.items() if variable < 0}

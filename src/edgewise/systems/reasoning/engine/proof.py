@@ -1,4 +1,4 @@
-"""Proofs to be shown: the goals a derivation goes through, and the tree of rules and facts that it makes."""
+"""Proofs for display: the goals of a derivation and its tree of rules and facts."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ By = Literal["rule", "fact", "assumed", "open"]
 
 @dataclass(frozen=True)
 class ProofNode:
-    """An atom and why it holds.
+    """An atom and its justification.
 
     Attributes:
-        atom: ids (predicate, head, tail); what no step has bound is a variable, −1, −2, ….
-        by: a rule, whose body the children are; a fact; an assumption; or nothing yet.
-        rule: the number of the rule, if it is one.
+        atom: ids (predicate, head, tail); unbound terms are variables −1, −2, ….
+        by: a rule, whose body is in `children`; a fact; an assumption; or open.
+        rule: the number of the rule, if `by` is one.
         children: the atoms of the rule's body.
     """
 
@@ -38,22 +38,22 @@ class ProofNode:
     children: tuple[ProofNode, ...] = ()
 
     def text(self, dataset: Dataset, *, indent: str = "") -> str:
-        """The tree as indented lines, each with the rule or the word that says why."""
-        why = dataset.rules[self.rule].identifier if self.rule is not None else self.by
-        lines = [f"{indent}{dataset.vocabulary.text(self.atom)}  [{why}]"]
+        """Format the tree as indented lines, each with its rule or justification."""
+        reason = dataset.rules[self.rule].identifier if self.rule is not None else self.by
+        lines = [f"{indent}{dataset.vocabulary.text(self.atom)}  [{reason}]"]
         return "\n".join([*lines, *(child.text(dataset, indent=indent + "  ") for child in self.children)])
 
 
 @dataclass(frozen=True)
 class Derivation:
-    """A way from a query towards the empty goal.
+    """A sequence of resolution steps from a query.
 
     Attributes:
-        query: what was asked.
-        states: the goals it went through, each a tuple of atoms, the last one empty if it is a proof.
+        query: the query.
+        states: the goals, each a tuple of atoms; the last one is empty if the derivation is a proof.
         origins: the clause of each step: the number of a rule, −1 − the row of a fact, or `NO_CLAUSE` for an
             assumption.
-        tree: the query with everything below it.
+        tree: the proof tree of the query.
     """
 
     query: Atom
@@ -68,28 +68,30 @@ class Derivation:
 
 
 def derive(dataset: Dataset, query: Sequence[int], origins: Sequence[int]) -> Derivation:
-    """The derivation of `query` that uses these clauses, step by step, on the first atom of each goal.
+    """Resolve the first atom of each goal with these clauses, step by step, starting from `query`.
 
-    Known facts other than the query are dropped as the engine drops them. Raises ValueError where a clause
-    does not fit.
+    Known facts other than the query are dropped, as in the engine.
+
+    Raises:
+        ValueError: a clause does not fit.
     """
-    return _Deriving(dataset, query).run(origins)
+    return _Resolution(dataset, query).run(origins)
 
 
 def prove(
     dataset: Dataset, query: Sequence[int], *, depth: int, max_atoms: int = 6, cap: int | None = CAP
 ) -> Derivation | None:
-    """A shortest proof of `query` in at most `depth` steps, or None if exhaustive search finds none."""
+    """Find a shortest proof of `query` within `depth` steps by exhaustive search, or return None."""
     program = Program.of(dataset, max_atoms=max_atoms)
-    asked = torch.tensor([list(query)])
-    atoms, seen = start(asked, max_atoms=max_atoms), torch.zeros(0, dtype=torch.int64)
+    queries = torch.tensor([list(query)])
+    atoms, seen = start(queries, max_atoms=max_atoms), torch.zeros(0, dtype=torch.int64)
     levels: list[tuple[Tensor, Tensor]] = []
     for _ in range(depth):
-        found = expand(program, atoms, excluded=asked.expand(len(atoms), 3), cap=cap, counted=True)
+        found = expand(program, atoms, excluded=queries.expand(len(atoms), 3), cap=cap, counted=True)
         proofs = found.proved.nonzero().squeeze(-1)
         if len(proofs):
             origins = [int(found.origin[found.offsets[proofs[0]]])]
-            return derive(dataset, query, _back(levels, int(proofs[0]), origins))
+            return derive(dataset, query, _trace_back(levels, int(proofs[0]), origins))
         code = goal_hash(found.successors)
         fresh = ~found.failed[found.owner] & ~torch.isin(code, seen)
         rows = fresh.nonzero().squeeze(-1)
@@ -100,8 +102,8 @@ def prove(
     return None
 
 
-def _back(levels: list[tuple[Tensor, Tensor]], row: int, origins: list[int]) -> list[int]:
-    """The clauses from the query to a goal of the last level, before those in `origins`."""
+def _trace_back(levels: list[tuple[Tensor, Tensor]], row: int, origins: list[int]) -> list[int]:
+    """Prepend to `origins` the clauses from the query to a goal of the last level."""
     for owner, origin in reversed(levels):
         origins.insert(0, int(origin[row]))
         row = int(owner[row])
@@ -116,14 +118,14 @@ class _Open:
     children: list[_Open] = field(default_factory=list)
 
 
-class _Deriving:
-    """Resolution on one goal with every atom's place in the tree remembered. Variables are negative."""
+class _Resolution:
+    """Resolution of one goal that keeps the position of every atom in the tree. Variables are negative."""
 
     def __init__(self, dataset: Dataset, query: Sequence[int]) -> None:
         self.dataset = dataset
         self.query: Atom = (int(query[0]), int(query[1]), int(query[2]))
         self.facts = {tuple(row) for row in dataset.facts.tolist()} - {self.query}
-        self.bound: dict[int, int] = {}
+        self.bindings: dict[int, int] = {}
         self.names = count(1)
         self.root = _Open(self.query)
         self.goal = [self.root]
@@ -132,7 +134,7 @@ class _Deriving:
         states = [self._state()]
         for origin in origins:
             if not self.goal:
-                raise ValueError(f"{len(origins)} steps, but the proof was complete after {len(states) - 1}")
+                raise ValueError(f"got {len(origins)} steps, but {len(states) - 1} complete the proof")
             self._step(self.goal.pop(0), int(origin))
             self._drop_known()
             states.append(self._state())
@@ -162,31 +164,33 @@ class _Deriving:
         return atom[0], fresh.get(atom[1], atom[1]), fresh.get(atom[2], atom[2])
 
     def _unify(self, left: Atom, right: tuple[int, ...]) -> None:
-        for one, other in zip(self._now(left), self._now((right[0], right[1], right[2])), strict=True):
+        pairs = zip(self._substituted(left), self._substituted((right[0], right[1], right[2])), strict=True)
+        for one, other in pairs:
             one, other = self._term(one), self._term(other)
             if one < 0:
-                self.bound[one] = other
+                self.bindings[one] = other
             elif other < 0:
-                self.bound[other] = one
+                self.bindings[other] = one
             if one > 0 and other > 0 and one != other:
-                raise ValueError(f"the clause {right} does not fit the atom {self._now(left)}")
+                raise ValueError(f"the clause {right} does not fit the atom {self._substituted(left)}")
 
     def _drop_known(self) -> None:
         for node in self.goal:
-            if self._now(node.atom) in self.facts:
+            if self._substituted(node.atom) in self.facts:
                 node.by = "fact"
         self.goal = [node for node in self.goal if node.by == "open"]
 
     def _term(self, term: int) -> int:
-        while term in self.bound and self.bound[term] != term:
-            term = self.bound[term]
+        while term in self.bindings and self.bindings[term] != term:
+            term = self.bindings[term]
         return term
 
-    def _now(self, atom: Atom) -> Atom:
+    def _substituted(self, atom: Atom) -> Atom:
         return atom[0], self._term(atom[1]), self._term(atom[2])
 
     def _state(self) -> tuple[Atom, ...]:
-        return tuple(self._now(node.atom) for node in self.goal)
+        return tuple(self._substituted(node.atom) for node in self.goal)
 
     def _node(self, node: _Open) -> ProofNode:
-        return ProofNode(self._now(node.atom), node.by, node.rule, tuple(map(self._node, node.children)))
+        children = tuple(map(self._node, node.children))
+        return ProofNode(self._substituted(node.atom), node.by, node.rule, children)

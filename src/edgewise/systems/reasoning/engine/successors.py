@@ -1,4 +1,4 @@
-"""What a prover may choose from: successors by resolution, less those met before, and actions that end."""
+"""The choices at a goal: successors by resolution without loops, and extra actions."""
 
 from __future__ import annotations
 
@@ -9,22 +9,21 @@ from tensordict import TensorDictBase
 from torch import Tensor
 
 from edgewise.systems.reasoning.engine.expand import Expansion, expand
-from edgewise.systems.reasoning.engine.further import Further
+from edgewise.systems.reasoning.engine.extra_actions import ExtraActions
 from edgewise.systems.reasoning.engine.program import Program
 
 
 @dataclass(frozen=True)
 class Successors:
-    """Goals to their successors, one call for worlds that step and for minibatches.
+    """Maps goals to their successors, for environment steps and for minibatches.
 
-    It holds the program and nothing else, so a recipe can hand it to a model, which recomputes successors
-    from the goals that a rollout kept.
+    It holds only the program, so a model can use it to recompute successors from the goals of a rollout.
 
     Args:
         program: facts and rules.
-        cap: the most successors, further actions included.
+        cap: maximum number of successors, extra actions included.
         memory: whether to leave out goals whose hash is in `history`.
-        further: actions beside successors.
+        extra_actions: actions beside successors.
 
     Example:
         >>> found = env.successors(root["goal"])
@@ -34,10 +33,10 @@ class Successors:
     program: Program
     cap: int
     memory: bool = True
-    further: Further = field(default_factory=Further)
+    extra_actions: ExtraActions = field(default_factory=ExtraActions)
 
     def __call__(self, goal: TensorDictBase) -> Expansion:
-        """Successors of goals in one row after another.
+        """Compute the successors of goals, flattened to one row per successor.
 
         Args:
             goal: `atoms` `[*B, A, 3]`, `query` `[*B, 3]` and, with memory, `history` `[*B, H]`; leading
@@ -54,17 +53,17 @@ class Successors:
         history: Tensor | None = None,
         counted: bool | None = None,
     ) -> Expansion:
-        """As a call, from tensors `[B, A, 3]`, `[B, 3]` and `[B, H]`; `counted` as `expand` takes it."""
+        """Compute successors from tensors `[B, A, 3]`, `[B, 3]` and `[B, H]`; see `expand` for `counted`."""
         return expand(
             self.program,
             atoms,
             excluded=query,
-            cap=self.cap - len(self.further),
+            cap=self.cap - len(self.extra_actions),
             history=history if self.memory else None,
-            further=self.further,
+            extra_actions=self.extra_actions,
             counted=counted,
         )
 
     def to(self, device: torch.device | str) -> Successors:
-        """The same on another device."""
+        """Return a copy on another device."""
         return replace(self, program=self.program.to(device))

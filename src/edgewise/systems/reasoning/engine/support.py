@@ -1,19 +1,19 @@
-"""How many facts speak for an atom, and of those that bind a proved goal's first atom, how many prove it."""
+"""Counts of matching facts: per atom, and the share of them that completes a proof."""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor
 
-from edgewise.systems.reasoning.engine.expand import matching_facts, spread
+from edgewise.systems.reasoning.engine.expand import matching_facts, repeat_ranges
 from edgewise.systems.reasoning.engine.program import Program
-from edgewise.systems.reasoning.engine.resolve import by_facts, prepared
+from edgewise.systems.reasoning.engine.resolve import prepare_goals, resolve_with_facts
 
 
 def usable_matches(program: Program, atoms: Tensor, *, excluded: Tensor) -> Tensor:
-    """How many facts unify with each atom `[N, 3]`, the excluded one `[N, 3]` not counted, `[N]` int64.
+    """Count the facts that unify with each atom `[N, 3]`, without the excluded one `[N, 3]`, `[N]` int64.
 
-    A true query of the training set is a fact itself: whoever counted it would see the answer.
+    A true query of the training set is itself a fact. Counting it would leak the label.
     """
     start, count = program.facts.matches(atoms)
     place = program.facts.place(excluded, program.facts.section(atoms))
@@ -21,22 +21,24 @@ def usable_matches(program: Program, atoms: Tensor, *, excluded: Tensor) -> Tens
 
 
 def proving_share(program: Program, states: Tensor, *, excluded: Tensor) -> Tensor:
-    """The share of facts that finish the proof, among those that unify with the first atom, `[B]` float64.
+    """Compute the share of facts matching the first atom that complete the proof, `[B]` float64.
 
-    The engine says only whether a goal is proved; one neighbour in a region proves as well as nine of ten do.
-    This tells them apart. It is 1 where no fact unifies, so that proofs by a rule alone keep their weight.
+    The engine only reports whether a goal is proved, not whether one neighbour of ten proves it or nine. This
+    share distinguishes the two. It is 1 where no fact completes the proof, so proofs by rules keep their
+    weight.
 
     Args:
         program: facts and rules.
         states: `[B, A, 3]`.
         excluded: `[B, 3]`, facts that must not be used.
     """
-    goals = prepared(program, states, excluded)
+    goals = prepare_goals(program, states, excluded)
     start, count, skipped = matching_facts(program, goals, excluded)
-    owner, number = spread(count)
+    owner, number = repeat_ranges(count)
     place = start[owner] + number
     place = place + (place >= skipped[owner]).long()
-    done = by_facts(program, goals, owner=owner, place=place.clamp(max=program.facts.last)).length == 0
+    place = place.clamp(max=program.facts.last)
+    done = resolve_with_facts(program, goals, owner=owner, place=place).length == 0
     proofs = torch.zeros(len(states), dtype=torch.float64, device=states.device)
     proofs.index_add_(0, owner, done.double())
     return torch.where(proofs > 0, proofs / count.clamp(min=1), 1.0)

@@ -1,4 +1,4 @@
-"""Ranks of true candidates among false ones, and what is said of them: MRR, hits, the area under a curve."""
+"""Ranks of true candidates among false ones, and metrics on them: MRR, hits, AUC-PR."""
 
 from __future__ import annotations
 
@@ -6,36 +6,36 @@ import torch
 from torch import Tensor
 
 HITS = (1, 3, 10)
-"""The ranks up to which hits are counted."""
+"""The k of hits@k."""
 
 
 def ranks(scores: Tensor, exists: Tensor) -> Tensor:
-    """The rank of the first candidate of each list, `[Q]`, from 1, ties counting half.
+    """Compute the rank of the first candidate of each list, `[Q]`, from 1; ties count half.
 
     Args:
-        scores: `[Q, K]`; the higher the better.
-        exists: `[Q, K]`, which candidates there are; the first always is.
+        scores: `[Q, K]`; higher is better.
+        exists: `[Q, K]` bool, which candidates exist; the first always does.
     """
-    true, others, there = scores[:, :1], scores[:, 1:], exists[:, 1:]
-    better = ((others > true) & there).sum(-1)
-    equal = ((others == true) & there).sum(-1)
+    true, others, present = scores[:, :1], scores[:, 1:], exists[:, 1:]
+    better = ((others > true) & present).sum(-1)
+    equal = ((others == true) & present).sum(-1)
     return 1.0 + better + equal / 2
 
 
 def mean_reciprocal_rank(rank: Tensor) -> float:
-    """The mean of 1 / rank."""
+    """Return the mean of 1 / rank."""
     return float(rank.reciprocal().mean())
 
 
 def hits(rank: Tensor, at: int) -> float:
-    """The share of ranks that are at most `at`."""
+    """Return the share of ranks of at most `at`."""
     return float((rank <= at).double().mean())
 
 
 def area_under_precision_recall(scores: Tensor, labels: Tensor) -> float:
-    """Average precision of `scores [N]` for `labels [N]` bool, equal scores entering together.
+    """Compute the average precision of `scores [N]` for `labels [N]` bool.
 
-    Precision at each threshold, weighted by the recall gained there.
+    It is the sum over thresholds of precision times the gain in recall. Equal scores share a threshold.
     """
     if not labels.any():
         raise ValueError("precision needs at least one positive label")

@@ -1,4 +1,4 @@
-"""Lists of candidates for queries: the true atom first, then false ones that no split knows to be true."""
+"""Candidate lists of queries: the true atom first, then false atoms that are in no split."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from edgewise.systems.reasoning.knowledge.known import KnownAnswers
 Side = Literal["head", "tail"]
 COLUMN = {"head": 1, "tail": 2}
 CELLS = 20_000_000
-"""Entries of the largest table of queries by entities that is made at once."""
+"""Maximum number of entries of a table of queries by entities."""
 
 
 @dataclass(frozen=True)
 class Candidates:
-    """One list for each query and side.
+    """One list per query and side.
 
     Args:
-        atoms: `[Q, K, 3]`; the first of each list is the true one, absent ones are zeros.
-        exists: `[Q, K]`, which candidates there are.
-        query: `[Q]`, which row of the queries a list is of.
-        side: `[Q]`, the column that was replaced: 1 for heads, 2 for tails.
+        atoms: `[Q, K, 3]`; the first of each list is the true atom, padding is zeros.
+        exists: `[Q, K]` bool, which candidates exist.
+        query: `[Q]`, the row of the query of each list.
+        side: `[Q]`, the replaced column: 1 for heads, 2 for tails.
     """
 
     atoms: Tensor
@@ -47,25 +47,27 @@ def draw_candidates(
     domains: Iterable[Sequence[int]] = (),
     seed: int = 0,
 ) -> Candidates:
-    """Lists for `queries [P, 3]`, filtered by what is `known [n, 3]`.
+    """Sample candidate lists for `queries [P, 3]`, filtered by the atoms `known [n, 3]`.
 
     Args:
         queries: true atoms.
-        known: atoms that must not stand among the false ones.
-        num_entities: ids of entities are 1 to this.
-        sides: which end is replaced; a list for each.
-        negatives: false atoms of a list, drawn without repetition; None for all there are.
-        domains: entities of which only those of the same domain stand for each other.
-        seed: of the draws.
+        known: atoms that must not be among the false ones.
+        num_entities: largest id of an entity.
+        sides: which argument is replaced; one list per side.
+        negatives: false atoms per list, sampled without replacement; None for all.
+        domains: entities are replaced only by entities of the same domain.
+        seed: random seed.
     """
     generator = torch.Generator().manual_seed(seed)
-    kind = _domain_of(domains, num_entities)
+    domain = _domain_of(domains, num_entities)
     lists = [
-        _one_side(queries, known, COLUMN[side], num_entities, negatives=negatives, kind=kind, draw=generator)
+        _one_side(
+            queries, known, COLUMN[side], num_entities, negatives=negatives, domain=domain, draw=generator
+        )
         for side in sides
     ]
     width = max(atoms.shape[1] for atoms in lists)
-    atoms = torch.cat([_widened(part, width) for part in lists])
+    atoms = torch.cat([_pad_lists(part, width) for part in lists])
     return Candidates(
         atoms=atoms,
         exists=atoms[..., 0] > 0,
@@ -81,10 +83,10 @@ def _one_side(
     num_entities: int,
     *,
     negatives: int | None,
-    kind: Tensor | None,
+    domain: Tensor | None,
     draw: torch.Generator,
 ) -> Tensor:
-    """Lists with the entities of one column replaced, `[P, K, 3]`."""
+    """Build lists with the entities of one column replaced, `[P, K, 3]`."""
     rows = max(1, CELLS // num_entities)
     bound = 3 - column
     answers = KnownAnswers.of(known[:, 0], known[:, bound], known[:, column], num_entities=num_entities)
@@ -94,8 +96,8 @@ def _one_side(
         row, entity = answers.of_questions(part[:, 0], part[:, bound])
         open_[row, entity - 1] = False
         open_.scatter_(1, part[:, column : column + 1] - 1, False)
-        if kind is not None:
-            open_ &= kind == kind[part[:, column] - 1].unsqueeze(1)
+        if domain is not None:
+            open_ &= domain == domain[part[:, column] - 1].unsqueeze(1)
         order = torch.rand(open_.shape, generator=draw) if negatives else torch.arange(num_entities, 0, -1.0)
         most = int(open_.sum(1).amax()) if len(part) else 0
         value, index = torch.where(open_, order, -1.0).topk(min(negatives or most, most), dim=1)
@@ -104,27 +106,27 @@ def _one_side(
         atoms[..., column] = entity
         found.append(atoms * (entity > 0).unsqueeze(-1))
     width = max((atoms.shape[1] for atoms in found), default=1)
-    return torch.cat([_widened(atoms, width) for atoms in found])
+    return torch.cat([_pad_lists(atoms, width) for atoms in found])
 
 
 def batches(candidates: Candidates, size: int) -> Iterator[tuple[Tensor, Tensor]]:
-    """All candidates that exist, in parts: where they stand in the flat lists, and their atoms `[m, 3]`."""
+    """Iterate over existing candidates in batches: their flat indices and their atoms `[m, 3]`."""
     place = candidates.exists.flatten().nonzero().squeeze(1)
     atoms = candidates.atoms.flatten(0, 1)
     for part in place.split(size):
         yield part, atoms[part]
 
 
-def _widened(atoms: Tensor, width: int) -> Tensor:
+def _pad_lists(atoms: Tensor, width: int) -> Tensor:
     return torch.nn.functional.pad(atoms, (0, 0, 0, width - atoms.shape[1]))
 
 
 def _domain_of(domains: Iterable[Sequence[int]], num_entities: int) -> Tensor | None:
-    """The number of each entity's domain, `[E]`; those of none are of domain 0 together."""
+    """Return the domain number of each entity, `[E]`; 0 for entities without a domain."""
     listed = list(domains)
     if not listed:
         return None
-    kind = torch.zeros(num_entities, dtype=torch.int64)
+    domain = torch.zeros(num_entities, dtype=torch.int64)
     for number, entities in enumerate(listed, 1):
-        kind[torch.tensor(entities) - 1] = number
-    return kind
+        domain[torch.tensor(entities) - 1] = number
+    return domain

@@ -1,4 +1,4 @@
-"""One score out of several: weights that a validation set fits, so that no test answer ever chooses them."""
+"""Fusion of several scores by weights that are fitted on validation data only."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ class Fusion:
     """A weighted sum of scores.
 
     Args:
-        names: of the scores.
-        weights: `[F]`, one for each.
-        fitted_on: how many lists of candidates chose the weights.
+        names: names of the F scores.
+        weights: F weights.
+        fitted_on: number of candidate lists used for the fit.
     """
 
     names: tuple[str, ...]
@@ -25,33 +25,33 @@ class Fusion:
     fitted_on: int
 
     def __call__(self, scores: Tensor) -> Tensor:
-        """`[Q, K]` from `[Q, K, F]`."""
+        """Compute fused scores `[Q, K]` from scores `[Q, K, F]`."""
         return scores @ torch.tensor(self.weights, dtype=scores.dtype, device=scores.device)
 
 
 def fit(scores: Tensor, exists: Tensor, *, names: tuple[str, ...], steps: int = 60) -> Fusion:
-    """The weights under which the true candidate of each list is likeliest.
+    """Fit the weights by maximum likelihood of the true candidate of each list.
 
-    A softmax over each list gives the true candidate, which is the first, a probability; its logarithm is
-    what L-BFGS maximises. The first score alone, the first two, and so on are weighed; what ranks these lists
-    best is kept, the fewest of equals: adding evidence must not cost anything.
+    L-BFGS maximises the log-softmax over each list at its first, true candidate. The first score alone, the
+    first two, and so on are fitted. The fit with the best MRR on these lists is kept, and the one with fewer
+    scores on ties, so an added score never lowers the MRR here.
 
     Args:
-        scores: `[Q, K, F]`, finite, the one to be equalled at least first.
-        exists: `[Q, K]`, which candidates there are.
-        names: of the F scores.
-        steps: of L-BFGS.
+        scores: `[Q, K, F]`, finite; the first score is the reference.
+        exists: `[Q, K]` bool, which candidates exist.
+        names: names of the F scores.
+        steps: maximum number of L-BFGS iterations.
     """
     if not scores.isfinite().all():
-        raise ValueError("scores to be fused must be finite: replace what is missing by a flag and a zero")
+        raise ValueError("scores for fusion must be finite: replace missing ones by zero and add a flag")
     scores = scores.double()
-    tried = [_likeliest(scores, exists, used=used, steps=steps) for used in range(1, scores.shape[-1] + 1)]
-    best = max(tried, key=lambda weights: mean_reciprocal_rank(ranks(scores @ weights, exists)))
+    fits = [_fit_weights(scores, exists, used=used, steps=steps) for used in range(1, scores.shape[-1] + 1)]
+    best = max(fits, key=lambda weights: mean_reciprocal_rank(ranks(scores @ weights, exists)))
     return Fusion(names, tuple(best.tolist()), fitted_on=len(scores))
 
 
-def _likeliest(scores: Tensor, exists: Tensor, *, used: int, steps: int) -> Tensor:
-    """Weights `[F]` of the first `used` scores, zero for the others."""
+def _fit_weights(scores: Tensor, exists: Tensor, *, used: int, steps: int) -> Tensor:
+    """Fit weights `[F]` of the first `used` scores; the others are zero."""
     if used == 1:
         return torch.eye(scores.shape[-1], dtype=torch.float64)[0]
     scale = scores[exists][:, :used].std(0).clamp(min=1e-6)

@@ -1,4 +1,4 @@
-"""What a policy, chance, or exhaustive search makes of candidates: how probably each is proved, how soon."""
+"""Proofs of candidates by a policy, by a uniform policy, and by exhaustive search."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from torch import Tensor
 
 from edgewise.systems.reasoning import dynamics
 from edgewise.systems.reasoning.engine import oracle
-from edgewise.systems.reasoning.engine.expand import Expansion
 from edgewise.systems.reasoning.engine.support import proving_share
 from edgewise.systems.reasoning.env import ReasoningEnv
 from edgewise.systems.reasoning.evaluation.beam_search import Offered, Proofs, Steps, search
 from edgewise.systems.reasoning.evaluation.candidates import Candidates, batches
-from edgewise.systems.reasoning.models.proof_policy import Decision, Plausibility, ProofActor
+from edgewise.systems.reasoning.models.decision import make_decision
+from edgewise.systems.reasoning.models.proof_policy import Plausibility, ProofActor
 
 AT_ONCE = 4096
-"""Candidates that are searched for together."""
+"""Candidates per search batch."""
 
 Progress = Callable[[int], None]
 
 
 @dataclass(frozen=True)
 class ProofTable:
-    """What was found of lists of candidates.
+    """Proofs of candidate lists.
 
     Args:
-        log_probability: `[Q, K]` float64, minus infinity where there is no proof.
-        depth: `[Q, K]` int64, steps of the shortest proof; -1 where there is none.
-        expanded: goals that were expanded in all.
+        log_probability: `[Q, K]` float64; minus infinity if there is no proof.
+        depth: `[Q, K]` int64, steps of the shortest proof; -1 if there is none.
+        expanded: total number of expanded goals.
     """
 
     log_probability: Tensor
@@ -39,20 +39,17 @@ class ProofTable:
 
     @property
     def proved(self) -> Tensor:
-        """`[Q, K]`."""
+        """Which candidates have a proof, `[Q, K]` bool."""
         return self.depth >= 0
 
 
-def decision(atoms: Tensor, query: Tensor, found: Expansion) -> Decision:
-    """What a policy is asked, from what the engine found."""
-    return Decision(atoms, query, found.successors, found.owner, (found.origin + 1).clamp(min=0))
+def policy_steps(
+    env: ReasoningEnv, actor: ProofActor | None, *, plausibility: Plausibility | None = None
+) -> Steps:
+    """Return a step function with the probabilities of a policy, or uniform ones if `actor` is None.
 
-
-def led_by(env: ReasoningEnv, actor: ProofActor | None, *, plausibility: Plausibility | None = None) -> Steps:
-    """Steps with the probabilities of a policy, or of chance where there is none.
-
-    A goal that the engine calls proved has one successor. Its probability here is the share of facts that
-    finish the proof, so that the sum over derivations is one. What is assumed costs its implausibility.
+    A proved goal has one successor. Its probability is the share of facts that complete the proof, so that
+    the probabilities of all derivations sum to one. An assumed atom adds its plausibility.
     """
     program, ends = env.successors.program, env.ends
 
@@ -63,20 +60,20 @@ def led_by(env: ReasoningEnv, actor: ProofActor | None, *, plausibility: Plausib
         if last and not env.config.assume:
             return Offered(found.successors[found.offsets[done]], done, proving)
         if actor is None:
-            chance = -found.counts[found.owner].double().log()
+            log_probability = -found.counts[found.owner].double().log()
         else:
-            chance = actor.decide(decision(states, queries, found)).logits.double()
-        chance[found.offsets[done]] = proving
-        after = dynamics.settled(found.successors, ends)
+            log_probability = actor.decide(make_decision(states, queries, found)).logits.double()
+        log_probability[found.offsets[done]] = proving
+        after = dynamics.drop_assumed(found.successors, ends)
         if plausibility is not None:
             assumed = found.successors[:, 0, 0] > ends.assumed_offset
-            chance[assumed] += plausibility(found.successors[assumed, 0]).double()
-        return Offered(after, found.owner, chance)
+            log_probability[assumed] += plausibility(found.successors[assumed, 0]).double()
+        return Offered(after, found.owner, log_probability)
 
     return steps
 
 
-def by_beam(
+def beam_search_proofs(
     env: ReasoningEnv,
     steps: Steps,
     candidates: Candidates,
@@ -85,39 +82,39 @@ def by_beam(
     depth: int,
     progress: Progress | None = None,
 ) -> ProofTable:
-    """Beam search for a proof of every candidate, or the greedy way without a beam."""
+    """Search for proofs of every candidate by beam search; greedily if `beam` is None."""
 
-    def of(atoms: Tensor) -> Proofs:
+    def find(atoms: Tensor) -> Proofs:
         starts = dynamics.start(atoms, max_atoms=env.config.max_atoms)
         over = (env.ends.false, env.ends.end_false)
         return search(steps, starts, atoms, true=env.ends.true, ends=over, beam=beam, depth=depth)
 
-    return _table(candidates, of, progress)
+    return _table(candidates, find, progress)
 
 
-def by_oracle(
+def oracle_proofs(
     env: ReasoningEnv, candidates: Candidates, *, depth: int, cap: int, progress: Progress | None = None
 ) -> ProofTable:
-    """Exhaustive search for the shortest proof of every candidate; shorter ones count as more probable."""
+    """Search exhaustively for the shortest proof of every candidate; shorter proofs score higher."""
 
-    def of(atoms: Tensor) -> Proofs:
+    def find(atoms: Tensor) -> Proofs:
         found = oracle.search(env.successors.program, atoms, depth=depth, cap=cap)
         steps = torch.where(found.proved, found.depth, -1)
-        worth = torch.where(found.proved, -found.depth.double(), -torch.inf)
-        return Proofs(worth, steps, found.nodes)
+        score = torch.where(found.proved, -found.depth.double(), -torch.inf)
+        return Proofs(score, steps, found.nodes)
 
-    return _table(candidates, of, progress)
+    return _table(candidates, find, progress)
 
 
-def _table(candidates: Candidates, of: Callable[[Tensor], Proofs], progress: Progress | None) -> ProofTable:
+def _table(candidates: Candidates, find: Callable[[Tensor], Proofs], progress: Progress | None) -> ProofTable:
     shape = candidates.exists.shape
-    worth = torch.full((shape.numel(),), -torch.inf, dtype=torch.float64)
+    score = torch.full((shape.numel(),), -torch.inf, dtype=torch.float64)
     depth = torch.full((shape.numel(),), -1, dtype=torch.int64)
     expanded = 0
     for place, atoms in batches(candidates, AT_ONCE):
-        proofs = of(atoms)
-        worth[place], depth[place] = proofs.log_probability, proofs.depth
+        proofs = find(atoms)
+        score[place], depth[place] = proofs.log_probability, proofs.depth
         expanded += int(proofs.expanded.sum())
         if progress is not None:
             progress(len(place))
-    return ProofTable(worth.view(shape), depth.view(shape), expanded)
+    return ProofTable(score.view(shape), depth.view(shape), expanded)

@@ -1,4 +1,4 @@
-"""Ranks candidates of test queries by a trained prover, by embeddings, by both, and by exhaustive search."""
+"""Rank candidates of test queries by a trained policy, by embeddings, by both, and by exhaustive search."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from edgewise.config.errors import ConfigError
 from edgewise.evaluation.statistics import Interval, paired_difference
 from edgewise.experiments.measure import load_trained
 from edgewise.experiments.recipe import AnyRun
-from edgewise.systems.reasoning.build import plausibility
 from edgewise.systems.reasoning.embeddings.embedding import KnowledgeEmbedding
 from edgewise.systems.reasoning.embeddings.store import load_kge
 from edgewise.systems.reasoning.env import ReasoningEnv
@@ -30,30 +29,36 @@ from edgewise.systems.reasoning.evaluation.candidate_ranks import (
 from edgewise.systems.reasoning.evaluation.candidates import Candidates, Side, batches, draw_candidates
 from edgewise.systems.reasoning.evaluation.explanation import Explanation, explain
 from edgewise.systems.reasoning.evaluation.fusion import Fusion, fit
-from edgewise.systems.reasoning.evaluation.proof_scores import ProofTable, by_beam, by_oracle, led_by
+from edgewise.systems.reasoning.evaluation.proof_scores import (
+    ProofTable,
+    beam_search_proofs,
+    oracle_proofs,
+    policy_steps,
+)
+from edgewise.systems.reasoning.models.build import plausibility
 from edgewise.systems.reasoning.models.proof_policy import ProofActor
 
 Mode = Literal["rl", "kge", "hybrid", "oracle"]
 MODES: tuple[Mode, ...] = ("rl", "kge", "hybrid", "oracle")
 UNPROVED = -1e9
-"""The score of what is not proved: below all that is."""
+"""Score of candidates without a proof, below all others."""
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class RankOptions:
-    """How to rank.
+    """Options of ranking.
 
     Attributes:
-        negatives: false candidates of a list; None for all there are.
-        queries: how many queries of the split, drawn once from `seed`; None for all.
-        split: `test`, or `valid`.
-        beam: goals that are kept of each query.
-        depth: most steps of a proof; the environment's own limit if not given.
-        kge: folder of embeddings; the run's own if not given.
-        oracle_depth: most steps of the exhaustive search.
-        seed: of queries and candidates.
+        negatives: false candidates per list; None for all.
+        queries: number of queries of the split, sampled with `seed`; None for all.
+        split: `test` or `valid`.
+        beam: number of goals kept per query.
+        depth: maximum number of steps of a proof; that of the environment if not given.
+        kge: folder of embeddings; that of the run if not given.
+        oracle_depth: maximum number of steps of the exhaustive search.
+        seed: random seed of queries and candidates.
     """
 
     negatives: int | None = 100
@@ -68,12 +73,12 @@ class RankOptions:
 
 @dataclass(frozen=True)
 class Ranked:
-    """How one way of scoring ranks the true candidates.
+    """The result of one scoring method.
 
     Attributes:
-        name: of the way.
-        figures: MRR, hits, area under the precision-recall curve, by name.
-        reciprocal: `[Q]`, one over each rank.
+        name: name of the method.
+        figures: MRR, hits@k and AUC-PR by name.
+        reciprocal: `[Q]`, reciprocal ranks.
     """
 
     name: str
@@ -83,15 +88,15 @@ class Ranked:
 
 @dataclass(frozen=True)
 class Ranking:
-    """All ways of scoring, on the same lists of candidates.
+    """The results of all scoring methods on the same candidate lists.
 
     Attributes:
-        ranked: the ways, the one that was asked for first.
-        lists: how many lists of candidates there are.
-        candidates: how many candidates in all.
-        proofs: shares of positives and negatives proved, by way and by depth or predicate.
-        fusion: the weights of the hybrid, if there is one.
-        gain: hybrid less embeddings alone in MRR, over the same lists, with its bootstrap interval.
+        ranked: results by method, the requested one first.
+        lists: number of candidate lists.
+        candidates: total number of candidates.
+        proofs: shares of proved positives and negatives by method, depth and predicate.
+        fusion: weights of the hybrid, if there is one.
+        gain: MRR of the hybrid minus that of the embeddings, with its paired bootstrap interval.
     """
 
     ranked: tuple[Ranked, ...]
@@ -103,18 +108,18 @@ class Ranking:
 
 
 def rank_run(run: Path, mode: Mode, options: RankOptions, *, which: str = "best") -> Ranking:
-    """Rank the candidates of a run's queries.
+    """Rank the candidates of the queries of a run.
 
-    Always beside it: exhaustive search, and chance led through the same beam.
+    Exhaustive search and a uniform policy with the same beam are always included.
 
     Args:
-        run: a run folder, or a checkpoint's folder within one.
-        mode: by the policy, by embeddings, by both, or by exhaustive search.
+        run: a run folder, or the folder of a checkpoint in it.
+        mode: the scoring method to report first.
         options: see `RankOptions`.
         which: `best` or `latest` checkpoint.
     """
     trained = load_trained(run, settings={"withheld": 0.0}, which=which)
-    env = worlds_of(trained.config)
+    env = make_ranking_env(trained.config)
     actor = cast(ProofActor, trained.policy)
     needed = mode in ("kge", "hybrid") or env.config.assume
     model = embedding_of(env, options.kge or trained.config.model.kge, needed=needed)
@@ -124,8 +129,8 @@ def rank_run(run: Path, mode: Mode, options: RankOptions, *, which: str = "best"
     fused = None
     if model is not None:
         scores["kge"] = embedding_scores(model, lists)
-        fused = fitted(env, actor, model, options)
-        scores["hybrid"] = fused(features(scores["kge"], tables["rl"]))
+        fused = fit_fusion(env, actor, model, options)
+        scores["hybrid"] = fused(fusion_features(scores["kge"], tables["rl"]))
     ranked = [_ranked(name, scores[name], lists) for name in _order(mode, scores)]
     by_name = {one.name: one for one in ranked}
     return Ranking(
@@ -141,42 +146,42 @@ def rank_run(run: Path, mode: Mode, options: RankOptions, *, which: str = "best"
 def explain_query(
     run: Path, text: str, *, beam: int, depth: int | None = None, which: str = "best"
 ) -> tuple[ReasoningEnv, Explanation | None]:
-    """The proof that a run's policy finds of an atom such as `locatedInCR(oman,asia)`, if it finds one.
+    """Find the most probable proof of an atom such as `locatedInCR(oman,asia)` under the policy of a run.
 
     Raises:
-        DataError: the text is no atom of the run's knowledge base.
+        DataError: the text is not an atom of the knowledge base of the run.
     """
     trained = load_trained(run, settings={"withheld": 0.0}, which=which)
-    env = worlds_of(trained.config)
+    env = make_ranking_env(trained.config)
     query = env.dataset.vocabulary.atom(text)
     actor = cast(ProofActor, trained.policy)
     return env, explain(env, actor, query, beam=beam, depth=depth or env.config.max_steps)
 
 
-def worlds_of(config: AnyRun) -> ReasoningEnv:
-    """One world of a run's knowledge base, all facts within reach."""
+def make_ranking_env(config: AnyRun) -> ReasoningEnv:
+    """Build an environment with one world and all facts of a run's knowledge base."""
     plain = config.env.model_copy(update={"withheld": 0.0, "proof_depths": None})
     return ReasoningEnv(plain, num_envs=1, seed=0, device=config.device)
 
 
 def embedding_of(env: ReasoningEnv, folder: str | None, *, needed: bool) -> KnowledgeEmbedding | None:
-    """The embeddings in a folder, for this knowledge base.
+    """Load the embeddings in a folder for the knowledge base of `env`.
 
     Raises:
-        ConfigError: they are needed and no folder is named.
+        ConfigError: they are needed, but no folder is given.
     """
     if folder is None:
         if not needed:
             return None
         raise ConfigError(
-            "ranking by embeddings or assumptions needs embeddings, and neither --kge nor the run names any",
-            hint=f"train them with `edgewise kge {env.config.data}`, then give that folder as --kge",
+            "ranking by embeddings or assumptions needs embeddings, but neither --kge nor the run names any",
+            hint=f"train them with `edgewise kge {env.config.data}`, then give their folder as --kge",
         )
     return load_kge(folder, vocabulary=env.dataset.vocabulary)
 
 
 def candidates_of(env: ReasoningEnv, options: RankOptions, *, split: str) -> Candidates:
-    """Lists for the queries of a split, both sides, or as the environment corrupts."""
+    """Sample candidate lists for the queries of a split, on the sides that the environment corrupts."""
     dataset, queries = env.dataset, env.dataset.split(split)
     if options.queries is not None and options.queries < len(queries):
         order = torch.randperm(len(queries), generator=torch.Generator().manual_seed(options.seed))
@@ -201,48 +206,50 @@ def proofs_of(
     *,
     embedding: KnowledgeEmbedding | None,
 ) -> dict[str, ProofTable]:
-    """What the policy proves through a beam and greedily, what chance proves, and what anyone can."""
+    """Search for proofs by the policy with a beam, greedily, by a uniform policy, and exhaustively."""
     depth = options.depth or env.config.max_steps
-    believed = None if embedding is None else plausibility(embedding)
-    led = led_by(env, actor, plausibility=believed)
+    log_probability = None if embedding is None else plausibility(embedding)
+    steps = policy_steps(env, actor, plausibility=log_probability)
     log.info("searching %d candidates for proofs", int(lists.exists.sum()))
     tables = {
-        "rl": by_beam(env, led, lists, beam=options.beam, depth=depth),
-        "greedy": by_beam(env, led, lists, beam=None, depth=depth),
-        "chance": by_beam(
-            env, led_by(env, None, plausibility=believed), lists, beam=options.beam, depth=depth
+        "rl": beam_search_proofs(env, steps, lists, beam=options.beam, depth=depth),
+        "greedy": beam_search_proofs(env, steps, lists, beam=None, depth=depth),
+        "chance": beam_search_proofs(
+            env, policy_steps(env, None, plausibility=log_probability), lists, beam=options.beam, depth=depth
         ),
     }
     cap = max(2000, env.config.max_successors)
-    return tables | {"oracle": by_oracle(env, lists, depth=options.oracle_depth, cap=cap)}
+    return tables | {"oracle": oracle_proofs(env, lists, depth=options.oracle_depth, cap=cap)}
 
 
-def features(embedding: Tensor, proofs: ProofTable) -> Tensor:
-    """What the hybrid weighs, `[Q, K, 3]`: the embedding's score, whether there is a proof, how probable."""
+def fusion_features(embedding: Tensor, proofs: ProofTable) -> Tensor:
+    """Stack the scores of the hybrid, `[Q, K, 3]`: embedding, whether proved, log-probability of proofs."""
     proved = proofs.proved
     probable = torch.where(proved, proofs.log_probability, 0.0)
     return torch.stack((embedding.double(), proved.double(), probable), -1)
 
 
-def fitted(env: ReasoningEnv, actor: ProofActor, model: KnowledgeEmbedding, options: RankOptions) -> Fusion:
-    """The weights of the hybrid, from the validation split alone."""
+def fit_fusion(
+    env: ReasoningEnv, actor: ProofActor, model: KnowledgeEmbedding, options: RankOptions
+) -> Fusion:
+    """Fit the weights of the hybrid on the validation split."""
     lists = candidates_of(env, options, split="valid")
-    led = led_by(env, actor, plausibility=plausibility(model))
+    steps = policy_steps(env, actor, plausibility=plausibility(model))
     depth = options.depth or env.config.max_steps
-    proofs = by_beam(env, led, lists, beam=options.beam, depth=depth)
-    found = features(embedding_scores(model, lists), proofs)
+    proofs = beam_search_proofs(env, steps, lists, beam=options.beam, depth=depth)
+    found = fusion_features(embedding_scores(model, lists), proofs)
     names = ("embedding", "proved", "log probability of proofs")
     return fit(torch.where(lists.exists.unsqueeze(-1), found, 0.0), lists.exists, names=names)
 
 
 @torch.no_grad()
 def embedding_scores(model: KnowledgeEmbedding, lists: Candidates) -> Tensor:
-    """The embeddings' own scores, `[Q, K]`; absent candidates get the lowest."""
+    """Compute the scores of the embeddings, `[Q, K]`; padding gets the lowest score."""
     scores = torch.full((lists.exists.numel(),), UNPROVED, dtype=torch.float64)
     for column, side in ((1, "head"), (2, "tail")):
-        asked = (lists.side == column).unsqueeze(1).expand_as(lists.exists).flatten()
+        on_side = (lists.side == column).unsqueeze(1).expand_as(lists.exists).flatten()
         for place, atoms in batches(lists, 65_536):
-            chosen = asked[place]
+            chosen = on_side[place]
             scores[place[chosen]] = model.score(atoms[chosen], side=cast(Side, side)).double()
     return scores.view_as(lists.exists)
 
@@ -270,7 +277,7 @@ def _gain(ranked: Mapping[str, Ranked]) -> Interval:
 
 
 def _rates(found: ProofTable, lists: Candidates, env: ReasoningEnv) -> dict[str, Any]:
-    """Shares of positives and negatives with a proof, in all, by its length, and by predicate."""
+    """Compute the shares of positives and negatives with a proof: total, by length and by predicate."""
     true, false = found.depth[:, 0], found.depth[:, 1:][lists.exists[:, 1:]]
     longest = int(found.depth.max())
     names = env.dataset.vocabulary.predicate_names

@@ -1,1 +1,1 @@
-"""Knowledge graphs: names and ids, files, rules, leaks between splits, and where public data is fetched."""
+"""Knowledge graphs: vocabulary, files, rules, leaks between splits, and downloads."""

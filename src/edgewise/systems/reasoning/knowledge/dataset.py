@@ -1,4 +1,4 @@
-"""A knowledge graph with its splits, rules and domains as tensors of ids, loaded from a folder."""
+"""Load a knowledge graph from a folder: splits as tensors of ids, rules and domains."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ class Dataset:
     """A knowledge graph. Atoms are rows (predicate, head, tail) of int64 ids, in the order of the files.
 
     Args:
-        name: of its folder.
-        vocabulary: names and ids; holds every name of every split.
-        train: `[n, 3]`, what is learned from, and queries of training.
-        valid: `[n, 3]`, queries to choose settings by.
-        test: `[n, 3]`, queries to report.
-        facts: `[n, 3]`, what a prover may use: the file `facts.txt`, or else `train`.
-        rules: of one rule file, possibly none.
-        domains: entities by the name of their domain; empty where the data has none.
-        leaks: what the splits have in common.
+        name: name of the folder.
+        vocabulary: names and ids of all splits.
+        train: `[n, 3]`, training atoms and training queries.
+        valid: `[n, 3]`, validation queries.
+        test: `[n, 3]`, test queries.
+        facts: `[n, 3]`, facts for proofs: those of `facts.txt`, else `train`.
+        rules: rules of one rule file, possibly none.
+        domains: entities by domain; empty if the data has none.
+        leaks: overlaps between the splits.
     """
 
     name: str
@@ -50,27 +50,27 @@ class Dataset:
     leaks: LeakReport
 
     def split(self, name: str) -> Tensor:
-        """One of `train`, `valid` and `test`."""
+        """Return the atoms of `train`, `valid` or `test`."""
         return {"train": self.train, "valid": self.valid, "test": self.test}[name]
 
     def known(self) -> Tensor:
-        """`[n, 3]`: every atom of any split or of the facts, once: what a filtered ranking leaves out."""
+        """Return all distinct atoms of all splits and the facts, `[n, 3]`, for filtered ranking."""
         return torch.unique(torch.cat([self.train, self.valid, self.test, self.facts]), dim=0)
 
 
 def load_dataset(folder: str | Path, *, rules: str | None = None) -> Dataset:
-    """The knowledge graph in `folder`.
+    """Load the knowledge graph in `folder`.
 
     The folder holds `train.txt`, `valid.txt` and `test.txt`, and may hold `facts.txt`, rule files and
     `domain2constants.txt`.
 
     Args:
-        folder: a folder, or the name of a dataset that comes with the package, such as `countries_s3`.
+        folder: a folder, or the name of a dataset in the package, such as `countries_s3`.
         rules: a rule file by its name in the folder or in its subfolder `rules`, or by its path. If not
-            given, `rules.txt` in either place if it is there. `NO_RULES` reads none.
+            given, `rules.txt` in either place, if there is one. `NO_RULES` reads none.
 
     Raises:
-        DataError: something is missing or wrong; names the file, the line and a remedy.
+        DataError: a file is missing or wrong; the message has the file, the line and a hint.
     """
     place = _place(folder)
     texts = {split: read_triples(place / f"{split}.txt") for split in SPLITS}
@@ -95,7 +95,7 @@ def load_dataset(folder: str | Path, *, rules: str | None = None) -> Dataset:
 
 
 def shipped_datasets() -> list[str]:
-    """Names of the datasets that come with the package."""
+    """Return the names of the datasets in the package."""
     return sorted(path.name for path in SHIPPED.iterdir() if path.is_dir())
 
 
@@ -126,7 +126,7 @@ def _vocabulary(place: Path, texts: Iterable[list[Triple]]) -> Vocabulary:
 
 
 def _ids(triples: list[Triple], vocabulary: Vocabulary) -> Tensor:
-    """Names to ids, `[n, 3]`."""
+    """Convert names to ids, `[n, 3]`."""
     entity, predicate = vocabulary.entity, vocabulary.predicate
     return torch.tensor([(predicate(p), entity(h), entity(t)) for p, h, t in triples], dtype=torch.int64)
 
@@ -148,7 +148,7 @@ def _rules(place: Path, given: str | None, vocabulary: Vocabulary) -> tuple[Rule
 
 
 def _domains(path: Path, vocabulary: Vocabulary) -> dict[str, tuple[int, ...]]:
-    """Ids of the entities of each domain; an entity has one domain at most."""
+    """Read the entity ids of each domain; an entity has at most one domain."""
     if not path.exists():
         return {}
     domain_of: dict[str, str] = {}

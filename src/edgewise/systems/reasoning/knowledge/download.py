@@ -1,4 +1,4 @@
-"""Public knowledge graphs, fetched from where their authors keep them when a user asks, and checked."""
+"""Download public knowledge graphs from their original sources and verify them."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from edgewise.config.errors import DataError
 
 SPLITS = ("train", "valid", "test")
 LARGEST = 1 << 28
-"""Bytes beyond which an archive or a file in it is not believed."""
+"""Maximum size in bytes of an archive or a file in it."""
 TIMEOUT = 60.0
-"""Seconds without an answer after which a download is given up."""
+"""Timeout of a download in seconds."""
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where a dataset lives and what it must be.
+    """Source and checksums of a dataset.
 
     Args:
-        url: of a tar archive that holds `train.txt`, `valid.txt` and `test.txt`.
-        lines: of each split.
-        sha256: of each split, where known; line ends as in the archive.
+        url: URL of a tar archive with `train.txt`, `valid.txt` and `test.txt`.
+        lines: number of lines of each split.
+        sha256: SHA-256 of each split, where known, with the line ends of the archive.
     """
 
     url: str
@@ -60,34 +60,34 @@ SOURCES = {
 
 
 def download(name: str, folder: Path, *, source: Source | None = None) -> Path:
-    """Fetch the dataset `name` into `folder`, all of it or nothing.
+    """Download the dataset `name` into `folder`. Nothing is written on failure.
 
     Args:
         name: a key of `SOURCES`, or any name if a source is given.
-        folder: made by this; one that already holds `train.txt` is left as it is.
-        source: where to fetch from, if not from the public home.
+        folder: created; a folder that already holds `train.txt` is left unchanged.
+        source: where to download from; the entry of `SOURCES` if not given.
 
     Returns:
         The folder. Beside the splits it holds `source.json`, with the URL and the SHA-256 of each file.
 
     Raises:
-        DataError: the name is not known, nothing can be fetched, or what came is not the dataset.
+        DataError: the name is unknown, the download fails, or its content is not the dataset.
     """
     if (folder / "train.txt").exists():
-        log.info("%s is there already", folder)
+        log.info("%s already exists", folder)
         return folder
     if folder.exists():
-        raise DataError(f"{folder} exists and holds no train.txt", hint="give a folder that is not there yet")
-    home = source or _home(name)
-    log.info("fetching %s from %s", name, home.url)
-    files = _splits(_fetch(home.url), home.url)
+        raise DataError(f"{folder} exists and holds no train.txt", hint="give a folder that does not exist")
+    source = source or _source(name)
+    log.info("downloading %s from %s", name, source.url)
+    files = _splits(_fetch(source.url), source.url)
     for split in SPLITS:
-        _check(split, files[split], home)
-    _write(folder, files, home)
+        _check(split, files[split], source)
+    _write(folder, files, source)
     return folder
 
 
-def _home(name: str) -> Source:
+def _source(name: str) -> Source:
     if name not in SOURCES:
         raise DataError(f"no public dataset is called {name}", hint=f"there are {', '.join(SOURCES)}")
     return SOURCES[name]
@@ -99,15 +99,15 @@ def _fetch(url: str) -> bytes:
             content: bytes = answer.read(LARGEST + 1)
     except (urllib.error.URLError, OSError, ValueError) as error:
         reason = getattr(error, "reason", None) or error
-        hint = "check the network, or fetch the files by hand and give their folder"
-        raise DataError(f"{url} cannot be fetched: {reason}", hint=hint) from error
+        hint = "check the network, or download the files by hand and give their folder"
+        raise DataError(f"{url} cannot be downloaded: {reason}", hint=hint) from error
     if len(content) > LARGEST:
         raise DataError(f"{url} is larger than {LARGEST:,} bytes", hint="this is not the dataset")
     return content
 
 
 def _splits(archive: bytes, url: str) -> dict[str, bytes]:
-    """The three splits of an archive; where a name occurs twice, the one nearest to the top."""
+    """Read the three splits of an archive; if a name occurs twice, the one closest to the root."""
     files: dict[str, tuple[int, bytes]] = {}
     try:
         with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
@@ -132,15 +132,15 @@ def _check(split: str, content: bytes, source: Source) -> None:
     lines = len(content.splitlines())
     if lines != source.lines[split]:
         message = f"{split}.txt of {source.url} has {lines:,} lines instead of {source.lines[split]:,}"
-        raise DataError(message, hint="the dataset was changed; fetch it by hand and look at it")
+        raise DataError(message, hint="the dataset has changed; download it by hand and check it")
     found = hashlib.sha256(content).hexdigest()
     if source.sha256.get(split, found) != found:
         message = f"{split}.txt of {source.url} has SHA-256 {found} instead of {source.sha256[split]}"
-        raise DataError(message, hint="the dataset was changed; fetch it by hand and look at it")
+        raise DataError(message, hint="the dataset has changed; download it by hand and check it")
 
 
 def _write(folder: Path, files: Mapping[str, bytes], source: Source) -> None:
-    """Make the folder under another name and rename it."""
+    """Write the files to a temporary folder and rename it."""
     stage = folder.with_name(f".{folder.name}.stage")
     digests = {f"{split}.txt": hashlib.sha256(content).hexdigest() for split, content in files.items()}
     try:

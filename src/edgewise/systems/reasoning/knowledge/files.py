@@ -1,4 +1,4 @@
-"""Triples and domains as text files hold them; a mistake is named with its file, line and a remedy."""
+"""Read triples and domains from text files; errors carry the file, the line and a hint."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ FACT = re.compile(r"([^\s(),]+)\s*\(([^()]*)\)\s*\.?")
 
 
 def fail(path: Path, line: int, message: str, *, hint: str) -> NoReturn:
-    """Refuses a file because of one of its lines."""
+    """Raise DataError for a line of a file."""
     raise DataError(f"{path}:{line}: {message}", hint=hint)
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """The lines of a text file that are not blank, stripped, with their numbers from 1; LF or CRLF.
+    """Iterate over the non-blank lines of a text file, stripped, with line numbers from 1; LF or CRLF.
 
     Raises:
         DataError: the file cannot be read, or is not UTF-8.
@@ -29,7 +29,7 @@ def read_lines(path: Path) -> Iterator[tuple[int, str]]:
     try:
         content = path.read_bytes()
     except FileNotFoundError:
-        raise DataError(f"{path} is not there", hint="give a folder that holds this file") from None
+        raise DataError(f"{path} does not exist", hint="give a folder that holds this file") from None
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror}", hint="is it a readable file?") from error
     try:
@@ -47,13 +47,13 @@ def read_lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def read_triples(path: Path) -> list[Triple]:
-    """The triples of a file, in its order, as (predicate, head, tail).
+    """Read the triples of a file, in order, as (predicate, head, tail).
 
-    A file is written one way throughout: `head<TAB>relation<TAB>tail`, or `predicate(head,tail).`, where
-    lines that begin with `%` are remarks. Its first line says which.
+    The first line determines the format of the file: `head<TAB>relation<TAB>tail`, or `predicate(head,tail).`
+    with comment lines that begin with `%`.
 
     Raises:
-        DataError: the file cannot be read, holds no triple, or a line of it is no triple.
+        DataError: the file cannot be read, has no triple, or has a line that is not a triple.
     """
     lines = [(number, text) for number, text in read_lines(path) if "\t" in text or not text.startswith("%")]
     if not lines:
@@ -63,7 +63,7 @@ def read_triples(path: Path) -> list[Triple]:
 
 
 def read_domains(path: Path) -> dict[str, list[tuple[int, str]]]:
-    """The domains of a file of lines `domain entity entity …`: by name, the entities with their line.
+    """Read a file of lines `domain entity entity …`: entities with their line number, by domain.
 
     Raises:
         DataError: the file cannot be read, or a domain is empty or given twice.

@@ -1,36 +1,36 @@
-"""Facts sorted as whole numbers, so that a question costs as much as its answers and not as all the facts."""
+"""Index of facts as sorted integer keys, with lookups by binary search."""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor
 
-from edgewise.systems.reasoning.knowledge.placement import can_count, placed
+from edgewise.systems.reasoning.knowledge.placement import can_count, to_device
 
 BY_HEAD, BY_TAIL, LOOPS = 0, 1, 2
 """Sections of the index: (predicate, head, tail) order, (predicate, tail, head) order, and facts p(a,a)."""
 
 MULTIPLIER = -7046029254386353131
-"""2^64 divided by the golden ratio, as a signed number: multiplying by it spreads neighbouring keys."""
+"""2^64 divided by the golden ratio, as a signed integer (Fibonacci hashing)."""
 SLOTS_PER_FACT = 32
 LARGEST_SIEVE = 24
 
 
 class FactIndex:
-    """A set of ground atoms p(a,b) that answers "is this one of them?" and "which of them match?".
+    """A set of ground atoms p(a,b) with membership tests and pattern matching.
 
-    A fact is the number `((section·(P+1) + p)·b + first)·b + second` with `b = E + 1`. One sorted array of
-    these numbers holds every fact by head, again by tail, and facts p(a,a) a third time, so that all matches
-    of any pattern, bound or free, are one contiguous range.
+    The key of a fact is `((section·(P+1) + p)·b + first)·b + second` with `b = E + 1`. One sorted array of
+    keys holds every fact by head, again by tail, and facts p(a,a) a third time. All matches of any pattern
+    are therefore one contiguous range.
 
     Args:
-        facts: `[n, 3]` rows (predicate, head, tail), repeated or not; ids start at 1.
+        facts: `[n, 3]` rows (predicate, head, tail), possibly repeated; ids start at 1.
         num_predicates: P, the largest predicate id.
-        num_entities: E, the largest id of an entity; greater ids are variables.
-        rows: `[k]` int64, which of the facts are in the index; all if not given.
+        num_entities: E, the largest id of an entity; larger ids are variables.
+        rows: `[k]` int64, the facts to index; all if not given.
 
     Attributes:
-        keys: `[K]` int64, rising; the last, greater than any fact's, stands for no fact.
+        keys: `[K]` int64, ascending; the last, larger than any key, stands for no fact.
         arguments: `[K, 2]` int32, head and tail of the fact at every place of the index; zeros at the last.
         fact: `[K]` int64, the row of `facts` it came from (the first of equal rows).
 
@@ -67,28 +67,28 @@ class FactIndex:
         self._sieve = self._build_sieve()
 
     def __len__(self) -> int:
-        """How many different facts there are."""
+        """Return the number of distinct facts."""
         return int((self.keys < (self.num_predicates + 1) * self._base**2).sum())
 
     def to(self, device: torch.device | str) -> FactIndex:
-        """The same index on another device."""
+        """Return a copy on another device."""
         moved = object.__new__(FactIndex)
         moved.__dict__.update(self.__dict__)
         for name in ("keys", "fact", "arguments", "_sieve"):
-            setattr(moved, name, placed(getattr(self, name), device))
+            setattr(moved, name, to_device(getattr(self, name), device))
         return moved
 
     def key(self, atoms: Tensor) -> Tensor:
-        """The number of each ground atom `[*N, 3]` in the order by head, `[*N]` int64."""
+        """Return the key of each ground atom `[*N, 3]` in the section by head, `[*N]` int64."""
         predicate, head, tail = atoms.to(torch.int64).unbind(-1)
         return (predicate * self._base + head) * self._base + tail
 
     def contains(self, atoms: Tensor, *, without: Tensor | None = None) -> Tensor:
-        """Which atoms are facts, `[*N]` bool; atoms with a variable or padding never are.
+        """Return which atoms are facts, `[*N]` bool; atoms with a variable or padding never are.
 
         Args:
             atoms: `[*N, 3]`.
-            without: keys of facts that do not count, of a shape that broadcasts to `[*N]`.
+            without: keys of facts to exclude, broadcastable to `[*N]`.
         """
         key = self.key(atoms)
         if not can_count(key):
@@ -103,13 +103,13 @@ class FactIndex:
         return known
 
     def matches(self, atoms: Tensor, *, section: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """The facts that each atom `[N, 3]` unifies with: `start` and `count`, places in the index, `[N]`.
+        """Find the facts that unify with each atom `[N, 3]`: `start` and `count` in the index, `[N]`.
 
-        Two equal variables ask for facts p(a,a).
+        Two equal variables match facts p(a,a).
 
         Args:
-            atoms: ids greater than E are variables.
-            section: what `section` gives for these atoms, if that is known.
+            atoms: ids larger than E are variables.
+            section: the result of `section` for these atoms, if already computed.
         """
         predicate, head, tail = atoms.to(torch.int64).unbind(-1)
         predicate = torch.where(predicate > self.num_predicates, 0, predicate)
@@ -124,14 +124,14 @@ class FactIndex:
         return start, torch.searchsorted(self.keys, low + span) - start
 
     def section(self, atoms: Tensor) -> Tensor:
-        """Which section holds the matches of each atom `[N, 3]`, `[N]` int64."""
+        """Return the section with the matches of each atom `[N, 3]`, `[N]` int64."""
         head, tail = atoms[..., 1].to(torch.int64), atoms[..., 2].to(torch.int64)
         head_free, tail_free = head > self.num_entities, tail > self.num_entities
         section = torch.where(head_free & ~tail_free, BY_TAIL, BY_HEAD)
         return torch.where(head_free & (head == tail), LOOPS, section)
 
     def place(self, atoms: Tensor, section: Tensor) -> Tensor:
-        """Where each ground atom `[N, 3]` stands in the section `[N]`; the last place if it is not there."""
+        """Return the place of each ground atom `[N, 3]` in its section `[N]`; `last` if it is no fact."""
         predicate, head, tail = atoms.to(torch.int64).unbind(-1)
         key = self._key(section, predicate, head, tail)
         place = torch.searchsorted(self.keys, key)
@@ -139,7 +139,7 @@ class FactIndex:
 
     @property
     def last(self) -> int:
-        """The place that stands for no fact."""
+        """The place for no fact."""
         return len(self.keys) - 1
 
     def _key(self, section: Tensor, predicate: Tensor, head: Tensor, tail: Tensor) -> Tensor:
@@ -150,7 +150,7 @@ class FactIndex:
         return ((section * (self.num_predicates + 1) + predicate) * self._base + first) * self._base + second
 
     def _ground(self, atoms: Tensor) -> Tensor:
-        """Which atoms `[*N, 3]` have ids of the vocabulary alone, `[*N]` bool; only their keys are unique."""
+        """Return which atoms `[*N, 3]` are ground, `[*N]` bool; only their keys are unique."""
         ids = atoms > 0
         ids &= atoms <= torch.tensor(
             (self.num_predicates, self.num_entities, self.num_entities), device=atoms.device
@@ -161,7 +161,7 @@ class FactIndex:
         return self.keys[torch.searchsorted(self.keys, key)] == key
 
     def _build_sieve(self) -> Tensor:
-        """A table of hashed keys: almost every atom that is no fact is told by one look at it, `[2^k]`."""
+        """Build a table of hashed keys, `[2^k]` bool, that rejects almost all non-facts with one lookup."""
         facts = max(1, len(self.keys))
         bits = min(LARGEST_SIEVE, max(8, (SLOTS_PER_FACT * facts - 1).bit_length() - 1))
         self._shift, self._slots = 64 - bits, (1 << bits) - 1

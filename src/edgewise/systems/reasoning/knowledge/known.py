@@ -1,4 +1,4 @@
-"""Which tails a head is known to have, and which heads a tail, for many questions at once."""
+"""Known answers of questions (predicate, head, ?) and (predicate, ?, tail), batched."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class KnownAnswers:
-    """Answers grouped by question.
+    """Known answers grouped by question.
 
     Args:
-        keys: `[n]` sorted, one for each known atom, equal where the question is.
-        answers: `[n]` the entity that answers it, each once for a question.
+        keys: `[n]` sorted, one per known atom; equal for equal questions.
+        answers: `[n]` the answers, distinct within a question.
         base: larger than any id of an entity.
     """
 
@@ -24,25 +24,25 @@ class KnownAnswers:
 
     @classmethod
     def of(cls, predicates: Tensor, given: Tensor, answers: Tensor, *, num_entities: int) -> KnownAnswers:
-        """The answers to questions (predicate, given entity), all `[n]`; what is repeated counts once."""
+        """Group answers by question (predicate, given entity), all `[n]`; duplicates are removed."""
         base = num_entities + 1
         keys = torch.unique((predicates * base + given) * base + answers)
         return cls(keys // base, keys % base, base)
 
     @classmethod
     def tails(cls, atoms: Tensor, *, num_entities: int) -> KnownAnswers:
-        """The tails of (predicate, head) in atoms `[n, 3]`."""
+        """Group the tails of atoms `[n, 3]` by (predicate, head)."""
         predicate, head, tail = atoms.unbind(-1)
         return cls.of(predicate, head, tail, num_entities=num_entities)
 
     @classmethod
     def heads(cls, atoms: Tensor, *, num_entities: int) -> KnownAnswers:
-        """The heads of (predicate, tail) in atoms `[n, 3]`."""
+        """Group the heads of atoms `[n, 3]` by (predicate, tail)."""
         predicate, head, tail = atoms.unbind(-1)
         return cls.of(predicate, tail, head, num_entities=num_entities)
 
     def of_questions(self, predicates: Tensor, given: Tensor) -> tuple[Tensor, Tensor]:
-        """All answers to m questions: which question, `[k]`, and which entity, `[k]`."""
+        """Return all answers to m questions: the row of the question, `[k]`, and the entity, `[k]`."""
         wanted = predicates * self.base + given
         first = torch.searchsorted(self.keys, wanted)
         count = torch.searchsorted(self.keys, wanted, right=True) - first

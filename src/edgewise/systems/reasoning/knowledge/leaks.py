@@ -1,4 +1,4 @@
-"""What splits of a knowledge graph share and should not, and what they ask that training never saw."""
+"""Data checks: atoms shared between splits, duplicates, and names that are not in the training data."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from edgewise.systems.reasoning.knowledge.vocabulary import Vocabulary
 
 @dataclass(frozen=True)
 class Unseen:
-    """What a split asks about that training has not.
+    """Names of a split that are in no training atom.
 
     Args:
-        entities: how many entities are in no training atom.
-        predicates: how many predicates are in no training atom.
-        atoms: how many atoms of the split have such an entity or predicate.
+        entities: number of such entities.
+        predicates: number of such predicates.
+        atoms: number of atoms of the split with such an entity or predicate.
     """
 
     entities: int
@@ -30,14 +30,14 @@ class Unseen:
 
 @dataclass(frozen=True)
 class LeakReport:
-    """Counts of what makes a figure on this data too good or too bad.
+    """Counts of problems that distort figures on this data.
 
     Args:
-        sizes: atoms by split.
-        duplicates: atoms of a split that were already in it.
-        overlaps: different atoms that two splits share, by `first∩second`. Facts that are training atoms
-            leak nothing and are not counted.
-        unseen: by split, what training never saw.
+        sizes: number of atoms by split.
+        duplicates: number of repeated atoms by split.
+        overlaps: number of distinct atoms that two splits share, by `first∩second`. Facts that are training
+            atoms do not count.
+        unseen: names that are not in the training data, by split.
     """
 
     sizes: dict[str, int]
@@ -51,11 +51,11 @@ class LeakReport:
         return any(self.overlaps.values())
 
     def to_plain(self) -> dict[str, Any]:
-        """As JSON would hold it."""
+        """Return the report as plain values."""
         return asdict(self)
 
     def warnings(self) -> list[str]:
-        """A sentence for everything that a reader of figures on this data should know."""
+        """Return one sentence per problem."""
         found = [
             f"{count:,} atoms are in both {pair.replace('∩', ' and ')}"
             for pair, count in self.overlaps.items()
@@ -74,7 +74,7 @@ class LeakReport:
 
 
 def find_leaks(atoms: Mapping[str, Tensor], vocabulary: Vocabulary) -> LeakReport:
-    """The report on splits by name, each `[n, 3]`; `train` must be one of them, `facts` may be."""
+    """Check splits by name, each `[n, 3]`; `train` is required, `facts` is optional."""
     unique = {name: torch.unique(atom_keys(split, vocabulary)) for name, split in atoms.items()}
     overlaps = {
         f"{first}∩{second}": int(torch.isin(unique[first], unique[second]).sum())
@@ -91,13 +91,13 @@ def find_leaks(atoms: Mapping[str, Tensor], vocabulary: Vocabulary) -> LeakRepor
 
 
 def atom_keys(atoms: Tensor, vocabulary: Vocabulary) -> Tensor:
-    """One int64 for each atom `[n, 3]` → `[n]`, in the order of (predicate, head, tail)."""
+    """Map atoms `[n, 3]` to int64 keys `[n]`, ordered by (predicate, head, tail)."""
     base = vocabulary.num_entities + 1
     return (atoms[:, 0] * base + atoms[:, 1]) * base + atoms[:, 2]
 
 
 def among(atoms: Tensor, others: Tensor, vocabulary: Vocabulary) -> Tensor:
-    """Which atoms `[n, 3]` are in `others [m, 3]`: bool `[n]`; soft facts must be among no held-out atoms."""
+    """Return which atoms `[n, 3]` are in `others [m, 3]`, `[n]` bool."""
     return torch.isin(atom_keys(atoms, vocabulary), atom_keys(others, vocabulary))
 
 

@@ -1,4 +1,4 @@
-"""Where constants live, and whether sizes may depend on values: on a GPU and in dry runs they may not."""
+"""Device placement of constants, and whether shapes may depend on values (only on a CPU)."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from torch.utils._python_dispatch import _disable_current_modes, _get_current_di
 
 
 def can_count(tensor: Tensor) -> bool:
-    """Whether asking how many entries are set is free: on a CPU, with values to look at."""
+    """Return whether reading values on the host is free: on a CPU, and not in FakeTensorMode."""
     return tensor.device.type == "cpu" and not isinstance(tensor, FakeTensor)
 
 
-def placed(tensor: Tensor, device: torch.device | str) -> Tensor:
-    """`tensor` on `device`. A dry run (FakeTensorMode) takes nothing from outside: there, it is made anew."""
+def to_device(tensor: Tensor, device: torch.device | str) -> Tensor:
+    """Move `tensor` to `device`. In FakeTensorMode it is recreated, since real tensors are not allowed."""
     if type(tensor) is Tensor and _get_current_dispatch_mode() is not None:
         with _disable_current_modes():
             values = tensor.numpy()

@@ -1,4 +1,4 @@
-"""Rules of a knowledge graph, and how lines `id:weight:b1(x,z), b2(z,y) -> head(x,y)` are read."""
+"""Rules of a knowledge graph and the parser of `id:weight:b1(x,z), b2(z,y) -> head(x,y)`."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ QUOTED = re.compile(r"'([^']+)'|\"([^\"]+)\"")
 
 @dataclass(frozen=True)
 class Rule:
-    """If the body holds, so does the head.
+    """An implication from a body of atoms to a head.
 
     Args:
-        identifier: its name in the file.
-        weight: a number of the file, such as a confidence or a support; the prover does not use it.
-        head: what follows. Variables are −1, −2, … by first appearance, the head read before the body.
-        body: what must hold, at least one atom; binds every variable of the head.
+        identifier: the id in the file.
+        weight: the number in the file, such as a confidence; the engine does not use it.
+        head: the conclusion. Variables are −1, −2, … by first appearance, the head before the body.
+        body: the conditions, at least one atom; contains every variable of the head.
     """
 
     identifier: str
@@ -37,22 +37,22 @@ class Rule:
 
     @property
     def num_variables(self) -> int:
-        """How many variables there are."""
+        """Number of variables."""
         return -min(0, *(term for atom in (self.head, *self.body) for term in atom[1:]))
 
     def text(self, vocabulary: Vocabulary) -> str:
-        """The rule as people write it."""
+        """Format the rule with names."""
         body = ", ".join(map(vocabulary.text, self.body))
         return f"{body} -> {vocabulary.text(self.head)}"
 
 
 def read_rules(path: Path, vocabulary: Vocabulary) -> tuple[Rule, ...]:
-    """The rules of a file, in its order.
+    """Read the rules of a file, in order.
 
-    A bare word in a rule is a variable, in upper or lower case; an entity stands in quotes.
+    A bare word in a rule is a variable, in upper or lower case; an entity is quoted.
 
     Raises:
-        DataError: the file cannot be read, holds no rule, or a line of it is no rule over this vocabulary.
+        DataError: the file cannot be read, has no rule, or has a line that is no rule over this vocabulary.
     """
     lines: dict[str, int] = {}
     rules = []
@@ -71,7 +71,7 @@ def read_rules(path: Path, vocabulary: Vocabulary) -> tuple[Rule, ...]:
 
 
 class _LineReader:
-    """Reads one line; remembers the variables met so far."""
+    """Parser of one line."""
 
     def __init__(self, path: Path, number: int, vocabulary: Vocabulary) -> None:
         self._path, self._number, self._vocabulary = path, number, vocabulary
@@ -113,7 +113,7 @@ class _LineReader:
         return identifier, weight, clause
 
     def _written(self, text: str) -> list[tuple[str, str]]:
-        """Predicate and arguments of every atom of a list with commas."""
+        """Split a comma-separated list of atoms into predicates and arguments."""
         atoms: list[tuple[str, str]] = []
         position = 0
         while text[position:].strip():

@@ -1,8 +1,8 @@
-"""The one object that knows how many names there are: it sizes every table, and no counter does.
+"""Vocabulary of a knowledge graph: names and ids of entities and predicates; it sizes every table.
 
 Ids start at 1 in both spaces, and 0 is padding. Terms are entities 1..E, sorted by name, and variables
-above them. Predicates are 1..P, sorted by name, then the four that end a proof, then one assumption for
-each predicate, which stands for "taken on the word of an embedding".
+above them. Predicates are 1..P, sorted by name, then the four that end a proof, then one assumption per
+predicate, for atoms that are assumed on the basis of an embedding.
 """
 
 from __future__ import annotations
@@ -51,26 +51,26 @@ class Vocabulary:
 
     @classmethod
     def of(cls, entities: Iterable[str], predicates: Iterable[str]) -> Vocabulary:
-        """The vocabulary of these names in any order, repeated or not."""
+        """Build a vocabulary from names in any order; duplicates are allowed."""
         return cls(tuple(sorted(set(entities))), tuple(sorted(set(predicates))))
 
     @property
     def num_entities(self) -> int:
-        """E, which is also the largest id of an entity."""
+        """E, the number of entities and the largest id of an entity."""
         return len(self.entities)
 
     @property
     def num_predicates(self) -> int:
-        """P, the predicates of the data alone."""
+        """P, the number of predicates in the data."""
         return len(self.predicates)
 
     @property
     def num_predicate_ids(self) -> int:
-        """2P + 4, the largest id of a predicate: a table has this many rows and one of padding."""
+        """2P + 4, the largest id of a predicate; a table has one more row for padding."""
         return 2 * self.num_predicates + len(SPECIALS)
 
     def num_term_ids(self, max_variables: int) -> int:
-        """The largest id of a term: a table of terms has this many rows and one of padding."""
+        """Return the largest id of a term; a table has one more row for padding."""
         return self.num_entities + max_variables
 
     @property
@@ -85,43 +85,43 @@ class Vocabulary:
 
     @property
     def end_false(self) -> int:
-        """The predicate of giving up."""
+        """The predicate of a state that was given up."""
         return self.num_predicates + 3
 
     @property
     def end_true(self) -> int:
-        """The predicate of claiming the goal without a proof."""
+        """The predicate of a state that was claimed without a proof."""
         return self.num_predicates + 4
 
     @property
     def assumed_offset(self) -> int:
-        """What is added to a predicate's id to get the id of its assumption."""
+        """Offset from the id of a predicate to the id of its assumption."""
         return self.num_predicates + len(SPECIALS)
 
     def entity(self, name: str) -> int:
-        """The id of an entity."""
+        """Return the id of an entity."""
         return _find(self._entity_ids, name, "entity")
 
     def predicate(self, name: str) -> int:
-        """The id of a predicate of the data."""
+        """Return the id of a predicate of the data."""
         return _find(self._predicate_ids, name, "predicate")
 
     def has_entity(self, name: str) -> bool:
-        """Whether there is such an entity."""
+        """Return whether there is such an entity."""
         return name in self._entity_ids
 
     def has_predicate(self, name: str) -> bool:
-        """Whether there is such a predicate."""
+        """Return whether there is such a predicate."""
         return name in self._predicate_ids
 
     @cached_property
     def predicate_names(self) -> tuple[str, ...]:
-        """The name of every predicate id, padding first: 2P + 5 of them."""
+        """Names of all predicate ids, padding first: 2P + 5 names."""
         assumed = (f"{name}{ASSUMED}" for name in self.predicates)
         return ("", *self.predicates, *SPECIALS, *assumed)
 
     def term_name(self, term: int) -> str:
-        """The name of a term; variables are X1, X2, …, and those of rules, which are negative, V1, V2, …."""
+        """Return the name of a term: variables are X1, X2, …, and negative ones of rules V1, V2, …."""
         if term < 0:
             return f"V{-term}"
         if term > self.num_entities:
@@ -129,7 +129,7 @@ class Vocabulary:
         return self.entities[term - 1] if term else ""
 
     def text(self, atom: Iterable[int]) -> str:
-        """An atom (predicate, head, tail) as people write it; predicates that end a proof stand alone."""
+        """Format an atom (predicate, head, tail); predicates that end a proof have no arguments."""
         predicate, head, tail = (int(value) for value in atom)
         name = self.predicate_names[predicate]
         if self.num_predicates < predicate <= self.assumed_offset:
@@ -137,10 +137,10 @@ class Vocabulary:
         return f"{name}({self.term_name(head)},{self.term_name(tail)})"
 
     def atom(self, text: str) -> tuple[int, int, int]:
-        """The ids of a ground atom such as `in(oslo,norway)`.
+        """Parse a ground atom such as `in(oslo,norway)` into ids.
 
         Raises:
-            DataError: it is not written like an atom, or has a name that is not known.
+            DataError: the text is not an atom, or has an unknown name.
         """
         found = ATOM.fullmatch(text)
         if found is None:
@@ -149,7 +149,7 @@ class Vocabulary:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of all names in order: equal digests have equal ids."""
+        """SHA-256 of all names in order; equal digests mean equal ids."""
         parts = (str(self.num_entities), *self.entities, str(self.num_predicates), *self.predicates)
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 

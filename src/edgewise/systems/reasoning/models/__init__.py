@@ -1,1 +1,1 @@
-"""The policy over proof steps and its encoder."""
+"""The policy over proof steps, its encoder, and how both are built."""

@@ -1,4 +1,4 @@
-"""Settings of the policy over proof steps, without torch."""
+"""Settings of the proof policy. Never imports torch."""
 
 from __future__ import annotations
 
@@ -10,46 +10,46 @@ from edgewise.config.model import Config
 
 
 class ProofConfig(Config):
-    """A policy that chooses the next step of a proof, and the critic that goes with it.
+    """Settings of the policy that selects proof steps, and of its critic."""
 
-    Attributes:
-        encoder: `graph` passes messages between atoms and the terms they share and scores a step by a
-            network; `dot` is the mean of predicate + head - tail and scores by a dot product.
-        hidden: width of every embedding.
-        rounds: of messages, or residual blocks of `dot`.
-        entities: whether constants have embeddings of their own under `graph`; `dot` always has them.
-        entity_scale: deviation of those at initialisation.
-        counts: whether an atom knows how many facts match it, under `graph`.
-        policy_gain: orthogonal gain of the last layer of the policy; small makes the first policy near
-            uniform.
-        temperature: that logits of `dot` are divided by, states being of length 1.
-        kge: a folder that `edgewise kge` wrote; what follows needs it.
-        initialise: whether entities begin with their vectors there, projected to `hidden`.
-        fusion: how much of the log-probability there of a successor's first atom, where it has no variable,
-            is added to its logit.
-        keep_best: of successors whose first atom has no variable only so many can be chosen, those that are
-            the most probable there; None for all. Other successors, and ends, always can.
-        shaping: weight of a potential, the same log-probability of a goal's first atom, in the reward.
-    """
-
-    builder: ClassVar[str] = "edgewise.systems.reasoning.build:build_prover"
+    builder: ClassVar[str] = "edgewise.systems.reasoning.models.build:build_prover"
 
     encoder: Literal["graph", "dot"] = "graph"
+    """`graph` passes messages between atoms and the terms they share, and scores a step by a network; `dot`
+    embeds a goal as the mean of predicate + head - tail, and scores a step by a dot product."""
     hidden: int = Field(64, ge=1)
+    """Width of every embedding."""
     rounds: int = Field(2, ge=1)
+    """Rounds of message passing, or residual blocks of `dot`."""
     entities: bool = False
+    """Whether constants have their own embeddings under `graph`; under `dot` they always have."""
     entity_scale: float = Field(0.1, gt=0)
+    """Standard deviation of entity embeddings at initialisation."""
     counts: bool = True
+    """Whether the number of facts that match an atom is a feature of it, under `graph`."""
     policy_gain: float = Field(0.1, gt=0)
+    """Gain of the orthogonal initialisation of the last policy layer; a small gain makes the initial policy
+    almost uniform."""
     temperature: float = Field(0.2, gt=0)
+    """Divisor of the logits of `dot`, whose states have length 1."""
     kge: str | None = None
+    """Folder with embeddings written by `edgewise kge`; the settings below need it."""
     initialise: bool = False
+    """Whether to initialise entities with these embeddings, projected to `hidden`."""
     fusion: float = Field(0.0, ge=0)
+    """Weight of the embeddings' log-probability of a successor's first atom in its logit, if the atom is
+    ground."""
     keep_best: int | None = Field(None, ge=1)
+    """Number of most probable successors, by the embeddings, that stay available among those with a ground
+    first atom; none for all. Other successors and actions that end the proof are always available."""
     shaping: float = Field(0.0, ge=0)
+    """Weight of potential-based reward shaping; the potential is the log-probability of a goal's first
+    atom."""
 
     @model_validator(mode="after")
-    def _has_what_begins(self) -> ProofConfig:
+    def _entities_exist(self) -> ProofConfig:
         if self.initialise and self.encoder == "graph" and not self.entities:
-            raise ValueError("initialise=true needs entities=true: entities have no embeddings to begin with")
+            raise ValueError(
+                "initialise=true needs entities=true: otherwise entities have no embeddings to initialise"
+            )
         return self

@@ -1,4 +1,4 @@
-"""Goals to embeddings: a state of a proof is a small graph of atoms that share terms, or a mean of sums."""
+"""Encoders of goals: message passing over atoms with shared terms, or a mean of embedding sums."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from edgewise.systems.reasoning.knowledge.placement import can_count
 from edgewise.systems.reasoning.models.config import ProofConfig
 
 Counts = Callable[[Tensor, Tensor], Tensor]
-"""Atoms `[N, 3]` in proofs of queries `[N, 3]` to how many facts match, `[N]`, the query not counted."""
+"""Maps atoms `[N, 3]` and queries `[N, 3]` to the number of matching facts, `[N]`, without the query."""
 
 HEAD, TAIL = 1, 2
-"""Where a term also stands in the query; 0 for neither."""
+"""Position of a term in the query; 0 for neither."""
 
 
 @dataclass(frozen=True)
 class Symbols:
-    """How many names a knowledge base has, which sizes every table.
+    """Sizes of the embedding tables of a knowledge base.
 
     Args:
-        predicates: ids of predicates, from 1, special ones included.
-        entities: ids of constants, from 1; what is above is a variable.
-        variables: how many variables a state can have.
-        rules: how many rules a step can come from.
+        predicates: number of predicate ids, special ones included.
+        entities: number of entities; larger ids are variables.
+        variables: maximum number of variables of a state.
+        rules: number of rules.
     """
 
     predicates: int
@@ -37,16 +37,17 @@ class Symbols:
 
 
 class ProofGraph(nn.Module):
-    """Embeds a state by passing messages between its atoms and the terms they share.
+    """Encoder with message passing between the atoms of a state through the terms they share.
 
-    A term is known by what it is in this proof (a variable and which, the query's head or tail), by its own
-    embedding if entities have one, and an atom by its predicate, its terms, whether it is the next to be
-    resolved, and how many facts match it. So what is learned holds for entities that were never seen.
+    A term is represented by its role in the proof (which variable, or the query's head or tail) and, if
+    enabled, by an entity embedding. An atom is represented by its predicate, its terms, whether it is
+    resolved next, and how many facts match it. Without entity embeddings the encoder generalises to unseen
+    entities.
 
     Args:
         symbols: sizes of the tables.
         config: see `ProofConfig`.
-        counts: facts that match an atom; None leaves this out.
+        counts: number of facts that match an atom; None disables this feature.
     """
 
     def __init__(self, symbols: Symbols, config: ProofConfig, *, counts: Counts | None) -> None:
@@ -67,7 +68,7 @@ class ProofGraph(nn.Module):
         self.readout = nn.Sequential(nn.Linear(2 * width, width), nn.ReLU(), nn.LayerNorm(width))
 
     def forward(self, atoms: Tensor, query: Tensor) -> Tensor:
-        """`[N, C]` from states `atoms [N, A, 3]` of the proofs of `query [N, 3]`."""
+        """Encode states `atoms [N, A, 3]` in proofs of `query [N, 3]` to `[N, C]`."""
         exists = atoms[..., 0] > 0
         if can_count(atoms):
             used = int(exists.sum(-1).amax()) if len(atoms) else 1
@@ -76,18 +77,17 @@ class ProofGraph(nn.Module):
         slots = self._terms(terms, query)
         sharing = _sharing(terms)
         h = self._atoms(atoms, slots, query)
-        for spread, update, norm in zip(self.to_terms, self.to_atoms, self.norms, strict=True):
-            told = (
-                spread(torch.cat((h, self.predicate(atoms[..., 0])), -1)).unflatten(-1, (2, -1)).flatten(1, 2)
-            )
-            heard = (sharing @ told + slots).unflatten(1, (-1, 2)).flatten(2)
-            h = norm(h + update(torch.cat((h, heard), -1)))
+        for message, update, norm in zip(self.to_terms, self.to_atoms, self.norms, strict=True):
+            sent = message(torch.cat((h, self.predicate(atoms[..., 0])), -1))
+            sent = sent.unflatten(-1, (2, -1)).flatten(1, 2)
+            received = (sharing @ sent + slots).unflatten(1, (-1, 2)).flatten(2)
+            h = norm(h + update(torch.cat((h, received), -1)))
         h = h.masked_fill(~exists.unsqueeze(-1), 0.0)
         mean = h.sum(1) / exists.sum(1, keepdim=True).clamp(min=1)
         return self.readout(torch.cat((h[:, 0], mean), -1))
 
     def _terms(self, terms: Tensor, query: Tensor) -> Tensor:
-        """What each argument is in its proof, `[N, 2A, C]`."""
+        """Embed the role of each argument in its proof, `[N, 2A, C]`."""
         number = (terms - self.symbols.entities).clamp(min=0, max=self.symbols.variables)
         place = torch.where(terms == query[:, 1:2], HEAD, torch.where(terms == query[:, 2:3], TAIL, 0))
         slots = self.variable(number) + self.place(place)
@@ -96,21 +96,21 @@ class ProofGraph(nn.Module):
         return slots
 
     def _atoms(self, atoms: Tensor, slots: Tensor, query: Tensor) -> Tensor:
-        """Atoms by themselves, `[N, A, C]`."""
+        """Embed atoms before message passing, `[N, A, C]`."""
         pairs = slots.unflatten(1, (-1, 2)).flatten(2)
         h = self.start(torch.cat((self.predicate(atoms[..., 0]), pairs), -1))
         h = torch.cat((h[:, :1] + self.first, h[:, 1:]), 1)
         if self._counts is None:
             return h
-        asked = query.unsqueeze(1).expand_as(atoms).flatten(0, 1)
-        found = self._counts(atoms.flatten(0, 1), asked).view(atoms.shape[:2]).to(h.dtype)
+        queries = query.unsqueeze(1).expand_as(atoms).flatten(0, 1)
+        found = self._counts(atoms.flatten(0, 1), queries).view(atoms.shape[:2]).to(h.dtype)
         return h + self.matches(torch.stack((found.log1p(), (found > 0).to(h.dtype)), -1))
 
 
 class ProofDot(nn.Module):
-    """Embeds a state as the mean over its atoms of predicate + head - tail, through a residual network.
+    """Encoder by the mean over atoms of predicate + head - tail, followed by a residual network.
 
-    What DeepProofLog (https://arxiv.org/abs/2511.08581) scores states with, and the baseline here.
+    This is the state encoder of DeepProofLog (https://arxiv.org/abs/2511.08581), used as a baseline.
 
     Args:
         symbols: sizes of the tables.
@@ -128,7 +128,7 @@ class ProofDot(nn.Module):
         self.blocks = nn.ModuleList(_block(width, width) for _ in range(config.rounds))
 
     def forward(self, atoms: Tensor, query: Tensor) -> Tensor:  # noqa: ARG002 - as `ProofGraph`
-        """`[N, C]` from states `atoms [N, A, 3]`; the query is not read."""
+        """Encode states `atoms [N, A, 3]` to `[N, C]`; the query is not used."""
         exists = (atoms[..., :1] > 0).to(self.predicate.weight.dtype)
         each = self.predicate(atoms[..., 0]) + self.term(atoms[..., 1]) - self.term(atoms[..., 2])
         h = self.inputs((each * exists).sum(1) / exists.sum(1).clamp(min=1))
@@ -142,6 +142,6 @@ def _block(inputs: int, width: int) -> nn.Sequential:
 
 
 def _sharing(terms: Tensor) -> Tensor:
-    """How arguments `[N, 2A]` hear of each other: means over those with the same term, `[N, 2A, 2A]`."""
+    """Build the matrix that averages over arguments `[N, 2A]` with the same term, `[N, 2A, 2A]`."""
     same = (terms.unsqueeze(-1) == terms.unsqueeze(-2)) & (terms > 0).unsqueeze(-1)
     return functional.normalize(same.to(torch.get_default_dtype()), p=1.0, dim=-1)

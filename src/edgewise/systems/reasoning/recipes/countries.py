@@ -1,4 +1,4 @@
-"""PPO learns to prove where countries lie, from neighbours and subregions; the package has the data."""
+"""PPO learns to prove the region of a country from neighbours and subregions; the data is in the package."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from edgewise.systems.reasoning.models.config import ProofConfig
 
 RECIPE = Recipe(
     name="reasoning-countries",
-    summary="proofs of where a country lies, step by step; countries_s1, countries_s2 and countries_s3",
-    env="reasoning",
-    algorithm="ppo",
+    summary="proofs of the region of a country; for countries_s1, countries_s2 and countries_s3",
     config=RunConfig[ReasoningConfig, ProofConfig, PPOConfig](
         recipe="reasoning-countries",
+        env_name="reasoning",
+        algorithm_name="ppo",
         name="reasoning-countries",
         env=ReasoningConfig(
             data="countries_s3",
@@ -23,7 +23,7 @@ RECIPE = Recipe(
             max_successors=40,
             max_steps=6,
             limit_fails=True,
-            # Countries of the test have no short proofs, so some of those in training must have none either.
+            # Test countries have no short proofs, so some training countries must have none either.
             withheld=0.3,
         ),
         model=ProofConfig(hidden=64),

@@ -1,4 +1,4 @@
-"""PPO learns to prove family relations, two steps deep, and to tell what cannot be proved."""
+"""PPO learns to prove family relations in two steps, and to give up on false ones."""
 
 from __future__ import annotations
 

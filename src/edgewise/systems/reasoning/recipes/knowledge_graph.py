@@ -1,4 +1,4 @@
-"""What the recipes of large knowledge graphs share: their data lies in a folder, and they learn alike."""
+"""Shared settings of the recipes for larger knowledge graphs, whose data is in a folder."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from edgewise.systems.reasoning.models.config import ProofConfig
 def reasoning_recipe(
     name: str, *, summary: str, max_successors: int, max_steps: int, rules: str | None = None
 ) -> Recipe:
-    """The recipe `reasoning-NAME` on the folder `data/NAME`.
+    """Build the recipe `reasoning-NAME` for the folder `data/NAME`.
 
     Args:
-        name: of the data.
-        summary: what it shows, in a line.
-        max_successors: successors that a goal can have.
-        max_steps: of a proof.
-        rules: a rule file of the folder; `rules.txt` if not given.
+        name: name of the data.
+        summary: one-line description.
+        max_successors: maximum number of successors of a goal.
+        max_steps: maximum number of steps of a proof.
+        rules: rule file in the folder; `rules.txt` if not given.
     """
     full_name = f"reasoning-{name}"
     return Recipe(
         name=full_name,
         summary=summary,
-        env="reasoning",
-        algorithm="ppo",
         config=RunConfig[ReasoningConfig, ProofConfig, PPOConfig](
             recipe=full_name,
+            env_name="reasoning",
+            algorithm_name="ppo",
             name=full_name,
             env=ReasoningConfig(
                 data=f"data/{name}",

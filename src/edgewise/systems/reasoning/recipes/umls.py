@@ -1,4 +1,4 @@
-"""PPO learns proofs over UMLS, where rules prove much that is false and embeddings know better."""
+"""PPO learns proofs over UMLS, where the rules also prove many false atoms and embeddings rank better."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from edgewise.systems.reasoning.recipes.knowledge_graph import reasoning_recipe
 
 RECIPE = reasoning_recipe(
     "umls",
-    summary="proofs over UMLS beside embeddings; give the folder as --env.data",
+    summary="proofs over UMLS, to combine with embeddings; give the folder as --env.data",
     rules="rules_few.txt",
     max_successors=64,
     max_steps=4,

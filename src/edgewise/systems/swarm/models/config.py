@@ -1,4 +1,4 @@
-"""Settings of the published InforMARL network, without torch."""
+"""Settings of the InforMARL network. Never imports torch."""
 
 from __future__ import annotations
 
@@ -11,58 +11,50 @@ from edgewise.models.config import EncoderConfig, ModelConfig
 
 
 class Remedies(Config):
-    """What differs from the published network of InforMARL; nothing, as it stands here.
-
-    Attributes:
-        aggregation: how the embedding gathers messages: their `sum`, their `mean`, the sum over the `root` of
-            their number, or the mean times the `log` of one more than it.
-        embed: what is embedded: the `neighbours` of a node, without itself, or the `node` alone.
-        embed_norm: whether a LayerNorm follows the embedding.
-        layer_norm: whether a LayerNorm follows each attention.
-        graph_norm: whether a norm over the whole graph does.
-        residual: weight of a second skip connection, around attention and activation.
-        beta: whether a gate chooses between message and root.
-        dropout: of attention weights while training.
-        depth_init: whether all matrices, attention's too, get Xavier weights over the root of the depth.
-        soft_cap: logits become `cap * tanh(logit / cap)`.
-        logit_clip: logits are clipped at this size, which leaves those beyond without gradient.
-        clamp: activations are, likewise.
-    """
+    """Changes to the published InforMARL network; the defaults change nothing."""
 
     aggregation: Literal["sum", "mean", "root", "log"] = "sum"
+    """How the embedding aggregates messages: their `sum`, their `mean`, their sum over the `root` of their
+    number, or their mean times the `log` of their number plus one."""
     embed: Literal["neighbours", "node"] = "neighbours"
+    """What is embedded: the `neighbours` of a node without itself, or the `node` alone."""
     embed_norm: bool = False
+    """Whether a LayerNorm follows the embedding."""
     layer_norm: bool = False
+    """Whether a LayerNorm follows each attention layer."""
     graph_norm: bool = False
+    """Whether a norm over the whole graph follows each attention layer."""
     residual: float = 0.0
+    """Weight of a second skip connection, around attention and activation."""
     beta: bool = False
+    """Whether a gate weighs messages against the node itself."""
     dropout: float = Field(0.0, ge=0, lt=1)
+    """Dropout of attention weights during training."""
     depth_init: bool = False
+    """Whether all matrices, also those of attention, are initialised by Xavier, divided by the root of the
+    depth."""
     soft_cap: float | None = Field(None, gt=0)
+    """Attention logits become `cap * tanh(logit / cap)`; none for no cap."""
     logit_clip: float | None = Field(None, gt=0)
+    """Bound at which attention logits are clipped, without gradient beyond it; none for no bound."""
     clamp: float | None = Field(None, gt=0)
+    """Bound at which activations are clipped, without gradient beyond it; none for no bound."""
 
 
 class InforMARLConfig(EncoderConfig):
-    """The encoder of InforMARL, and what is changed of it.
-
-    Attributes:
-        kind: always `informarl`.
-        remedies: what is changed of the published network.
-    """
+    """Settings of the InforMARL encoder."""
 
     kind: Literal["informarl"] = "informarl"
+    """Always `informarl`."""
     remedies: Remedies = Remedies()
+    """Changes to the published network."""
 
 
 class InforMARLModelConfig(ModelConfig):
-    """An actor and a critic with the encoder of InforMARL.
-
-    Attributes:
-        encoder: of the actor, and of the critic.
-    """
+    """Settings of an actor and a critic with the InforMARL encoder."""
 
     encoder: InforMARLConfig = InforMARLConfig()
+    """Encoder of the actor and of the critic."""
 
 
 FAITHFUL = InforMARLModelConfig(

@@ -1,7 +1,7 @@
-"""The network of InforMARL as its code has it, and each remedy for its growth with the team as a switch.
+"""The published InforMARL network, with switches for remedies against its growth with the team size.
 
-It is here to be compared with: `edgewise bench stability` shows what every switch does. `GraphTransformer` is
-what one should train. Facts of the network: https://arxiv.org/abs/2211.02127 and the published code.
+It serves for comparison: `edgewise bench stability` shows the effect of every switch. Train
+`GraphTransformer` instead. Source: https://arxiv.org/abs/2211.02127 and the published code.
 """
 
 from __future__ import annotations
@@ -19,13 +19,14 @@ FEATURES, TYPES, TYPE_WIDTH = 6, 3, 2
 
 
 class Traces(NamedTuple):
-    """What a pass left behind, for diagnosis.
+    """Intermediate results of a forward pass, for diagnosis.
 
     Attributes:
         embedding: `[G, E, C]`, before any attention.
-        logits: of each attention, `[G, H, E, E]`, target first, before clipping; zero where there is no edge.
-        alpha: attention's weights, of the same shape.
-        linked: who (row) hears whom (column), `[G, E, E]` bool.
+        logits: attention logits of each layer, `[G, H, E, E]`, target first, before clipping; zero without an
+            edge.
+        alpha: attention weights of each layer, of the same shape.
+        linked: edges from sender (column) to receiver (row), `[G, E, E]` bool.
     """
 
     embedding: Tensor
@@ -35,18 +36,17 @@ class Traces(NamedTuple):
 
 
 class InforMARLTrunk(nn.Module):
-    """One graph for each agent, as it sees it, to embeddings of all entities.
+    """Embeds all entities of one graph per agent.
 
-    Messages of neighbours, each of fixed size, are summed: the embedding grows with the degree, and
-    attention's logits with its square. Nodes themselves are not part of their own embedding. Three heads are
-    averaged.
+    Messages of neighbours are summed, so the embedding grows with the degree and the attention logits with
+    its square. A node is not part of its own embedding. Three heads are averaged.
 
     Args:
-        remedies: what to change of this.
+        remedies: changes to the published network.
         hidden: C, width of an embedding.
         heads: H.
-        layers: attentions in a row.
-        radius: entities at this distance or farther do not hear each other.
+        layers: number of attention layers.
+        radius: entities at this distance or farther are not connected.
 
     Example:
         >>> InforMARLTrunk()(torch.randn(4, 9, 7).round(), torch.rand(4, 9, 9)).shape
@@ -70,11 +70,11 @@ class InforMARLTrunk(nn.Module):
             _depth_scaled(self, layers + 1)
 
     def forward(self, features: Tensor, distance: Tensor) -> Tensor:
-        """`features [G, E, 7]`, the type last, and `distance [G, E, E]`, to `[G, E, C]`."""
+        """Map `features [G, E, 7]`, type last, and `distance [G, E, E]` to embeddings `[G, E, C]`."""
         return self.traced(features, distance)[0]
 
     def traced(self, features: Tensor, distance: Tensor) -> tuple[Tensor, Traces]:
-        """As `forward`, and what the pass left behind."""
+        """Run `forward` and return its intermediate results as well."""
         linked = (distance > 0) & (distance < self.radius)
         h = self.embed(features, distance, linked)
         traces = Traces(h, [], [], linked)
@@ -86,9 +86,9 @@ class InforMARLTrunk(nn.Module):
 
 
 class Embedding(nn.Module):
-    """Entities from the messages of their neighbours: features, type and distance through two layers.
+    """Embeds entities from messages of their neighbours: features, type and distance through two layers.
 
-    Both layers end in the same LayerNorm, as published.
+    Both layers share one LayerNorm, as published.
     """
 
     def __init__(self, remedies: Remedies, hidden: int) -> None:
@@ -102,7 +102,7 @@ class Embedding(nn.Module):
         self.last = nn.LayerNorm(hidden) if remedies.embed_norm else nn.Identity()
 
     def forward(self, features: Tensor, distance: Tensor, linked: Tensor) -> Tensor:
-        """`[G, E, 7]`, `[G, E, E]` and `[G, E, E]` bool to `[G, E, C]`."""
+        """Map `[G, E, 7]`, `[G, E, E]` and `[G, E, E]` bool to `[G, E, C]`."""
         own = torch.cat((features[..., :FEATURES], self.kinds(features[..., FEATURES].long())), -1)
         if self.remedies.embed == "node":
             return self.last(self._layers(own))
@@ -116,7 +116,7 @@ class Embedding(nn.Module):
         return self.norm(functional.relu(self.second(h)))
 
     def _scale(self, degree: Tensor) -> Tensor:
-        """What the sum over neighbours is multiplied by, given their number."""
+        """Return the factor of the sum over neighbours, given the degree."""
         number = degree.clamp(min=1).float()
         match self.remedies.aggregation:
             case "sum":
@@ -142,7 +142,7 @@ class Attention(nn.Module):
         self.norm = nn.LayerNorm(hidden) if remedies.layer_norm else nn.Identity()
 
     def forward(self, h: Tensor, distance: Tensor, linked: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """`[G, E, C]` to the same, and logits and weights `[G, H, E, E]`."""
+        """Return new embeddings `[G, E, C]`, and logits and weights `[G, H, E, E]`."""
         query, key, value = (self._by_head(part(h)) for part in (self.query, self.key, self.value))
         edge = self.edge.weight.view(self.heads, self.hidden)
         along = torch.einsum("ghic,hc->ghi", query, edge).unsqueeze(-1) * distance.unsqueeze(1)
@@ -156,7 +156,7 @@ class Attention(nn.Module):
         return self._finish(h, message), logits.masked_fill(unheard, 0.0), alpha
 
     def _by_head(self, rows: Tensor) -> Tensor:
-        """`[G, E, H * C]` as `[G, H, E, C]`."""
+        """Reshape `[G, E, H * C]` to `[G, H, E, C]`."""
         return rows.unflatten(-1, (self.heads, self.hidden)).transpose(1, 2)
 
     def _bounded(self, logits: Tensor) -> Tensor:
@@ -165,7 +165,7 @@ class Attention(nn.Module):
         return logits if clip is None else logits.clamp(-clip, clip)
 
     def _finish(self, h: Tensor, message: Tensor) -> Tensor:
-        """Root, activation and whatever remedy comes after attention."""
+        """Apply root weights, activation and the remedies after attention."""
         remedies, root = self.remedies, self.root(h)
         if self.gate is None:
             out = message + root

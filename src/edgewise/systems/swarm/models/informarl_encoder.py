@@ -1,4 +1,4 @@
-"""InforMARL's network as an encoder: each agent's own graph is made from the one that all share."""
+"""The InforMARL network as an encoder: each agent's own graph is built from the shared graph."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ TRUNK = 16
 """Width of the trunk's embeddings, as published."""
 AGENT = 0
 OBSERVED = 6
-"""Velocity, position and way to the goal: what an agent knows of itself beside its graph."""
+"""An agent's own observation beside its graph: velocity, position and offset to the goal."""
 
 
 class InforMARLEncoder(GraphEncoder):
-    """Embeddings of agents, each from a graph of all entities as this agent sees them, and two layers.
+    """Embeds each agent from a graph of all entities relative to this agent, followed by two layers.
 
-    The graphs are made here from the shared one, so rollouts never hold a graph for every agent. Agents are
-    the nodes of type 0; their features are velocity and way to the goal. A critic reads the mean of an
-    agent's whole graph, an actor the agent's own row and beside it what it observes of itself.
+    The graphs are built from the shared one, so rollouts never store a graph for every agent. Agents are the
+    nodes of type 0; their features are velocity and offset to the goal. A critic pools an agent's whole graph
+    by its mean; an actor uses the agent's own row and its own observation.
 
     Args:
-        graph: a swarm's, with goals as nodes, edges within a radius.
+        graph: graph of a swarm, with goals as nodes and edges within a radius.
         config: `hidden`, `layers`, `heads` and `remedies`.
         reads: the agent's `own` row, or its `whole` graph.
     """
 
     @classmethod
     def build(cls, graph: GraphSpec, config: EncoderConfig, *, role: Literal["actor", "critic"]) -> Self:
-        """Build the encoder of an actor, which reads its own row, or of a critic, which reads the whole."""
+        """Build the encoder of an actor (own row) or of a critic (whole graph)."""
         return cls(graph, config, reads="own" if role == "actor" else "whole")
 
     def __init__(self, graph: GraphSpec, config: EncoderConfig, *, reads: Literal["own", "whole"]) -> None:
@@ -45,8 +45,8 @@ class InforMARLEncoder(GraphEncoder):
         shape = (graph.node_features, graph.position_dim, graph.node_types)
         if shape != (OBSERVED - 2, 2, TYPES) or not isinstance(graph.edges, Radius):
             raise ValueError(
-                "encoder kind informarl reads swarms: nodes with velocity and way to the goal, places in a "
-                f"plane, three types, edges within a radius; got {graph}"
+                "encoder kind informarl needs the graph of a swarm: nodes with velocity and offset to the "
+                f"goal, positions in a plane, three types, edges within a radius; got {graph}"
             )
         self.reads, width = reads, config.hidden
         self.trunk = InforMARLTrunk(
@@ -69,8 +69,8 @@ class InforMARLEncoder(GraphEncoder):
         )
 
     def forward(self, graph: TensorDict) -> Tensor:
-        """`[*B, N, C]`; zero for absent nodes and for all that are no agents."""
-        lead, flat = graph.batch_size, self._silent(graph.reshape(-1))
+        """Return embeddings `[*B, N, C]`; zero for absent nodes and for nodes other than agents."""
+        lead, flat = graph.batch_size, self._zero_absent(graph.reshape(-1))
         exists = flat["node_mask"]
         features, distance = self.ego_graphs(flat)
         agents = features.shape[1]
@@ -88,14 +88,14 @@ class InforMARLEncoder(GraphEncoder):
         return rows.view(*lead, *rows.shape[1:])
 
     def ego_graphs(self, graph: TensorDict) -> tuple[Tensor, Tensor]:
-        """What each agent i sees of every entity j.
+        """Build the graph of each agent i over all entities j.
 
         Args:
-            graph: of batch `[B]`. How many of its nodes are agents is asked of the device.
+            graph: graphs of batch `[B]`. Counting the agents synchronises the device.
 
         Returns:
-            `[B, A, E, 7]`: velocity, position and goal of j less those of i (the goal less i's position), and
-            the type, zero for absent ones; and `[B, E, E]`, distances of those who hear each other, else 0.
+            Features `[B, A, E, 7]`: velocity, position and goal of j minus velocity, position and position of
+            i, and the type; zero for absent entities. Distances `[B, E, E]` of connected entities, else 0.
         """
         place, exists = graph["pos"], graph["node_mask"]
         velocity, goal = graph["x"][..., :2], place + graph["x"][..., 2:]
@@ -112,15 +112,15 @@ class InforMARLEncoder(GraphEncoder):
         return features.masked_fill(~exists[:, None, :, None], 0.0), distance.masked_fill(~heard, 0.0)
 
     @staticmethod
-    def _silent(graph: TensorDict) -> TensorDict:
-        """The graphs `[B]` with zeros for what absent nodes hold, which may be anything, but for types."""
+    def _zero_absent(graph: TensorDict) -> TensorDict:
+        """Return the graphs `[B]` with features and positions of absent nodes set to zero."""
         absent = ~graph["node_mask"].unsqueeze(-1)
         return graph.copy().update({name: graph[name].masked_fill(absent, 0.0) for name in ("x", "pos")})
 
     @torch.no_grad()
     def attention(self, graph: TensorDict) -> Tensor:
-        """What each agent attends to last in its own graph, mean over heads, `[*B, N, N]`; zero elsewhere."""
-        features, distance = self.ego_graphs(self._silent(graph.reshape(-1)))
+        """Return each agent's attention in the last layer, mean over heads, `[*B, N, N]`; zero elsewhere."""
+        features, distance = self.ego_graphs(self._zero_absent(graph.reshape(-1)))
         agents, nodes = features.shape[1:3]
         _, traces = self.trunk.traced(features.flatten(0, 1), distance.repeat_interleave(agents, 0))
         alpha = traces.alpha[-1].mean(1).unflatten(0, (-1, agents))
@@ -129,8 +129,8 @@ class InforMARLEncoder(GraphEncoder):
 
     @torch.no_grad()
     def diagnostics(self, graph: TensorDict) -> dict[str, Tensor]:
-        """Root mean square of the embeddings and the largest logit of every attention, 0-d each."""
-        features, distance = self.ego_graphs(self._silent(graph.reshape(-1)))
+        """Return the root mean square of the embeddings and the largest logit of every layer, 0-d each."""
+        features, distance = self.ego_graphs(self._zero_absent(graph.reshape(-1)))
         hearing = distance.repeat_interleave(features.shape[1], 0)
         _, traces = self.trunk.traced(features.flatten(0, 1), hearing)
         logits = {f"layer_{k}/logit_max": each.abs().amax() for k, each in enumerate(traces.logits)}

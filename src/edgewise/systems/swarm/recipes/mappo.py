@@ -1,4 +1,4 @@
-"""PPO whose agents share one actor steers three agents to their goals; its weights then steer fifty."""
+"""MAPPO with parameter sharing trains three agents; the same weights then steer teams of fifty."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from edgewise.systems.swarm.config import SwarmConfig
 
 RECIPE = Recipe(
     name="swarm-mappo",
-    summary="three agents learn to reach their goals without touching; the same weights steer larger teams",
-    env="swarm",
-    algorithm="ppo",
+    summary="three agents learn to reach their goals among obstacles; the weights also steer larger teams",
     config=RunConfig[SwarmConfig, ModelConfig, PPOConfig](
         recipe="swarm-mappo",
+        env_name="swarm",
+        algorithm_name="ppo",
         name="swarm-mappo",
-        # Each agent's own reward: what one earns does not depend on how many others there are.
+        # Individual rewards do not depend on the size of the team.
         env=SwarmConfig(num_agents=3, num_obstacles=3, reward="individual"),
         model=ModelConfig(
             encoder=EncoderConfig(hidden=32, layers=2, heads=4), critic="node", shared_trunk=True

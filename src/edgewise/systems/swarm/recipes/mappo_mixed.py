@@ -1,4 +1,4 @@
-"""As swarm-mappo, but teams of three to ten learn side by side in one batch, among up to ten obstacles."""
+"""swarm-mappo with teams of three to ten agents and up to ten obstacles, mixed in one batch."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from edgewise.systems.swarm.recipes.mappo import RECIPE as SMALL
 RECIPE = Recipe(
     name="swarm-mappo-mixed",
     summary="teams of three to ten agents, mixed in one batch, learn to reach their goals among obstacles",
-    env=SMALL.env,
-    algorithm=SMALL.algorithm,
     config=SMALL.config.model_copy(
         update={
             "recipe": "swarm-mappo-mixed",

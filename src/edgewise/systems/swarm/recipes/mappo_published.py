@@ -1,4 +1,4 @@
-"""InforMARL's network, view, reward and hyper-parameters as published, to be compared with swarm-mappo."""
+"""InforMARL with its published network, observation, reward and hyper-parameters, for comparison."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from edgewise.systems.swarm.models.config import FAITHFUL, InforMARLModelConfig
 
 RECIPE = Recipe(
     name="swarm-mappo-published",
-    summary="three agents learn as published, GRU and summed neighbours included; slower, for comparison",
-    env="swarm",
-    algorithm="ppo",
+    summary="InforMARL as published, with GRU and summed neighbours; slower, for comparison",
     config=RunConfig[SwarmConfig, InforMARLModelConfig, PPOConfig](
         recipe="swarm-mappo-published",
+        env_name="swarm",
+        algorithm_name="ppo",
         name="swarm-mappo-published",
         env=SwarmConfig(num_agents=3, num_obstacles=3, goal_nodes=True, reward="shared"),
         model=FAITHFUL,
-        # Minibatches of 128 agents' steps; chunks of 10 would reach into the next world, so they become 5.
+        # Minibatches of 128 agent-steps; chunks of 10 would cross into the next world, so they become 5.
         algorithm=PPOConfig(
             learning_rate=7e-4,
             epochs=10,

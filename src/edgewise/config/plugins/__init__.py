@@ -1,0 +1,58 @@
+"""The one door for extensions: what can be declared, where it is found, and what may be imported.
+
+Names lead to declarations, and declarations to code by its address, which is imported when it is used. The
+systems that ship with edgewise come through here like anyone's. Never imports torch.
+"""
+
+from edgewise.config.plugins.addresses import Address, import_file, load
+from edgewise.config.plugins.declarations import AlgorithmEntry, Environment, System, Verb
+from edgewise.config.plugins.identity import CodeRecord, changed_code, record_code
+from edgewise.config.plugins.registry import (
+    address_of,
+    algorithm,
+    algorithms,
+    encoders,
+    environment,
+    environments,
+    evaluation_modes,
+    file_formats,
+    find,
+    recipes,
+    register,
+    registered,
+    systems,
+    use_plugin,
+    verbs,
+)
+from edgewise.config.plugins.trust import allow, allow_typed, project_plugins
+
+__all__ = [
+    "Address",
+    "AlgorithmEntry",
+    "CodeRecord",
+    "Environment",
+    "System",
+    "Verb",
+    "address_of",
+    "algorithm",
+    "algorithms",
+    "allow",
+    "allow_typed",
+    "changed_code",
+    "encoders",
+    "environment",
+    "environments",
+    "evaluation_modes",
+    "file_formats",
+    "find",
+    "import_file",
+    "load",
+    "project_plugins",
+    "recipes",
+    "record_code",
+    "register",
+    "registered",
+    "systems",
+    "use_plugin",
+    "verbs",
+]

@@ -1,0 +1,179 @@
+"""What can be declared: environments, algorithms, verbs, and systems that bundle them. Never imports torch."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, get_args
+
+from edgewise.config.errors import ConfigError
+from edgewise.config.plugins.addresses import load, resolve_part
+
+if TYPE_CHECKING:
+    from edgewise.config.model import Config
+
+
+@dataclass(frozen=True)
+class Verb:
+    """A verb of the command line.
+
+    Args:
+        name: what users type.
+        summary: one line for `edgewise --help`.
+        module: module with `configure(parser)` and `run(options, console)`, or its name, which is imported
+            when the verb is used.
+    """
+
+    name: str
+    summary: str
+    module: Any
+
+    def load(self) -> Any:
+        """Import the module."""
+        return import_module(self.module) if isinstance(self.module, str) else self.module
+
+
+@dataclass(frozen=True)
+class Environment:
+    """The parts of an environment, each as an address `module:name` or as the object itself.
+
+    Only `env` is needed. Parts that are not given are found beside it: its config is the one that
+    `GraphEnv[...]` is subscripted with; `BASELINES` and `replay` are looked up in its class, then in its module.
+
+    Args:
+        env: the subclass of `GraphEnv`.
+        config: its settings; importing them must not import torch.
+        summary: one sentence for lists.
+        baselines: mapping from names to functions that build a policy for an environment.
+        replay: function that turns the states of one episode into a replay.
+        model: config class of the model that suits it best; that of the algorithm if not given.
+        self_play: whether two players move in turn; found from its observations if not given.
+        simulation: function that runs baselines on one network file.
+        exploitability: function that finds the positions in which a player can be beaten, exactly.
+        oracle: function that solves small instances exactly.
+    """
+
+    env: Any
+    config: Any = None
+    summary: str = ""
+    baselines: Any = None
+    replay: Any = None
+    model: Any = None
+    self_play: bool | None = None
+    simulation: Any = None
+    exploitability: Any = None
+    oracle: Any = None
+
+    def load(self, part: str) -> Any:
+        """Return one part by its field name, imported if it is an address; None if there is none."""
+        given = getattr(self, part)
+        if given is not None:
+            return resolve_part(given)
+        if part == "config":
+            return config_class_of(self.load("env"))
+        if part in ("baselines", "replay"):
+            return _beside(self.load("env"), {"baselines": "BASELINES", "replay": "replay"}[part])
+        return None
+
+    def load_baselines(self) -> Mapping[str, Callable[..., Any]]:
+        """Return the baselines by name; empty if there are none."""
+        found = self.load("baselines")
+        if found is not None and not isinstance(found, Mapping):
+            raise ConfigError(
+                f"BASELINES of {self.env}: got {type(found).__name__}, expected names and functions"
+            )
+        return found or {}
+
+
+@dataclass(frozen=True)
+class AlgorithmEntry:
+    """The parts of an algorithm, each as an address or as the object itself.
+
+    Args:
+        algorithm: class with `from_setup`, `policy`, `learn`, `state_dict` and `load_state_dict`.
+        config: its settings; `config_class` of the algorithm if not given.
+        model: config class of its model; `model_config_class` of the algorithm, or the usual actor-critic.
+        self_play_config: settings in games of two players, if it can learn them.
+        summary: one sentence for lists.
+    """
+
+    algorithm: Any
+    config: Any = None
+    model: Any = None
+    self_play_config: Any = None
+    summary: str = ""
+
+    def load(self, part: str) -> Any:
+        """Return one part by its field name, imported if it is an address."""
+        given = getattr(self, part)
+        if given is not None:
+            return resolve_part(given)
+        if part in ("config", "model"):
+            from edgewise.config.model import Config
+
+            cls = self.load("algorithm")
+            name = {"config": "config_class", "model": "model_config_class"}[part]
+            found = getattr(cls, name, None)
+            if found is None and part == "model":
+                return load("edgewise.models.config:ModelConfig")
+            if not (isinstance(found, type) and issubclass(found, Config)):
+                raise ConfigError(f"{cls.__name__}.{name}: got {found!r}, expected a subclass of ew.Config")
+            return found
+        return None
+
+
+@dataclass(frozen=True)
+class System:
+    """Everything that one system brings, by name.
+
+    Args:
+        name: of the system.
+        environments: by name.
+        algorithms: by name.
+        recipes: name to a `Recipe` or its address.
+        verbs: for the command line.
+        encoders: value of `model.encoder.kind` to a class or its address.
+        convolutions: value of `model.encoder.conv` to a class or its address.
+        loggers: name to a class or its address.
+        evaluation_modes: modules that add a mode to `edgewise eval`.
+        file_formats: modules that read config files of another layout.
+    """
+
+    name: str
+    environments: Mapping[str, Environment] = field(default_factory=dict)
+    algorithms: Mapping[str, AlgorithmEntry] = field(default_factory=dict)
+    recipes: Mapping[str, Any] = field(default_factory=dict)
+    verbs: Sequence[Verb] = ()
+    encoders: Mapping[str, Any] = field(default_factory=dict)
+    convolutions: Mapping[str, Any] = field(default_factory=dict)
+    loggers: Mapping[str, Any] = field(default_factory=dict)
+    evaluation_modes: Sequence[Any] = ()
+    file_formats: Sequence[Any] = ()
+
+
+def config_class_of(env: type) -> type[Config]:
+    """Return the config class that an environment's base `GraphEnv[...]` is subscripted with.
+
+    Raises:
+        ConfigError: there is none.
+    """
+    # Pydantic is slow to import, and listing declarations needs none of it.
+    from edgewise.config.model import Config
+
+    for owner in env.__mro__:
+        for base in getattr(owner, "__orig_bases__", ()):
+            for argument in get_args(base):
+                if isinstance(argument, type) and issubclass(argument, Config):
+                    return argument
+    raise ConfigError(
+        f"{env.__name__} does not name its config class",
+        hint=f"write `class {env.__name__}(ew.GraphEnv[MyConfig])`",
+    )
+
+
+def _beside(env: type, name: str) -> Any:
+    """Return what stands under a name in a class, or in its module."""
+    found = vars(env).get(name, getattr(sys.modules.get(env.__module__), name, None))
+    return found.__func__ if isinstance(found, staticmethod) else found

@@ -1,0 +1,96 @@
+"""What may be imported. A run folder or a config file grants nothing; the user does, on this command line, in
+this process or in the project's own file."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+from edgewise.config.errors import ConfigError
+from edgewise.config.plugins.addresses import Address
+
+log = logging.getLogger(__name__)
+
+_files: dict[Path, None] = {}
+_modules: dict[str, None] = {}
+
+PROJECT_FILES = ("edgewise.toml", "pyproject.toml")
+
+
+def allow(reference: str) -> Address:
+    """Allow a file or a module, given as a path, a module's name or an address in either.
+
+    Example:
+        >>> allow("my_package.tsp")
+        Address(place='my_package.tsp', name='')
+    """
+    address = Address.parse(reference) or Address(reference)
+    if address.is_file:
+        _files.setdefault(address.file)
+    else:
+        _modules.setdefault(address.place)
+    return address
+
+
+def allow_typed(texts: list[str]) -> None:
+    """Allow every address among the words of a command line."""
+    for text in texts:
+        value = text.partition("=")[2] if text.startswith("--") else text
+        if value and Address.parse(value) is not None:
+            allow(value)
+
+
+def is_allowed(address: Address) -> bool:
+    """Return whether the user has allowed the file or module of an address."""
+    if address.is_file:
+        return address.file in _files
+    parts = address.place.split(".")
+    return any(".".join(parts[:count]) in _modules for count in range(1, len(parts) + 1))
+
+
+def allowed_files() -> list[Path]:
+    """Return the real paths of the files that are allowed."""
+    return list(_files)
+
+
+def forget() -> None:
+    """Withdraw everything that was allowed; for tests."""
+    _files.clear()
+    _modules.clear()
+
+
+def project_plugins(folder: Path | None = None) -> list[str]:
+    """Return the plug-ins that the project's own file lists, as references that `allow` takes.
+
+    Reads `plugins` of ./edgewise.toml, or of `[tool.edgewise]` in ./pyproject.toml. A file inside a run folder
+    is passed over: a run folder grants nothing.
+
+    Raises:
+        ConfigError: the file cannot be read, or `plugins` is not a list of text.
+    """
+    import tomllib
+
+    place = (folder or Path.cwd()).resolve()
+    if any(
+        (each / "config.json").exists() and (each / "versions.json").exists()
+        for each in (place, *place.parents)
+    ):
+        return []
+    for name in PROJECT_FILES:
+        file = place / name
+        if not file.is_file():
+            continue
+        try:
+            values = tomllib.loads(file.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            if name == "pyproject.toml":
+                log.warning("%s cannot be read, so its plug-ins are not known: %s", file, error)
+                continue
+            raise ConfigError(f"{file} cannot be read: {error}") from error
+        section = values if name == "edgewise.toml" else values.get("tool", {}).get("edgewise", {})
+        listed = section.get("plugins", [])
+        if not isinstance(listed, list) or not all(isinstance(each, str) for each in listed):
+            raise ConfigError(f"{file}: plugins: got {listed!r}, expected a list of files and modules")
+        if listed:
+            return [str(place / each) if each.partition(":")[0].endswith(".py") else each for each in listed]
+    return []

@@ -1,0 +1,141 @@
+"""A run as users hold it in Python: its folder, its metrics, and what can be done with it."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from edgewise.config.errors import ConfigError
+from edgewise.experiments.load import load_config
+from edgewise.experiments.recipe import AnyRun
+from edgewise.report.metrics_table import read_metrics
+from edgewise.training.run_folder import RunFolder
+
+if TYPE_CHECKING:
+    from edgewise.evaluation.result import Evaluation
+    from edgewise.experiments.policy import TrainedPolicy
+
+
+class Run:
+    """A run folder, opened. `os.fspath(run)` and `str(run)` are its path.
+
+    Args:
+        path: of the run folder.
+
+    Example:
+        >>> run = ew.open_run("runs/graphwalk-ppo-1")
+        >>> run.metrics["frames"][-1]
+        >>> run.evaluate(num_nodes=40)
+    """
+
+    def __init__(self, path: Path | str) -> None:
+        self._folder = RunFolder(path)
+
+    @property
+    def path(self) -> Path:
+        """The run folder."""
+        return self._folder.path
+
+    @property
+    def config(self) -> AnyRun:
+        """The resolved config."""
+        return load_config(self._folder.config_file)
+
+    @property
+    def metrics(self) -> dict[str, np.ndarray]:
+        """What was logged, by column of metrics.csv: arrays of numbers, NaN where a cell is empty, or of text."""
+        table = read_metrics(self.path / "metrics.csv")
+        return {**table.columns, **{name: np.array(texts) for name, texts in table.texts.items()}}
+
+    def evaluate(
+        self,
+        *,
+        episodes: int | None = None,
+        seed: int | None = None,
+        checkpoint: str = "best",
+        baselines: Sequence[str] | str = (),
+        deterministic: bool = True,
+        device: str | None = None,
+        **settings: Any,
+    ) -> Evaluation:
+        """Evaluate the policy on fixed instances; see `ew.evaluate`."""
+        from edgewise.experiments.measure import measure_run
+
+        names = (baselines,) if isinstance(baselines, str) else tuple(baselines)
+        found, *others = measure_run(
+            self.path,
+            settings=settings,
+            episodes=episodes,
+            seed=seed,
+            which=checkpoint,
+            baselines=names,
+            deterministic=deterministic,
+            device=device,
+            apart=False,
+        )
+        return found.beside(others)
+
+    def policy(
+        self, *, checkpoint: str = "best", device: str | None = None, **settings: Any
+    ) -> TrainedPolicy:
+        """Load the trained policy; see `ew.load_policy`."""
+        from edgewise.experiments.measure import load_trained
+
+        return load_trained(self.path, settings=settings, which=checkpoint, device=device).for_users()
+
+    def resume(
+        self, *, total_frames: int | None = None, device: str | None = None, accept_changed_code: bool = False
+    ) -> Run:
+        """Continue training from the last checkpoint, to `total_frames` in all if given."""
+        from edgewise.experiments.launch import resume
+        from edgewise.training.logging.progress import make_progress
+
+        given = {"--total-frames": total_frames, "--device": device}
+        flags = [(flag, str(value)) for flag, value in given.items() if value is not None]
+        resume(self.path, flags=flags, progress=make_progress(), accept_changed_code=accept_changed_code)
+        return self
+
+    def report(self) -> Path:
+        """Write the report of the run, and return its path."""
+        from edgewise.report.page import write_report
+
+        return write_report(self.path)
+
+    def __fspath__(self) -> str:
+        return str(self.path)
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+    def __truediv__(self, name: str) -> Path:
+        return self.path / name
+
+    def __repr__(self) -> str:
+        return f"Run({str(self.path)!r})"
+
+    def _repr_html_(self) -> str:
+        """Return a short page for notebooks: what was trained, how far, how well, and where the report is."""
+        rows = {"run": str(self.path)}
+        try:
+            config, metrics = self.config, self.metrics
+            rows["environment"], rows["algorithm"] = config.env_name, config.algorithm_name
+            if len(metrics.get("frames", ())):
+                rows["frames"] = f"{int(np.nanmax(metrics['frames'])):,} of {config.training.total_frames:,}"
+            evaluated = metrics.get("evaluation/return", np.empty(0))
+            evaluated = evaluated[~np.isnan(evaluated)]
+            if len(evaluated):
+                rows["return in evaluation"] = f"{evaluated[-1]:.4g} (first {evaluated[0]:.4g})"
+        except (ConfigError, OSError, ValueError) as error:
+            rows["problem"] = str(error)
+        report = self.path / "report.html"
+        if report.exists():
+            rows["report"] = str(report)
+        cells = "".join(
+            f"<tr><th style='text-align:left'>{html.escape(name)}</th><td>{html.escape(value)}</td></tr>"
+            for name, value in rows.items()
+        )
+        return f"<table>{cells}</table>"

@@ -1,0 +1,80 @@
+"""Two layouts of many graphs for message passing: one sparse union, or one matrix of pairs per graph."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from tensordict import TensorDict
+from torch import Tensor
+from torch.nn import functional
+
+from edgewise.graphs.bridge import Union, union
+from edgewise.graphs.dense import dense_edges
+from edgewise.graphs.edges import Edges
+from edgewise.graphs.spec import GraphSpec
+from edgewise.models.encoders.attention import no_edge
+
+
+class SparseBatch(NamedTuple):
+    """Many graphs as one disjoint union of M nodes and L edges, as in PyG.
+
+    Attributes:
+        edge_index: `[2, L]`, from row 0 (source) to row 1 (target).
+        edge_attr: `[L, D]` or None.
+        batch: `[M]`, the graph of each node.
+        num_graphs: number of graphs, including the graph of padding.
+        real: `[M]` bool, false for padding; None if there is no padding.
+    """
+
+    edge_index: Tensor
+    edge_attr: Tensor | None
+    batch: Tensor
+    num_graphs: int
+    real: Tensor | None
+
+
+class DenseBatch(NamedTuple):
+    """G graphs of N node slots each, with all pairs of nodes, target first.
+
+    Attributes:
+        bias: `[G, N, N]`, zero where the column sends to the row, else `no_edge`.
+        edge_attr: `[D, G, N, N]`, one matrix per feature, zero where there is no edge, or None.
+        real: `[G, N]` bool, false for padding.
+    """
+
+    bias: Tensor
+    edge_attr: Tensor | None
+    real: Tensor
+
+    @property
+    def linked(self) -> Tensor:
+        """The adjacency matrix, true where the column sends to the row, `[G, N, N]` bool."""
+        return self.bias == 0
+
+
+GraphBatch = SparseBatch | DenseBatch
+
+
+def to_sparse_batch(
+    graph: TensorDict, spec: GraphSpec, edges: Edges, *, compact: bool | None
+) -> tuple[Union, SparseBatch]:
+    """Return the union of all graphs and its sparse batch; for `compact` see `union`."""
+    flat = union(graph, spec, compact=compact, edges=edges)
+    real = functional.pad(graph["node_mask"].reshape(-1), (0, 1)) if flat.kept is None else None
+    return flat, SparseBatch(flat.edge_index, flat.edge_attr, flat.batch, flat.batch_size, real)
+
+
+def to_dense_batch(graph: TensorDict, edges: Edges) -> DenseBatch:
+    """Return matrices of all pairs. Graphs must be simple: of parallel edges only one is kept."""
+    nodes = graph["node_mask"].shape[-1]
+    real = graph["node_mask"].reshape(-1, nodes)
+    matrices = dense_edges(edges, nodes)
+    linked = matrices.mask.transpose(-1, -2).reshape(-1, nodes, nodes)
+    bias = torch.zeros(linked.shape, dtype=graph["x"].dtype, device=linked.device)
+    bias = bias.masked_fill(~linked, no_edge(bias.dtype))
+    if matrices.attr is None:
+        return DenseBatch(bias, None, real)
+    features = matrices.attr.shape[-1]
+    planes = matrices.attr.movedim(-1, 0).transpose(-1, -2).reshape(features, *linked.shape)
+    return DenseBatch(bias, planes.masked_fill(~linked, 0.0), real)

@@ -1,0 +1,195 @@
+"""The rules of Hive as batched tensor functions: positions, legal moves, plies, ends and repetitions.
+
+A position of B games with P = 2 H tiles is a mapping of tensors. The first H slots are the first player's
+(white) tiles, in the order of `Hand.kinds`, the others the second player's (black).
+
+| entry | shape | meaning |
+|---|---|---|
+| `q`, `r` | `[B, P]` int16 | axial coordinates; 0 in hand |
+| `level` | `[B, P]` int8 | tiles below the tile; -1 in hand |
+| `player` | `[B]` int64 | who is to move |
+| `last` | `[B]` int64 | slot of the tile that moved in the previous ply; -1 for none |
+| `plies` | `[B]` int64 | plies played, passes included |
+| `moves` | `[B, K, 3]` int16 | legal moves: slot, q, r; the slot is -1 where there is none, and P for a pass |
+| `history` | `[B, W]` int64 | hashes of the latest positions, the newest last |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor
+
+from edgewise.systems.hive.bitboards import WIDTH, can_read
+from edgewise.systems.hive.board import Board, build_board
+from edgewise.systems.hive.movement import move_table
+from edgewise.systems.hive.pieces import Hand
+
+Position = Mapping[str, Tensor]
+ABSENT = -1
+REPETITIONS = 3
+"""A position that occurs so often is a draw."""
+_PRIMES = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0x27D4EB2F165667C5)
+
+
+def new_games(
+    count: int, hand: Hand, *, max_moves: int, window: int, device: torch.device | None = None
+) -> dict[str, Tensor]:
+    """Return `count` games before the first ply.
+
+    Args:
+        count: number of games B.
+        hand: of both players.
+        max_moves: capacity K of the list of moves.
+        window: number of positions W in which repetitions are counted.
+        device: of all tensors.
+    """
+    tiles = hand.tiles
+    start = {
+        "q": torch.zeros(count, tiles, dtype=torch.int16, device=device),
+        "r": torch.zeros(count, tiles, dtype=torch.int16, device=device),
+        "level": torch.full((count, tiles), -1, dtype=torch.int8, device=device),
+        "player": torch.zeros(count, dtype=torch.int64, device=device),
+        "last": torch.full((count,), -1, dtype=torch.int64, device=device),
+        "plies": torch.zeros(count, dtype=torch.int64, device=device),
+        "history": torch.zeros(count, window, dtype=torch.int64, device=device),
+    }
+    return {**start, "moves": list_moves(start, hand, max_moves=max_moves)}
+
+
+def swap_seats(per_tile: Tensor, player: Tensor) -> Tensor:
+    """Return `[B, P]` with the tiles of `player` `[B]` first; applied twice, it changes nothing."""
+    return torch.where((player == 1).unsqueeze(-1), per_tile.roll(per_tile.shape[1] // 2, 1), per_tile)
+
+
+def swap_slot(slot: Tensor, player: Tensor, tiles: int) -> Tensor:
+    """Return the slot `[B, ...]` of a tile after `swap_seats`; numbers that are no slot stay."""
+    player = player.view(-1, *[1] * (slot.ndim - 1))
+    is_slot = (slot >= 0) & (slot < tiles)
+    return torch.where(is_slot & (player == 1), (slot + tiles // 2) % tiles, slot)
+
+
+def mover_board(position: Position) -> Board:
+    """Build the boards of a position, with the mover's tiles first."""
+    q, r, level = (swap_seats(position[name], position["player"]).long() for name in ("q", "r", "level"))
+    return build_board(q, r, level)
+
+
+def mover_table(position: Position, board: Board, hand: Hand) -> Tensor:
+    """Return the legal moves from the mover's view, `[B, S, N]` bool; none is true where it must pass."""
+    player = position["player"]
+    last = swap_slot(position["last"], player, hand.tiles)
+    return move_table(board, hand, turn=position["plies"] // 2, last=last)[..., :-1]
+
+
+def list_moves(position: Position, hand: Hand, *, max_moves: int) -> Tensor:
+    """Return the legal moves of a position, `[B, K, 3]` int16; beyond `max_moves`, the last ones are left out.
+
+    They are in the order of the mover's tiles, then the opponent's. A game without a move has a pass.
+    """
+    board = mover_board(position)
+    table = mover_table(position, board, hand)
+    games, sources, nodes = table.shape
+    flat, count = _first_true(table.flatten(1), max_moves)
+    tile, node = flat // nodes, flat % nodes
+    hexes = torch.cat((board.hex, board.empty), 1).gather(1, node)
+    q = hexes % WIDTH + board.left.unsqueeze(-1)
+    r = hexes // WIDTH + board.upper.unsqueeze(-1)
+    tile = swap_slot(tile, position["player"], hand.tiles)
+    place = torch.arange(max_moves, device=flat.device)
+    tile = torch.where(place < count.unsqueeze(-1), tile, ABSENT)
+    tile = torch.where((count == 0).unsqueeze(-1) & (place == 0), hand.tiles, tile)
+    listed = torch.stack((tile, q, r), -1)
+    return torch.where((tile == ABSENT).unsqueeze(-1), ABSENT, listed).to(torch.int16)
+
+
+def _first_true(flags: Tensor, most: int) -> tuple[Tensor, Tensor]:
+    """Return the places of the first `most` true entries of each row, `[B, most]` int64, and their number `[B]`."""
+    rows = len(flags)
+    if can_read(flags):
+        row, place = flags.nonzero(as_tuple=True)
+        count = torch.bincount(row, minlength=rows)
+        number = torch.arange(len(row), device=row.device) - (count.cumsum(0) - count)[row]
+        kept = number < most
+        found = torch.zeros(rows, most, dtype=torch.int64, device=flags.device)
+        if not bool(kept.all()):
+            row, place, number = row[kept], place[kept], number[kept]
+        found.view(-1)[row * most + number] = place
+        return found, count.clamp(max=most)
+    number = flags.cumsum(1)
+    target = torch.where(flags & (number <= most), number - 1, most)
+    places = torch.arange(flags.shape[1], device=flags.device).expand_as(target)
+    found = torch.zeros(rows, most + 1, dtype=torch.int64, device=flags.device).scatter_(1, target, places)
+    return found[:, :most], number[:, -1].clamp(max=most)
+
+
+def play(position: Position, move: Tensor, hand: Hand) -> dict[str, Tensor]:
+    """Play one move `[B, 3]` int16, as in `moves`, and return the next position without its moves."""
+    slot, q, r = move.long().unbind(-1)
+    q, r = q.unsqueeze(-1), r.unsqueeze(-1)
+    moved = torch.arange(hand.tiles, device=move.device) == slot.unsqueeze(-1)
+    there = (position["q"] == q) & (position["r"] == r) & (position["level"] >= 0) & ~moved
+    height = there.sum(-1, keepdim=True).to(torch.int8)
+    after = {
+        "q": torch.where(moved, q.to(torch.int16), position["q"]),
+        "r": torch.where(moved, r.to(torch.int16), position["r"]),
+        "level": torch.where(moved, height, position["level"]),
+        "player": 1 - position["player"],
+        "last": torch.where(slot < hand.tiles, slot, -1),
+        "plies": position["plies"] + 1,
+    }
+    key = position_key(after, hand)
+    after["history"] = torch.cat((position["history"][:, 1:], key.unsqueeze(-1)), 1)
+    return after
+
+
+def advance(position: Position, move: Tensor, hand: Hand) -> dict[str, Tensor]:
+    """Play one move `[B, 3]` and return the next position with its legal moves."""
+    after = play(position, move, hand)
+    return {**after, "moves": list_moves(after, hand, max_moves=position["moves"].shape[1])}
+
+
+def around_queens(position: Position, hand: Hand) -> Tensor:
+    """Count the occupied hexes around the queens of white and black, `[B, 2]` int64; 0 in hand."""
+    queens = torch.tensor([hand.queen, hand.size + hand.queen], device=position["q"].device)
+    q = position["q"].unsqueeze(1) - position["q"][:, queens].unsqueeze(-1)
+    r = position["r"].unsqueeze(1) - position["r"][:, queens].unsqueeze(-1)
+    distance = torch.maximum(torch.maximum(q.abs(), r.abs()), (q + r).abs())
+    ground = (position["level"] == 0).unsqueeze(1)
+    down = position["level"][:, queens] >= 0
+    return ((distance == 1) & ground & down.unsqueeze(-1)).sum(-1)
+
+
+def surrounded(position: Position, hand: Hand) -> Tensor:
+    """Return whether the queens of white and black are surrounded, `[B, 2]` bool."""
+    return around_queens(position, hand) == 6
+
+
+def repetitions(position: Position) -> Tensor:
+    """Count how often the position has occurred in the window, itself included, `[B]` int64.
+
+    Positions are the same if tiles of the same kind and player lie on the same hexes at the same levels, and
+    the same player is to move.
+    """
+    history = position["history"]
+    return (history == history[:, -1:]).sum(-1).where(history[:, -1] != 0, 1)
+
+
+def position_key(position: Position, hand: Hand) -> Tensor:
+    """Hash tiles and player to move, `[B]` int64; equal tiles may be exchanged."""
+    device = position["q"].device
+    kind = torch.tensor([*hand.kinds, *(8 + kind for kind in hand.kinds)], device=device)
+    a, b, c, d = (prime - 2**64 if prime >= 2**63 else prime for prime in _PRIMES)
+    mixed = (kind + 1) * a + position["q"].long() * b + position["r"].long() * c
+    mixed = _scramble(mixed + position["level"].long() * d)
+    total = mixed.masked_fill(position["level"] < 0, 0).sum(-1)
+    return total + (position["player"] + 1) * d
+
+
+def _scramble(number: Tensor) -> Tensor:
+    """Mix the bits of int64 numbers; sums of the results rarely coincide."""
+    a, b, c, _ = (prime - 2**64 if prime >= 2**63 else prime for prime in _PRIMES)
+    number = (number ^ (number >> 32)) * a
+    number = (number ^ (number >> 29)) * b
+    return (number ^ (number >> 32)) * c

@@ -1,0 +1,1 @@
+"""Schedule files: marine runs described by lists of stages, seeds and agents."""

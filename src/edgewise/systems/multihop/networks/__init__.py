@@ -1,0 +1,1 @@
+"""Networks: instance files, generated networks, and many of them as padded tensors."""

@@ -1,0 +1,209 @@
+"""Network instances and their JSON files: reading with full checks, and writing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from edgewise.config.errors import DataError
+from edgewise.systems.multihop.networks.check import Fields, parse_json, unreachable
+
+LinkLaw = Literal["fixed", "poisson"]
+KEPT = ("seed", "topology_type", "action_func", "metrics", "baselines")
+"""Fields of a file that the simulator ignores and writes back."""
+
+
+@dataclass(frozen=True)
+class Link:
+    """A directed link and its rate in packets per slot."""
+
+    start: int
+    end: int
+    rate: float
+    power: float | None = None
+
+
+@dataclass(frozen=True)
+class TrafficClass:
+    """A destination and the arrival rate of each source."""
+
+    destination: int
+    sources: Mapping[int, float]
+
+
+@dataclass(frozen=True)
+class Instance:
+    """One network with its traffic.
+
+    Args:
+        name: name in logs and errors.
+        num_nodes: N.
+        links: M directed links.
+        classes: K classes.
+        link_law: distribution of the capacities.
+        arrival_law: distribution of the arrivals.
+        version: 1 writes classes as single flows, 2 as destinations.
+        kept: other fields of the file, written back unchanged.
+    """
+
+    name: str
+    num_nodes: int
+    links: tuple[Link, ...]
+    classes: tuple[TrafficClass, ...]
+    link_law: LinkLaw = "fixed"
+    arrival_law: LinkLaw = "poisson"
+    version: Literal[1, 2] = 2
+    kept: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def load(self) -> float:
+        """Total arrival rate of all classes, in packets per slot."""
+        return sum(rate for traffic in self.classes for rate in traffic.sources.values())
+
+
+def read_instance(path: Path | str) -> Instance:
+    """Read and check one instance file.
+
+    Raises:
+        DataError: with file, field and remedy.
+    """
+    file = Path(path)
+    try:
+        text = file.read_text(encoding="utf-8")
+    except OSError as error:
+        raise DataError(
+            f"{file}: cannot be read: {error.strerror}", hint="give the path of an instance file"
+        ) from error
+    except UnicodeDecodeError as error:
+        raise DataError(
+            f"{file}: not UTF-8 text at byte {error.start}", hint="save it as UTF-8 JSON"
+        ) from error
+    return parse_instance(parse_json(text, str(file)), name=str(file))
+
+
+def parse_instance(content: object, *, name: str) -> Instance:
+    """Check the content of an instance file.
+
+    Args:
+        content: parsed JSON.
+        name: name of the file, for errors.
+    """
+    top = Fields.of(content, name, "")
+    top.only("nodes", "link_info", "class_info", "link_distribution", "arrival_distribution", *KEPT)
+    count = top.count("nodes")
+    link_law = top.choice("link_distribution", ("fixed", "poisson"))
+    arrival_law = top.choice("arrival_distribution", ("poisson", "fixed"))
+    links = _links(top, count, whole=link_law == "fixed")
+    version: Literal[1, 2] = 1 if isinstance(top.value("class_info"), list) else 2
+    classes = (_flows if version == 1 else _destinations)(top, count, whole=arrival_law == "fixed")
+    instance = Instance(
+        name=name,
+        num_nodes=count,
+        links=links,
+        classes=classes,
+        link_law="fixed" if link_law == "fixed" else "poisson",
+        arrival_law="fixed" if arrival_law == "fixed" else "poisson",
+        version=version,
+        kept={key: top.content[key] for key in KEPT if key in top.content},
+    )
+    _check_reachable(instance)
+    return instance
+
+
+def _links(top: Fields, count: int, *, whole: bool) -> tuple[Link, ...]:
+    links: dict[tuple[int, int], Link] = {}
+    for entry in top.entries("link_info", "one {start, end, rate} for each directed link"):
+        entry.only("start", "end", "rate", "power")
+        start, end = entry.node("start", count), entry.node("end", count)
+        if start == end:
+            entry.fail(
+                "end", f"node {end} is also the start", "a link joins two different nodes; leave it out"
+            )
+        if (start, end) in links:
+            entry.fail(
+                "start",
+                f"link {start}→{end} was given before",
+                "give each link once, with the sum of the rates",
+            )
+        power = entry.rate("power") if "power" in entry.content else None
+        links[start, end] = Link(start, end, entry.rate("rate", positive=True, whole=whole), power)
+    return tuple(links.values())
+
+
+def _destinations(top: Fields, count: int, *, whole: bool) -> tuple[TrafficClass, ...]:
+    """Read version 2: `{destination: {source: rate}}`."""
+    classes = []
+    table = top.table("class_info", "{destination: {source: rate}}, or a list of flows")
+    for key in table.content:
+        destination = table.key_node(key, count)
+        flows = table.table(key, "{source: rate}")
+        sources = {flows.key_node(source, count): flows.rate(source, whole=whole) for source in flows.content}
+        if destination in sources:
+            flows.fail(str(destination), "a class has its destination as source", "leave this source out")
+        classes.append(TrafficClass(destination, sources))
+    return tuple(classes)
+
+
+def _flows(top: Fields, count: int, *, whole: bool) -> tuple[TrafficClass, ...]:
+    """Read version 1: a list of `{source, destination, rate}`."""
+    classes = []
+    for entry in top.entries("class_info", "one {source, destination, rate} for each flow"):
+        entry.only("source", "destination", "rate")
+        source, destination = entry.node("source", count), entry.node("destination", count)
+        if source == destination:
+            entry.fail("destination", f"node {source} is also the source", "leave this flow out")
+        classes.append(TrafficClass(destination, {source: entry.rate("rate", whole=whole)}))
+    return tuple(classes)
+
+
+def _check_reachable(instance: Instance) -> None:
+    """Refuse an instance in which a source cannot reach its destination."""
+    pairs = [(link.start, link.end) for link in instance.links]
+    for number, traffic in enumerate(instance.classes):
+        key = f"[{number}]" if instance.version == 1 else f".{traffic.destination}"
+        for source in unreachable(traffic.sources, traffic.destination, pairs):
+            raise DataError(
+                f"{instance.name}: class_info{key}: no path over the links from source {source} "
+                f"to destination {traffic.destination}",
+                hint="add the missing links to link_info, or leave this source out",
+            )
+
+
+def as_content(instance: Instance) -> dict[str, Any]:
+    """Return the instance as the JSON content of its file."""
+    links = [
+        {"start": link.start, "end": link.end, "rate": link.rate}
+        | ({} if link.power is None else {"power": link.power})
+        for link in instance.links
+    ]
+    classes: Any
+    if instance.version == 1:
+        classes = [
+            {"source": source, "destination": traffic.destination, "rate": rate}
+            for traffic in instance.classes
+            for source, rate in traffic.sources.items()
+        ]
+    else:
+        classes = {
+            str(traffic.destination): {str(source): rate for source, rate in traffic.sources.items()}
+            for traffic in instance.classes
+        }
+    return {
+        "nodes": instance.num_nodes,
+        "link_info": links,
+        "class_info": classes,
+        "link_distribution": instance.link_law,
+        "arrival_distribution": instance.arrival_law,
+        **instance.kept,
+    }
+
+
+def write_instance(instance: Instance, path: Path | str) -> Path:
+    """Write an instance file that `read_instance` reads back as the same instance."""
+    file = Path(path)
+    parse_instance(as_content(instance), name=str(file))
+    file.write_text(json.dumps(as_content(instance), indent=1) + "\n", encoding="utf-8")
+    return file
