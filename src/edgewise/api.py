@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def train(
     source: str | PathLike[str] | AnyRun | type,
     *,
-    algorithm: str | type | None = None,
+    algorithm: str | type | Mapping[str, Any] | None = None,
     folder: str | PathLike[str] | None = None,
     callbacks: Iterable[Callback] = (),
     progress: bool = True,
@@ -31,7 +31,8 @@ def train(
     Args:
         source: name of a recipe; name, address or class of an environment; path of a YAML or JSON file; or a
             config.
-        algorithm: name, address or class of an algorithm, where `source` is an environment; PPO if not given.
+        algorithm: name, address or class of an algorithm, where `source` is an environment; PPO if not given. A
+            mapping holds settings of the algorithm, as for every other section.
         folder: run folder to create; the next free one under `runs/` if not given.
         callbacks: objects that are called at the start, after each batch, evaluation and checkpoint, and at
             the end; see `ew.Callback`.
@@ -43,6 +44,8 @@ def train(
     """
     from edgewise.experiments.load import load_config
 
+    if isinstance(algorithm, Mapping):
+        settings["algorithm"], algorithm = dict(algorithm), None
     plugins.allow_typed(_words((source, algorithm, settings)))
     chosen = fspath(source) if isinstance(source, PathLike) else source
     config = load_config(chosen, algorithm=algorithm, keywords=settings)

@@ -197,11 +197,11 @@ def test_cloning_leads_to_what_was_done(name):
 @pytest.mark.parametrize("encoder", ["flat", "graph"])
 def test_an_update_on_another_device(fake_device, monkeypatch, name, encoder):
     """Nothing mixes devices and nothing waits for a value; seeds alone are drawn on the host."""
-    monkeypatch.setattr(OffPolicy, "_draw_seed", lambda _: 0)
+    monkeypatch.setattr(OffPolicy, "_next_seed", lambda _: 0)
     monkeypatch.setattr("edgewise.algorithms.off_policy.ReplayBuffer", lambda *_, **__: None)
     learner = agent(name, model=SMALL.model_copy(update={"encoder": encoder}), device=fake_device)
     metrics, error = learner.update(transitions(name).to(fake_device))
-    learner._move_targets()
+    learner._update_targets()
     assert error.device == fake_device
     assert all(value.device == fake_device for value in metrics.values())
     observed = {"agents": {"ego": views(8, 3), "active": torch.rand(8, 3) < 0.6}}

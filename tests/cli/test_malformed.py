@@ -15,7 +15,7 @@ from edgewise.config.schema import allows_list, alternatives, leaves
 from edgewise.experiments.recipes import recipe
 
 RECIPE = recipe("graphwalk-ppo")
-NEVER = {"recipe"}
+NEVER = {"recipe", "env_name", "algorithm_name"}
 """Fields that choose the schema itself."""
 PROGRAM = """
 import sys

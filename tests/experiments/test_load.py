@@ -58,8 +58,8 @@ def test_a_name_that_is_nowhere():
 
 
 def test_a_file_without_a_recipe(folder):
-    assert "say which one" in refused(write(folder, "seed: 3\n"))
-    assert "say which one" in refused(write(folder, ""))
+    assert "name what is trained" in refused(write(folder, "seed: 3\n"))
+    assert "name what is trained" in refused(write(folder, ""))
 
 
 def test_an_unknown_recipe_does_not_hide_the_other_problems(folder):
@@ -78,7 +78,7 @@ def test_file_and_command_must_agree_on_the_recipe(folder):
 
 
 def test_a_recipe_cannot_be_changed_by_a_setting():
-    assert "chosen by its name alone" in refused("graphwalk-ppo", keywords={"recipe": "other"})
+    assert "chosen by what is trained" in refused("graphwalk-ppo", keywords={"recipe": "other"})
 
 
 def test_sections_as_mappings_and_names_as_paths():

@@ -11,6 +11,7 @@ def split_into_chunks(batch: TensorDictBase, max_length: int) -> TensorDictBase:
     L is the largest divisor of T that is at most `max_length`, so that all chunks have the same length.
 
     Example:
+        >>> from tensordict import TensorDict
         >>> split_into_chunks(TensorDict({}, [64, 25]), 10).batch_size
         torch.Size([320, 5])
     """

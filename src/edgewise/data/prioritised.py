@@ -40,8 +40,10 @@ class PrioritisedSampler(Sampler):
         beta: may be changed at any time.
 
     Example:
+        >>> from torchrl.data import LazyTensorStorage, TensorDictReplayBuffer
         >>> sampler = PrioritisedSampler(1_000_000, alpha=0.5, beta=0.4)
-        >>> TensorDictReplayBuffer(storage=LazyTensorStorage(1_000_000), sampler=sampler, batch_size=256)
+        >>> storage = LazyTensorStorage(1_000_000)
+        >>> buffer = TensorDictReplayBuffer(storage=storage, sampler=sampler, batch_size=256)
     """
 
     def __init__(

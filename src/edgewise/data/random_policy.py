@@ -19,7 +19,10 @@ class RandomPolicy:
         device: of the observations.
 
     Example:
-        >>> env.rollout(20, RandomPolicy(env.actions, env.graph, seed=0))
+        >>> import edgewise as ew
+        >>> env = ew.make_env("graphwalk", num_envs=8)
+        >>> env.rollout(20, RandomPolicy(env.actions, env.graph, seed=0)).batch_size[0]
+        8
     """
 
     def __init__(

@@ -31,6 +31,9 @@ class Rollout:
         keep_state: whether batches keep the simulator's `state`, which no model reads.
 
     Example:
+        >>> import edgewise as ew
+        >>> from edgewise.data.random_policy import RandomPolicy
+        >>> env = ew.make_env("graphwalk", num_envs=64)
         >>> rollout = Rollout(env, RandomPolicy(env.actions, env.graph), rollout_length=16)
         >>> rollout.collect().batch_size
         torch.Size([64, 16])

@@ -114,7 +114,7 @@ def _over(
     for layer in layers[below:]:
         for name in CHOSEN:
             if layer.values.pop(name, None) is not None:
-                reason = f"{name} is chosen by what is trained, and cannot be changed by a setting"
+                reason = "is chosen by what is trained, and cannot be changed by a setting"
                 layer.problems.append(Problem(layer.origin((name,)), (name,), reason))
     return resolve(schema, without_replaced_schedules(layers))
 

@@ -36,11 +36,13 @@ class QNetwork(TensorDictModuleBase):
         config: widths, of the encoder above all.
 
     Example:
-        With `env`, an environment of 64 worlds with `ChooseNode` actions on graphs of 10 nodes:
-
-        >>> network = QNetwork(env.graph, env.actions)
-        >>> network(env.reset())["action_value"].shape
-        torch.Size([64, 10])
+        >>> from torchrl.objectives import DQNLoss
+        >>> from edgewise.graphs.edges import Explicit
+        >>> from edgewise.objectives.without_vmap import without_vmap
+        >>> spec = GraphSpec(num_nodes=6, node_features=3, edges=Explicit(num_edges=10))
+        >>> network = QNetwork(spec, ChooseNode())
+        >>> network(TensorDict({"graph": spec.zeros(8)}, [8]))["action_value"].shape
+        torch.Size([8, 6])
         >>> loss = without_vmap(DQNLoss(network, action_space="categorical", delay_value=True))
     """
 
@@ -89,12 +91,12 @@ class ActionCritic(TensorDictModuleBase):
         config: widths, of the encoder above all.
 
     Example:
-        With `env`, an environment of 64 worlds and 3 agents with `AgentsContinuous` actions:
-
-        >>> actor = make_actor_critic(env.graph, env.actions).actor
-        >>> critic = ActionCritic(env.graph, env.actions)
-        >>> critic(actor(env.reset()))["state_action_value"].shape
-        torch.Size([64, 3, 1])
+        >>> from edgewise.graphs.edges import Explicit
+        >>> spec = GraphSpec(num_nodes=6, node_features=3, edges=Explicit(num_edges=10))
+        >>> critic = ActionCritic(spec, AgentsContinuous(num_agents=2, dim=1))
+        >>> state = TensorDict({"graph": spec.zeros(8), "action": torch.zeros(8, 2, 1)}, [8])
+        >>> critic(state)["state_action_value"].shape
+        torch.Size([8, 2, 1])
     """
 
     def __init__(

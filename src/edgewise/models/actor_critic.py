@@ -213,6 +213,8 @@ def make_actor_critic(
         ValueError: the critic or the recurrence needs agents, and the action layout has none.
 
     Example:
+        >>> import edgewise as ew
+        >>> env = ew.make_env("graphwalk", num_envs=64)
         >>> actor_critic = make_actor_critic(env.graph, env.actions)
         >>> actor_critic.actor(env.reset())["action_log_prob"].shape
         torch.Size([64])

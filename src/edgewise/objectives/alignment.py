@@ -19,6 +19,7 @@ def match_shape(signal: Tensor, to: Tensor, *, batch_dims: int, name: str) -> Te
         ValueError: the shapes do not broadcast.
 
     Example:
+        >>> import torch
         >>> reward, value = torch.ones(8, 1), torch.zeros(8, 3, 1)
         >>> match_shape(reward, value, batch_dims=1, name="reward").shape
         torch.Size([8, 3, 1])

@@ -14,6 +14,7 @@ def negative_log_likelihood(distribution: Distribution, expert_action: Tensor) -
         expert_action: `[*B, ...]`; it must be legal, or the loss is a very large number.
 
     Example:
+        >>> import torch
         >>> policy = torch.distributions.Categorical(logits=torch.zeros(2, 4))
         >>> negative_log_likelihood(policy, torch.tensor([0, 3]))
         tensor([1.3863, 1.3863])

@@ -22,6 +22,7 @@ def quantile_huber(quantiles: Tensor, target: Tensor, *, levels: Tensor, kappa: 
         `[M]`.
 
     Example:
+        >>> import torch
         >>> quantiles, target = torch.zeros(1, 2), torch.tensor([[0.5]])
         >>> quantile_huber(quantiles, target, levels=torch.tensor([0.25, 0.75]))
         tensor([0.1250])

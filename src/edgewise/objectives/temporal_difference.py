@@ -14,6 +14,7 @@ def td_target(reward: Tensor, discount: Tensor, *, next_value: Tensor) -> Tensor
         next_value: `[M]` or `[M, Q]`; ignored, not multiplied, where `discount` is 0.
 
     Example:
+        >>> import torch
         >>> reward, discount = torch.tensor([1.0, 1.0]), torch.tensor([0.9, 0.0])
         >>> td_target(reward, discount, next_value=torch.tensor([10.0, float("nan")]))
         tensor([10.,  1.])

@@ -34,6 +34,7 @@ class ActionBox:
         high: upper bound.
 
     Example:
+        >>> import torch
         >>> ActionBox(2, low=0.0, high=10.0).from_unit(torch.tensor([-1.0, 0.5]))
         tensor([0.0000, 7.5000])
     """

@@ -20,6 +20,8 @@ class EgoQNetwork(nn.Module):
             (https://arxiv.org/abs/1511.06581).
 
     Example:
+        >>> import torch
+        >>> from tensordict import TensorDict
         >>> mask = torch.ones(2, 5, dtype=torch.bool)
         >>> ego = {"self": torch.zeros(2, 7), "objects": torch.zeros(2, 5, 5), "mask": mask}
         >>> EgoQNetwork(EgoSpec(), EgoConfig(), num_actions=9)(TensorDict(ego, [2])).shape

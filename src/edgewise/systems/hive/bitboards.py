@@ -12,7 +12,10 @@ import torch
 from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensor
 
+SHIFT = 5
+LOW = 31
 WIDTH = 32
+"""Columns of a board; the hex in column x and row y has the number `y << SHIFT | x`."""
 ALL = 2**31 - 1
 """A row in which every hex is set."""
 LONGEST = 64

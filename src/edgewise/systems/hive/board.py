@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from edgewise.systems.hive import bitboards
-from edgewise.systems.hive.bitboards import WIDTH, can_read
+from edgewise.systems.hive.bitboards import LOW, SHIFT, WIDTH, can_read
 from edgewise.systems.hive.pieces import DIRECTIONS
 
 MARGIN = 2
@@ -62,7 +62,7 @@ class Board:
 
     def words(self, chosen: Tensor) -> Tensor:
         """Return the hexes of the tiles `chosen` `[B, P]`, at most one per hex, as bits `[B, Y]`."""
-        return bitboards.from_cells(self.hex % WIDTH, self.hex // WIDTH, chosen, rows=self.rows)
+        return bitboards.from_cells(self.hex & LOW, self.hex >> SHIFT, chosen, rows=self.rows)
 
 
 def build_board(q: Tensor, r: Tensor, level: Tensor) -> Board:
@@ -74,7 +74,7 @@ def build_board(q: Tensor, r: Tensor, level: Tensor) -> Board:
     at = torch.where(on_board, y * WIDTH + x, NOWHERE)
     rows = WIDTH
     if can_read(level):
-        rows = min(WIDTH, int(at.max()) // WIDTH + MARGIN + 1)
+        rows = min(WIDTH, (int(at.max()) >> SHIFT) + MARGIN + 1)
     slot = torch.arange(tiles, device=device)
     code = torch.where(on_board, (level + 1) * WIDTH + slot, 0).to(torch.int16)
     codes = torch.zeros(games, HEXES, dtype=torch.int16, device=device)
@@ -149,7 +149,7 @@ def pinned(board: Board) -> Tensor:
     gap = gap & candidate.unsqueeze(-1)
     side = board.near.flatten(1)
     free = bitboards.outside(occupied)
-    within = bitboards.contains(free, side % WIDTH, side // WIDTH).view_as(gap)
+    within = bitboards.contains(free, side & LOW, side >> SHIFT).view_as(gap)
     splits = (gap & within).sum(-1) > 1
     in_hole = gap & ~within
     unclear = in_hole.sum(-1) > 1

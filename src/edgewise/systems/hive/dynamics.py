@@ -21,7 +21,7 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
-from edgewise.systems.hive.bitboards import WIDTH, can_read
+from edgewise.systems.hive.bitboards import LOW, SHIFT, can_read
 from edgewise.systems.hive.board import Board, build_board
 from edgewise.systems.hive.movement import move_table
 from edgewise.systems.hive.pieces import Hand
@@ -90,38 +90,38 @@ def list_moves(position: Position, hand: Hand, *, max_moves: int) -> Tensor:
     """
     board = mover_board(position)
     table = mover_table(position, board, hand)
-    games, sources, nodes = table.shape
-    flat, count = _first_true(table.flatten(1), max_moves)
+    games, _, nodes = table.shape
+    game, flat, place = _entries(table.flatten(1), max_moves)
     tile, node = flat // nodes, flat % nodes
-    hexes = torch.cat((board.hex, board.empty), 1).gather(1, node)
-    q = hexes % WIDTH + board.left.unsqueeze(-1)
-    r = hexes // WIDTH + board.upper.unsqueeze(-1)
-    tile = swap_slot(tile, position["player"], hand.tiles)
-    place = torch.arange(max_moves, device=flat.device)
-    tile = torch.where(place < count.unsqueeze(-1), tile, ABSENT)
-    tile = torch.where((count == 0).unsqueeze(-1) & (place == 0), hand.tiles, tile)
-    listed = torch.stack((tile, q, r), -1)
-    return torch.where((tile == ABSENT).unsqueeze(-1), ABSENT, listed).to(torch.int16)
+    hexes = torch.cat((board.hex, board.empty), 1)[game, node]
+    q, r = (hexes & LOW) + board.left[game], (hexes >> SHIFT) + board.upper[game]
+    half = position["player"][game] * hand.size
+    tile = (tile + half) % hand.tiles
+    listed = torch.full((games * max_moves + 1, 3), ABSENT, dtype=torch.int16, device=flat.device)
+    listed[place] = torch.stack((tile, q, r), -1).to(torch.int16)
+    listed = listed[:-1].view(games, max_moves, 3)
+    listed[:, 0, 0] = listed[:, 0, 0].masked_fill(listed[:, 0, 0] == ABSENT, hand.tiles)
+    return listed
 
 
-def _first_true(flags: Tensor, most: int) -> tuple[Tensor, Tensor]:
-    """Return the places of the first `most` true entries of each row, `[B, most]` int64, and their number `[B]`."""
-    rows = len(flags)
+def _entries(flags: Tensor, most: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Return row, column and place in a list `[B * most]` of the true entries of `flags` `[B, K]`.
+
+    Entries beyond the capacity have the place `B * most`. Where values cannot be read, entries that are not
+    true are listed too, with the same place.
+    """
+    rows, columns = flags.shape
     if can_read(flags):
-        row, place = flags.nonzero(as_tuple=True)
+        row, column = flags.nonzero(as_tuple=True)
         count = torch.bincount(row, minlength=rows)
-        number = torch.arange(len(row), device=row.device) - (count.cumsum(0) - count)[row]
-        kept = number < most
-        found = torch.zeros(rows, most, dtype=torch.int64, device=flags.device)
-        if not bool(kept.all()):
-            row, place, number = row[kept], place[kept], number[kept]
-        found.view(-1)[row * most + number] = place
-        return found, count.clamp(max=most)
-    number = flags.cumsum(1)
-    target = torch.where(flags & (number <= most), number - 1, most)
-    places = torch.arange(flags.shape[1], device=flags.device).expand_as(target)
-    found = torch.zeros(rows, most + 1, dtype=torch.int64, device=flags.device).scatter_(1, target, places)
-    return found[:, :most], number[:, -1].clamp(max=most)
+        number = torch.arange(len(row)) - (count.cumsum(0) - count)[row]
+        listed = number < most
+    else:
+        row = torch.arange(rows, device=flags.device).repeat_interleave(columns)
+        column = torch.arange(columns, device=flags.device).repeat(rows)
+        number = flags.cumsum(1).flatten() - 1
+        listed = flags.flatten() & (number < most)
+    return row, column, torch.where(listed, row * most + number, rows * most)
 
 
 def play(position: Position, move: Tensor, hand: Hand) -> dict[str, Tensor]:

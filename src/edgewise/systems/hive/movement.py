@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from edgewise.systems.hive import bitboards
-from edgewise.systems.hive.bitboards import WIDTH, can_read
+from edgewise.systems.hive.bitboards import LOW, SHIFT, can_read
 from edgewise.systems.hive.board import HEXES, STEPS, Board, pinned
 from edgewise.systems.hive.pieces import (
     ANT,
@@ -101,7 +101,7 @@ def placements(board: Board, hand: Hand, *, turn: Tensor) -> Tensor:
     first = first & (queen | ~late.unsqueeze(-1))
     mine = torch.arange(hand.tiles, device=device) < size
     own, other = (bitboards.neighbours(board.words(board.top & side)) for side in (mine, ~mine))
-    allowed = bitboards.contains(own & ~other, board.empty % WIDTH, board.empty // WIDTH)
+    allowed = bitboards.contains(own & ~other, board.empty & LOW, board.empty >> SHIFT)
     begins = ~(board.on_board[:, :size].any(-1, keepdim=True))
     allowed = (allowed | begins) & board.empty_mask
     return first.unsqueeze(-1) & allowed.unsqueeze(1)
@@ -151,7 +151,7 @@ def _mark(moves: Tensor, board: Board, movers: Movers, hexes: Tensor, reached: T
 def _mark_set(moves: Tensor, board: Board, movers: Movers, words: Tensor) -> None:
     """Mark moves to the empty hexes in the sets `words` `[R, Y]`."""
     empty = board.empty[movers.game]
-    found = bitboards.contains(words, empty % WIDTH, empty // WIDTH) & board.empty_mask[movers.game]
+    found = bitboards.contains(words, empty & LOW, empty >> SHIFT) & board.empty_mask[movers.game]
     found = found & movers.ready.unsqueeze(-1)
     tiles = board.level.shape[1]
     moves[movers.game, movers.slot, tiles:-1] |= found
@@ -194,7 +194,7 @@ def _lifted(board: Board, occupied: Tensor, movers: Movers) -> tuple[Tensor, Ten
     """Return the hive without the mover and the mover's hex, both as bits `[R, Y]`."""
     at = board.hex[movers.game, movers.slot].unsqueeze(-1)
     start = bitboards.from_cells(
-        at % WIDTH, at // WIDTH, torch.ones_like(at, dtype=torch.bool), rows=board.rows
+        at & LOW, at >> SHIFT, torch.ones_like(at, dtype=torch.bool), rows=board.rows
     )
     return occupied[movers.game] & ~start, start
 

@@ -20,7 +20,7 @@ class EmbeddingConfig(Config):
     """Whether each predicate has a second embedding, for queries about the head."""
     norm: Literal["moduli", "euclidean", "manhattan"] = "moduli"
     """Distance of RotatE and TransE. RotatE: `moduli` sums the moduli, `euclidean` is over all components.
-    TransE: `euclidean` (also `moduli`) or `manhattan`."""
+    TransE: `manhattan` (also `moduli`) or `euclidean`."""
     margin: float = Field(9.0, ge=0)
     """Score of RotatE and TransE at distance 0."""
 
