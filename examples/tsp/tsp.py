@@ -9,17 +9,20 @@ class TSPConfig(ew.Config):
     """Settings of the travelling salesman."""
 
     num_cities: ew.WholeRange = (10, 20)
-    """Cities in the unit square, or the range that their number is drawn from."""
+    """Cities in the unit square, two or more, or the range that their number is drawn from."""
     neighbours: int = 8
-    """Nearest cities that each city hears in message passing."""
+    """Nearest unvisited cities from which each city receives messages."""
 
 
 class TSPEnv(ew.GraphEnv[TSPConfig]):
-    """Choose the next city until all are visited; the reward is minus the way, the last one back included."""
+    """Choose the next city until all are visited; the reward is minus the distance, the last one back included."""
 
     def setup(self):
+        if ew.lower_bound(self.config.num_cities) < 2:
+            raise ew.ConfigError(f"num_cities: got {self.config.num_cities}, expected 2 or more")
+        edges = ew.Nearest(self.config.neighbours, senders=(0,), receivers=(0,))
         capacity = ew.upper_bound(self.config.num_cities)
-        self.graph = ew.GraphSpec(capacity, node_features=3, edges=ew.Nearest(self.config.neighbours), position_dim=2)
+        self.graph = ew.GraphSpec(capacity, node_features=5, edges=edges, position_dim=2, node_types=2)
         self.actions = ew.ChooseNode()
 
     def spawn(self, count):
@@ -39,38 +42,102 @@ class TSPEnv(ew.GraphEnv[TSPConfig]):
     def advance(self, state, action):
         visited = state["visited"].scatter(-1, action.unsqueeze(-1), True)
         is_last = (visited | ~state["exists"]).all(-1)
-        way = distance(state["place"], state["current"], action)
-        way = way + torch.where(is_last, distance(state["place"], action, state["first"]), 0.0)
+        way = distances_to(state["place"], state["current"]).gather(-1, action.unsqueeze(-1))
+        back = distances_to(state["place"], state["first"]).gather(-1, action.unsqueeze(-1))
+        way = (way + torch.where(is_last.unsqueeze(-1), back, 0.0)).squeeze(-1)
         changes = {"visited": visited, "current": action, "length": state["length"] + way}
         return ew.Transition(changes, reward=-way, terminated=is_last)
 
     def observe(self, state):
+        """Measure distances in units of the usual distance between neighbours, so that sizes look alike."""
         slots = torch.arange(self.graph.num_nodes, device=state.device)
         here, start = (slots == state[name].unsqueeze(-1) for name in ("current", "first"))
-        x = torch.stack((state["visited"], here, start), -1).float()
-        graph = {"x": x, "pos": state["place"], "node_mask": state["exists"]}
+        unit = state["exists"].sum(-1).rsqrt().unsqueeze(-1)
+        near = [1 / (1 + distances_to(state["place"], state[name]) / unit) for name in ("current", "first")]
+        x = torch.stack((state["visited"], here, start, *near), -1)
+        is_behind = state["visited"] & ~here & ~start
+        graph = {
+            "x": x,
+            "pos": state["place"] / unit.unsqueeze(-1),
+            "node_type": is_behind.long(),
+            "node_mask": state["exists"],
+        }
         return {"graph": graph, "metrics": {"tour": state["length"]}}
 
     def mask(self, state):
         return state["exists"] & ~state["visited"]
 
 
-def distance(place, one, other):
-    """Distance `[B]` between two cities of each world."""
-    ends = (place.gather(1, city.view(-1, 1, 1).expand(-1, 1, 2)) for city in (one, other))
-    return torch.linalg.vector_norm(next(ends) - next(ends), dim=-1).squeeze(-1)
+def distances_to(place, city):
+    """Distances `[B, N]` of all cities `place [B, N, 2]` from one `city [B]` of each world."""
+    return torch.linalg.vector_norm(place - place.gather(1, city.view(-1, 1, 1).expand(-1, 1, 2)), dim=-1)
 
 
 def nearest(env):
-    """Return the policy that goes to the nearest city that is left."""
+    """Return the policy that visits the nearest city that is left."""
 
     def policy(root):
         state = root["state"]
-        here = state["place"].gather(1, state["current"].view(-1, 1, 1).expand(-1, 1, 2))
-        far = torch.linalg.vector_norm(state["place"] - here, dim=-1)
-        return root.set("action", far.masked_fill(~env.mask(state), torch.inf).argmin(-1))
+        distance = distances_to(state["place"], state["current"])
+        return root.set("action", distance.masked_fill(~env.mask(state), torch.inf).argmin(-1))
 
     return policy
 
 
-BASELINES = {"nearest": nearest}
+def two_opt(env):
+    """Return the policy that plans a tour by 2-opt when a world begins, and then follows it."""
+    planned_for, rank = None, None
+
+    def policy(root):
+        nonlocal planned_for, rank
+        state = root["state"]
+        if planned_for is None or planned_for.shape != state["place"].shape:
+            planned_for, rank = (
+                torch.full_like(state["place"], torch.nan),
+                torch.zeros_like(state["visited"]).long(),
+            )
+        is_new = (planned_for != state["place"]).flatten(1).any(-1)
+        if is_new.any():
+            planned_for = state["place"].clone()
+            rank = rank.clone()
+            rank[is_new] = plan_tours(state["place"][is_new], state["exists"][is_new]).argsort(-1)
+        ahead = (rank - rank.gather(1, state["current"].unsqueeze(-1))) % rank.shape[-1]
+        return root.set("action", ahead.masked_fill(~env.mask(state), rank.shape[-1]).argmin(-1))
+
+    return policy
+
+
+def plan_tours(place, exists):
+    """Return tours `[B, N]` that no exchange of two edges shortens; absent cities lie at the first one."""
+    place = torch.where(exists.unsqueeze(-1), place, place[:, :1])
+    distance = torch.cdist(place, place, compute_mode="donot_use_mm_for_euclid_dist")
+    tour = nearest_neighbour_tours(distance)
+    slots = torch.arange(tour.shape[-1], device=tour.device)
+    for _ in range(tour.shape[-1] ** 2):
+        along = distance.gather(1, tour.unsqueeze(-1).expand_as(distance))
+        pairs = along.gather(2, tour.unsqueeze(1).expand_as(distance))
+        after = pairs.roll((-1, -1), (1, 2))
+        edge = pairs.diagonal(1, 1, 2)
+        edge = torch.cat((edge, pairs[:, -1:, 0]), 1)
+        gain = (edge.unsqueeze(-1) + edge.unsqueeze(-2) - pairs - after).triu(1)
+        best, pair = gain.flatten(1).max(-1)
+        if not (best > 1e-6).any():
+            break
+        start, end = (pair // len(slots) + 1).unsqueeze(-1), (pair % len(slots)).unsqueeze(-1)
+        is_turned = (slots >= start) & (slots <= end) & (best > 1e-6).unsqueeze(-1)
+        tour = tour.gather(1, torch.where(is_turned, start + end - slots, slots))
+    return tour
+
+
+def nearest_neighbour_tours(distance):
+    """Return the tours `[B, N]` that go to the nearest city left, from city 0."""
+    worlds = torch.arange(len(distance), device=distance.device)
+    left = torch.ones(distance.shape[:2], dtype=torch.bool, device=distance.device)
+    tour = [torch.zeros_like(worlds)]
+    for _ in range(distance.shape[-1] - 1):
+        left[worlds, tour[-1]] = False
+        tour.append(distance[worlds, tour[-1]].masked_fill(~left, torch.inf).argmin(-1))
+    return torch.stack(tour, -1)
+
+
+BASELINES = {"nearest": nearest, "two_opt": two_opt}

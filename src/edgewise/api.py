@@ -31,8 +31,8 @@ def train(
     Args:
         source: name of a recipe; name, address or class of an environment; path of a YAML or JSON file; or a
             config.
-        algorithm: name, address or class of an algorithm, where `source` is an environment; PPO if not given. A
-            mapping holds settings of the algorithm, as for every other section.
+        algorithm: name, address or class of an algorithm, where `source` is an environment; PPO if not given.
+            A mapping holds settings of the algorithm, as for every other section.
         folder: run folder to create; the next free one under `runs/` if not given.
         callbacks: objects that are called at the start, after each batch, evaluation and checkpoint, and at
             the end; see `ew.Callback`.
@@ -51,11 +51,11 @@ def train(
     config = load_config(chosen, algorithm=algorithm, keywords=settings)
     from edgewise.experiments.launch import start
     from edgewise.experiments.run import Run
-    from edgewise.training.logging.progress import make_progress
+    from edgewise.training.logging.progress import ShowProgress
 
-    shown = make_progress() if progress else None
     place = None if folder is None else Path(folder)
-    return Run(start(config, folder=place, progress=shown, callbacks=tuple(callbacks)))
+    shown = [ShowProgress()] if progress else []
+    return Run(start(config, folder=place, callbacks=[*shown, *callbacks]))
 
 
 def open_run(path: str | PathLike[str], *, plugins: Sequence[str] = ()) -> Run:
@@ -126,7 +126,7 @@ def load_policy(
 ) -> TrainedPolicy:
     """Load the trained policy of a run: a module that sets `action` in a TensorDict of its environment.
 
-    It samples under TorchRL's `ExplorationType.RANDOM`, and acts by its mode under `DETERMINISTIC` and in `act`.
+    It samples under TorchRL's `ExplorationType.RANDOM`; under `DETERMINISTIC`, and in `act`, it takes its mode.
 
     Args:
         path: a run, its folder, or a checkpoint's folder within it.

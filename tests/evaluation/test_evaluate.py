@@ -75,6 +75,15 @@ def test_a_limit_cuts_episodes_and_says_so():
     np.testing.assert_allclose(got.metrics["total"], expected, rtol=1e-5)
 
 
+def test_recorded_steps_have_the_actions_and_the_return_so_far():
+    got = evaluate(Countdown, always(2), episodes=5, seed=7, record=3)
+    assert len(got.recorded_steps) == 3
+    for world, steps in enumerate(got.recorded_steps):
+        assert len(steps) == got.lengths[world]
+        assert steps["action"].tolist() == [2] * len(steps)
+        assert float(steps["return"][-1]) == got.returns[world]
+
+
 def test_recordings_run_from_reset_to_end():
     got = evaluate(Countdown, always(2), episodes=5, seed=5, record=3)
     assert len(got.recordings) == 3
@@ -146,7 +155,7 @@ def test_a_wrong_batch_is_refused():
 
 def assert_equal(left, right):
     for field in dataclasses.fields(Evaluation):
-        if field.name != "recordings":
+        if field.name not in ("recordings", "recorded_steps"):
             np.testing.assert_equal(getattr(left, field.name), getattr(right, field.name))
 
 

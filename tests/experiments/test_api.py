@@ -41,7 +41,7 @@ def test_advantages_from_any_critic():
 
 def test_train_makes_a_run_folder(trained):
     assert {"config.json", "metrics.csv", "checkpoints", "report.html"} <= {
-        path.name for path in trained.iterdir()
+        path.name for path in trained.path.iterdir()
     }
     assert json.loads((trained / "config.json").read_text())["training"]["total_frames"] == 96
 

@@ -180,3 +180,18 @@ def make_actor_critic_of(name, **settings):
     env = make_env(name, **settings)
     torch.manual_seed(0)
     return make_actor_critic(env.graph, env.actions)
+
+
+def test_an_odd_number_of_games_is_refused_in_words():
+    config = load_config("hex-quick", keywords={"evaluation.episodes": 5})
+    with pytest.raises(ConfigError, match=r"evaluation\.episodes: got 5, expected an even number"):
+        Builder(config, num_envs=2).parts()
+
+
+@pytest.mark.parametrize("size", [2, 5])
+def test_self_play_is_evaluated_on_boards_of_other_sizes_than_trained(size):
+    settings = {"evaluation.episodes": 4, "evaluation.settings": {"size": size, "opening_plies": 1}}
+    parts = Builder(load_config("hex-quick", keywords=settings), num_envs=2, rollout_length=2).parts()
+    result = parts.evaluate(parts.algorithm.policy)
+    assert result.episodes == 4
+    assert any(name.startswith("score_") for name in result.metrics)

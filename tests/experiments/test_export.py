@@ -85,4 +85,4 @@ def test_what_is_tried_sees_other_weights(run, tmp_path, monkeypatch):
 
 def test_a_policy_of_whole_graphs_is_refused(trained, tmp_path):
     with pytest.raises(ConfigError, match="whose policy sees whole graphs"):
-        export(trained, tmp_path / "out")
+        export(trained.path, tmp_path / "out")

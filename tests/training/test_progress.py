@@ -1,10 +1,12 @@
 """What a watcher shows: a bar on a terminal, lines otherwise; both end where the run ends."""
 
+import builtins
 import io
 import logging
 import signal
 import threading
 
+import pytest
 from rich.console import Console
 
 from edgewise.training.interrupt import StopRequest
@@ -79,3 +81,14 @@ def test_elsewhere_than_in_the_main_thread_no_signal_is_heard():
     thread.start()
     thread.join()
     assert heard == [None]
+
+
+@pytest.mark.parametrize(("widgets", "kind"), [(True, ProgressBar), (False, ProgressLines)])
+def test_a_notebook_gets_a_bar_if_it_can_draw_one(monkeypatch, widgets, kind):
+    class ZMQInteractiveShell:
+        """The class by whose name rich recognises a notebook."""
+
+    monkeypatch.setattr(builtins, "get_ipython", ZMQInteractiveShell, raising=False)
+    monkeypatch.setattr(progress.sys, "stderr", io.StringIO())
+    monkeypatch.setattr(progress, "find_spec", lambda name: object() if widgets else None)
+    assert isinstance(make_progress(), kind)

@@ -168,15 +168,17 @@ def toy_parts(config: RunConfig[Any, Any, Any]) -> Parts:
         rollout=Rollout(env, algorithm.policy, rollout_length=config.training.rollout_length),
         evaluate=play,
         baselines={"first": first},
-        replay=lambda states: {"frames": states["x"].squeeze(-1).tolist()},
+        replay=lambda states, steps: {"frames": states["x"].squeeze(-1).tolist()},
     )
 
 
-def run(path: Path | RunFolder, config: RunConfig[Any, Any, Any], *, parts: Parts | None = None) -> RunFolder:
+def run(
+    path: Path | RunFolder, config: RunConfig[Any, Any, Any], *, parts: Parts | None = None, callbacks=()
+) -> RunFolder:
     """Begin a run at `path`, or continue the one that is there."""
     folder = path if isinstance(path, RunFolder) else RunFolder.create(path, config.to_plain())
     with folder.locked():
-        trainer = Trainer(config, parts or toy_parts(config), folder)
+        trainer = Trainer(config, parts or toy_parts(config), folder, callbacks=callbacks)
         trainer.restore()
         trainer.run()
     return folder

@@ -54,6 +54,10 @@ class PPO:
         compile: whether to compile the loss.
 
     Example:
+        >>> import edgewise as ew
+        >>> from edgewise.data.rollout import Rollout
+        >>> from edgewise.models.actor_critic import make_actor_critic
+        >>> env = ew.make_env("graphwalk", num_envs=8)
         >>> algorithm = PPO(make_actor_critic(env.graph, env.actions), PPOConfig(), seed=0)
         >>> rollout = Rollout(env, algorithm.policy, rollout_length=32)
         >>> metrics = algorithm.learn(rollout.collect())

@@ -67,7 +67,7 @@ def algorithm_class(name: str) -> Any:
 
 
 def algorithm_config(name: str) -> Any:
-    """Return the config class of an algorithm that ships with edgewise; importing it does not import torch."""
+    """Return the config class of an algorithm that ships with edgewise, without importing torch."""
     return _entry(name).load("config")
 
 

@@ -26,13 +26,14 @@ def configure(parser: Parser) -> None:
 
 def run(options: Namespace, console: Console) -> int:
     """List, show or check environments."""
-    names = options.names or list(environments())
-    for name in names:
-        environment(name)
+    known = environments()
+    names = options.names or list(known)
+    # Those of installed packages are listed without importing them.
+    found = {name: known.get(name) or environment(name) for name in names}
     if options.action == "list":
         console.show(
-            [{"name": name, "summary": environment(name).summary} for name in names],
-            table(["environment", "summary"], [[name, environment(name).summary] for name in names]),
+            [{"name": name, "summary": entry.summary} for name, entry in found.items()],
+            table(["environment", "summary"], [[name, entry.summary] for name, entry in found.items()]),
         )
         return 0
     if options.action == "show":

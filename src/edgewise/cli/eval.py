@@ -51,7 +51,9 @@ def configure(parser: Parser) -> None:
         metavar="FIELD=A,B",
         help="set a field of the environment; every combination is evaluated",
     )
-    for mode in evaluation_modes():
+    modes = evaluation_modes(parser.words)
+    parser.set_defaults(modes=modes)
+    for mode in modes:
         mode.add_arguments(parser)
     parser.add_machine()
     parser.examples(
@@ -70,7 +72,7 @@ def run(options: Namespace, console: Console) -> int:
     config, kinds = configs[0], sorted({one.env_name for one in configs})
     if len(kinds) > 1:
         raise ConfigError(f"all runs must be of one environment, got {', '.join(kinds)}")
-    for mode in evaluation_modes():
+    for mode in options.modes:
         if mode.is_requested(options):
             _check_unused(_episode_options(options), f"{mode.FLAG} {mode.PLAYS_NO_EPISODES}", "omit them")
             if config.env_name not in mode.ENVIRONMENTS:
@@ -86,13 +88,19 @@ def run(options: Namespace, console: Console) -> int:
     chosen = combinations(config.env, given_settings(options.set, options.settings))
     prepare(threads=options.threads)
     from edgewise.experiments.build import check_device
+    from edgewise.experiments.code import code_changes
     from edgewise.terminal.outcome import summary, summary_table
 
     check_device(options.device or "cpu")
     evaluated = [_evaluate(options, settings) for settings in chosen]
     over_seeds = _over_seeds(evaluated) if len(options.runs) > 1 else []
     flat = [evaluation for evaluations in evaluated for evaluation in evaluations]
-    data = {"results": [summary(evaluation) for evaluation in flat], "over_seeds": over_seeds}
+    data: dict[str, Any] = {"results": [summary(evaluation) for evaluation in flat], "over_seeds": over_seeds}
+    changes = [
+        change for one, run in zip(configs, options.runs, strict=True) for change in code_changes(one, run)
+    ]
+    if changes:
+        data["changed_code"] = changes
     text = summary_table(flat)
     if over_seeds:
         rows = [[row["settings"], row["measure"], row["runs"], _span(row)] for row in over_seeds]

@@ -62,7 +62,7 @@ def _run(arguments: list[str], console: Console) -> int:
     # What the user types on this command line may be imported; what a file or a run folder says may not.
     plugins.allow_typed(arguments)
     module = verb.load()
-    parser = Parser(verb.name, verb.summary)
+    parser = Parser(verb.name, verb.summary, words=arguments[1:])
     module.configure(parser)
     if {"-h", "--help"} & set(arguments[1:]):
         console.write(parser.help_for(arguments[1:]))
@@ -90,8 +90,7 @@ def _split_plugins(arguments: list[str]) -> tuple[list[str], list[str]]:
 def _verb(name: str) -> Verb:
     known = verbs()
     if name not in known:
-        for reference in plugins.project_plugins():
-            plugins.use_plugin(reference)
+        plugins.use_project_plugins()
         known = verbs()
     if name not in known:
         from difflib import get_close_matches

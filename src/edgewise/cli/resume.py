@@ -30,6 +30,13 @@ def configure(parser: Parser) -> None:
         help="continue from this checkpoint of the run; newer ones are renamed, not deleted",
     )
     parser.add_argument(
+        "--logger",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="also send the numbers to this logger, by name or address; may be given several times",
+    )
+    parser.add_argument(
         "--accept-changed-code",
         action="store_true",
         help="continue though code of your own has changed since the run began",
@@ -44,7 +51,8 @@ def run(options: Namespace, console: Console) -> int:
     prepare(threads=options.threads or 1)
     from edgewise.experiments.launch import resume
     from edgewise.terminal.outcome import show_run
-    from edgewise.training.logging.progress import make_progress
+    from edgewise.training.callbacks import make_loggers
+    from edgewise.training.logging.progress import ShowProgress
 
     given = {"--total-frames": options.total_frames, "--device": options.device, "--threads": options.threads}
     flags = [(flag, str(value)) for flag, value in given.items() if value is not None]
@@ -52,7 +60,7 @@ def run(options: Namespace, console: Console) -> int:
         options.run,
         checkpoint=options.checkpoint,
         flags=flags,
-        progress=make_progress(),
+        callbacks=[ShowProgress(), *make_loggers(options.logger)],
         accept_changed_code=options.accept_changed_code,
     )
     show_run(folder, console)

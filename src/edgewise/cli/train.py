@@ -22,12 +22,12 @@ def configure(parser: Parser) -> None:
     """Add the arguments of the verb."""
     parser.takes_settings = True
     parser.details = _details
-    parser.usage = "edgewise train WHAT [--algorithm NAME] [--config FILE] [--out FOLDER] [--dry-run] [--SETTING VALUE ...]"
+    parser.usage = "edgewise train WHAT [--algorithm NAME] [--config FILE] [--out FOLDER] [--logger NAME] [--dry-run] [--SETTING VALUE ...]"
     parser.add_argument(
         "source",
         metavar="WHAT",
-        help="a recipe; an environment by name, tsp.py, tsp.py:TSPEnv or package.module:TSPEnv; or a YAML or JSON "
-        "config file",
+        help="a recipe; an environment by name or address, such as tsp.py, tsp.py:TSPEnv or "
+        "package.module:TSPEnv; or a YAML or JSON config file",
     )
     parser.add_argument(
         "--algorithm", metavar="NAME", help="for an environment: name or address of an algorithm (ppo)"
@@ -37,6 +37,13 @@ def configure(parser: Parser) -> None:
     )
     parser.add_argument(
         "--out", metavar="FOLDER", type=Path, help="run folder; a new one in runs/ if not given"
+    )
+    parser.add_argument(
+        "--logger",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="also send the numbers to this logger, by name or address; may be given several times",
     )
     parser.add_argument(
         "--dry-run", action="store_true", help="show the resolved config and sizes, without training"
@@ -59,12 +66,15 @@ def run(options: Namespace, console: Console) -> int:
         return _dry_run([config for config, _ in runs], console)
     from edgewise.experiments.launch import start
     from edgewise.terminal.outcome import show_runs
-    from edgewise.training.logging.progress import make_progress
+    from edgewise.training.callbacks import make_loggers
+    from edgewise.training.logging.progress import ShowProgress
 
     finished = []
     for config, within in runs:
         folder = _folder(config, within, out=options.out, only=len(runs) == 1)
-        finished.append(start(config, folder=folder, progress=make_progress()))
+        finished.append(
+            start(config, folder=folder, callbacks=[ShowProgress(), *make_loggers(options.logger)])
+        )
     show_runs(finished, console)
     return 0
 

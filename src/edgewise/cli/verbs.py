@@ -24,4 +24,5 @@ GENERIC = (
 
 def verbs() -> dict[str, Verb]:
     """Return every verb by name, generic ones first."""
-    return {verb.name: verb for verb in GENERIC} | plugins.verbs()
+    generic = {verb.name: verb for verb in GENERIC}
+    return generic | {name: verb for name, verb in plugins.verbs().items() if name not in generic}

@@ -83,29 +83,33 @@ def value_at(values: Any, path: Path) -> Any:
     return values
 
 
-def merge(layers: Sequence[Layer], *, is_union: Callable[[Path], bool]) -> dict[str, Any]:
+def merge(
+    layers: Sequence[Layer],
+    *,
+    is_union: Callable[[Path], bool],
+    is_table: Callable[[Path], bool] = lambda _: False,
+) -> dict[str, Any]:
     """Merge the values of all layers field by field; later layers override earlier ones.
 
     A list replaces the list below it. So does a mapping with another `kind`, at paths where `is_union` is
-    true: there every kind has its own fields.
+    true: there every kind has its own fields. An empty mapping clears the one below it where `is_table` is
+    true, as in `schedules: {}`; a section of fields it leaves unchanged.
     """
+
+    def over(base: Mapping[str, Any], top: Mapping[str, Any], path: Path) -> dict[str, Any]:
+        if "kind" in top and top["kind"] != base.get("kind") and is_union(path):
+            return dict(top)
+        merged = dict(base)
+        for key, value in top.items():
+            below, place = merged.get(key), (*path, key)
+            if isinstance(value, Mapping) and isinstance(below, Mapping):
+                value = {} if not value and is_table(place) else over(below, value, place)
+            merged[key] = value
+        return merged
+
     merged: dict[str, Any] = {}
     for layer in layers:
-        merged = _merge_mappings(merged, layer.values, path=(), is_union=is_union)
-    return merged
-
-
-def _merge_mappings(
-    base: Mapping[str, Any], top: Mapping[str, Any], *, path: Path, is_union: Callable[[Path], bool]
-) -> dict[str, Any]:
-    if "kind" in top and top["kind"] != base.get("kind") and is_union(path):
-        return dict(top)
-    merged = dict(base)
-    for key, value in top.items():
-        below = merged.get(key)
-        if isinstance(value, Mapping) and isinstance(below, Mapping):
-            value = _merge_mappings(below, value, path=(*path, key), is_union=is_union)
-        merged[key] = value
+        merged = over(merged, layer.values, ())
     return merged
 
 

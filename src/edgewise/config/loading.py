@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_origin
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
@@ -24,7 +24,11 @@ def resolve(schema: type[ConfigT], layers: Sequence[Layer]) -> ConfigT:
     Raises:
         ConfigError: lists every problem of every layer, with its file and line or its flag.
     """
-    values = merge(layers, is_union=lambda path: len(kinds_of(annotation_at(schema, {}, path))) > 1)
+    values = merge(
+        layers,
+        is_union=lambda path: len(kinds_of(annotation_at(schema, {}, path))) > 1,
+        is_table=lambda path: get_origin(annotation_at(schema, {}, path)) is dict,
+    )
     problems = [problem for layer in layers for problem in layer.problems]
     try:
         config = schema.from_plain(values)

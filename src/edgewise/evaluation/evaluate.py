@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -83,8 +83,15 @@ def evaluate(
         torch.no_grad(),
     ):
         world.set_seed(seed)
-        tally, recorded = _play(world, policy, limit=limit, record=record, progress=progress, start=start)
-    return _evaluation(tally, world, seed=seed, deterministic=deterministic, recorded=recorded)
+        tally, recorded, steps = _play(
+            world, policy, limit=limit, record=record, progress=progress, start=start
+        )
+    found = _evaluation(tally, world, seed=seed, deterministic=deterministic)
+    return replace(
+        found,
+        recordings=_recordings(recorded, found.lengths + 1),
+        recorded_steps=_recordings(steps, found.lengths),
+    )
 
 
 @dataclass
@@ -133,16 +140,18 @@ def _play(
     record: int,
     progress: Progress | None,
     start: TensorDictBase | None,
-) -> tuple[_Tally, list[TensorDictBase]]:
-    """Step all worlds until each is done; returns the sums, and the states `[record]` of every step."""
+) -> tuple[_Tally, list[TensorDictBase], list[TensorDictBase]]:
+    """Step all worlds until each is done; returns the sums, the states `[record]`, and the recorded steps."""
     root = env.reset() if start is None else _reset_to(env, start)
     names = list(root.keys(include_nested=True, leaves_only=True))
     tally, recorded = _Tally.start(root), [_states(root, record)]
+    steps: list[TensorDictBase] = []
     for step in range(1, limit + 1):
         acted = policy(root.copy())
         following = env.step(acted)["next"]
         tally.add(root, following)
         recorded.append(_states(following, record))
+        steps.append(_step(acted, tally, record))
         carried = following.select(*names, RECURRENT, strict=False)
         root = carried.where(~tally.finished, acted.select(*carried.keys()))
         if step % CHECK_EVERY == 0 or step == limit:
@@ -151,7 +160,7 @@ def _play(
                 progress(done, len(tally.finished), step)
             if done == len(tally.finished):
                 break
-    return tally, recorded
+    return tally, recorded, steps
 
 
 def _reset_to(env: EnvBase, start: TensorDictBase) -> TensorDictBase:
@@ -162,6 +171,12 @@ def _reset_to(env: EnvBase, start: TensorDictBase) -> TensorDictBase:
 
 def _states(root: TensorDictBase, record: int) -> TensorDictBase:
     return root["state"][:record].clone() if record else TensorDict({}, batch_size=[0])
+
+
+def _step(acted: TensorDictBase, tally: _Tally, record: int) -> TensorDictBase:
+    """Return the action of one step and the return so far, `[record]`."""
+    entries = {"action": acted["action"][:record].clone(), "return": tally.returns[:record].clone()}
+    return TensorDict(entries if record else {}, batch_size=[record])
 
 
 def _episode_metrics(following: TensorDictBase) -> dict[str, Tensor]:
@@ -175,9 +190,7 @@ def _episode_metrics(following: TensorDictBase) -> dict[str, Tensor]:
     }
 
 
-def _evaluation(
-    tally: _Tally, env: EnvBase, *, seed: int, deterministic: bool, recorded: list[TensorDictBase]
-) -> Evaluation:
+def _evaluation(tally: _Tally, env: EnvBase, *, seed: int, deterministic: bool) -> Evaluation:
     returns, acted = _numpy(tally.returns), _numpy(tally.acted)
     lengths = _numpy(tally.lengths)
     agent_returns = None
@@ -193,17 +206,16 @@ def _evaluation(
         metrics={name: _numpy(value) for name, value in tally.metrics.items()},
         agent_returns=agent_returns,
         deterministic=deterministic,
-        recordings=_recordings(recorded, lengths),
     )
 
 
 def _recordings(recorded: list[TensorDictBase], lengths: Any) -> tuple[TensorDict, ...]:
-    """Return the states of each recorded world from the reset to the end of its episode, `[T + 1]`."""
+    """Return the first `lengths` of the records of each world."""
     count = recorded[0].batch_size[0]
     if count == 0:
         return ()
     states = torch.stack(recorded, dim=1).cpu()
-    return tuple(states[index, : int(lengths[index]) + 1] for index in range(count))
+    return tuple(states[index, : int(lengths[index])] for index in range(count))
 
 
 def _numpy(tensor: Tensor) -> Any:

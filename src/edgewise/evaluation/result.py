@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +40,8 @@ class Evaluation:
         frames: frames the policy had been trained for.
         settings: environment settings changed for this evaluation, such as its size.
         recordings: `state` over time, `[T + 1]`, of the recorded episodes; not saved.
+        recorded_steps: `action` and `return` so far at each step, `[T]`, of the same episodes; not saved.
+        others: evaluations on the same instances, such as those of baselines, shown beside; not saved.
     """
 
     env: str
@@ -54,6 +57,8 @@ class Evaluation:
     frames: int | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
     recordings: tuple[TensorDict, ...] = field(default=(), compare=False, repr=False)
+    recorded_steps: tuple[TensorDict, ...] = field(default=(), compare=False, repr=False)
+    others: tuple[Evaluation, ...] = field(default=(), compare=False, repr=False)
 
     @property
     def episodes(self) -> int:
@@ -78,6 +83,30 @@ class Evaluation:
                 generator = np.random.default_rng(seed)
                 intervals[name] = bca_interval(defined, generator=generator, level=level)
         return intervals
+
+    def table(self) -> list[list[str]]:
+        """Return the summary as rows of text, after a header: one for this policy and each of `others`."""
+        evaluations = (self, *self.others)
+        summaries = [evaluation.summary() for evaluation in evaluations]
+        measures = list(dict.fromkeys(name for found in summaries for name in found))
+        settings = list(dict.fromkeys(name for evaluation in evaluations for name in evaluation.settings))
+        rows = [[*settings, "policy", "episodes", *measures]]
+        for evaluation, found in zip(evaluations, summaries, strict=True):
+            cells = [str(found[name]) if name in found else "" for name in measures]
+            chosen = [str(evaluation.settings.get(name, "")) for name in settings]
+            rows.append([*chosen, evaluation.policy, str(evaluation.episodes), *cells])
+        return rows
+
+    def __str__(self) -> str:
+        rows = self.table()
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = (zip(row, widths, strict=True) for row in rows)
+        return "\n".join("  ".join(cell.ljust(width) for cell, width in line).rstrip() for line in lines)
+
+    def _repr_html_(self) -> str:
+        header, *rows = ([escape(cell) for cell in row] for row in self.table())
+        body = "".join(f"<tr><td>{'</td><td>'.join(row)}</td></tr>" for row in rows)
+        return f"<table><tr><th>{'</th><th>'.join(header)}</th></tr>{body}</table>"
 
     def to_json(self) -> dict[str, Any]:
         """Return the evaluation as plain lists, without the recordings; NaN becomes None."""

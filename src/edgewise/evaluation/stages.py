@@ -54,6 +54,7 @@ def split_by_stage(evaluation: Evaluation, stages: Sequence[StageEpisodes]) -> l
                 agent_returns=None if agents is None else agents[chosen],
                 settings={**evaluation.settings, **stage.settings},
                 recordings=(),
+                recorded_steps=(),
             )
         )
         begin += stage.episodes

@@ -31,6 +31,9 @@ class Interval:
     high: float
     level: float = 0.95
 
+    def __str__(self) -> str:
+        return f"{self.estimate:.4g} [{self.low:.4g}, {self.high:.4g}]"
+
 
 def mean(values: ArrayLike) -> Values:
     """Compute the mean over the last axis, `[..., n]` to `[...]`."""

@@ -118,9 +118,14 @@ class Builder:
     @cached_property
     def evaluator(self) -> Evaluate:
         """What plays a policy on the fixed instances; by matches against the baselines in self-play."""
-        if isinstance(self.config.algorithm, SelfPlayConfig):
-            return Matches(self.instances, self.baselines)
-        return self.instances
+        if not isinstance(self.config.algorithm, SelfPlayConfig):
+            return self.instances
+        if self.baselines and self.instances.env.num_envs % 2:
+            raise ConfigError(
+                f"evaluation.episodes: got {self.instances.env.num_envs}, expected an even number: "
+                "every opening is played from both sides"
+            )
+        return Matches(self.instances, self.baselines)
 
     def parts(self) -> Parts:
         """Everything that the trainer needs."""

@@ -1,4 +1,4 @@
-"""Whether a recipe still works: its config can be written and read, its parts build, and it learns."""
+"""Checks a recipe: its config survives a round trip, its parts build, and it makes an update."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from edgewise.experiments.load import load_config
 from edgewise.experiments.recipe import Recipe
 
 LONGEST = 40
-"""Steps after which episodes are cut, where an environment lets them be cut."""
+"""Step limit of episodes, where an environment has `max_steps`."""
 
 
 def check_recipe(recipe: Recipe) -> None:
-    """Runs a recipe small, end to end.
+    """Run a small version of a recipe, end to end.
 
     Raises:
-        ConfigError: naming what does not work.
+        ConfigError: naming what fails.
     """
     if recipe.schema.from_plain(recipe.config.to_plain()) != recipe.config:
         raise ConfigError(f"{recipe.name}: its config is not the same after being written and read")

@@ -10,8 +10,10 @@ from typing import Any
 
 from edgewise.config import plugins
 from edgewise.config.errors import CheckpointError
+from edgewise.config.model import Config
 from edgewise.config.plugins import CodeRecord
 from edgewise.experiments.recipe import AnyRun
+from edgewise.models.config import BUILT_IN_ENCODERS, EncoderConfig
 from edgewise.training import durable
 
 CODE = "code.json"
@@ -26,24 +28,30 @@ def records_of(config: AnyRun) -> list[CodeRecord]:
 
 def write_code(config: AnyRun, folder: Path) -> None:
     """Write the records of a new run; no file where it uses no code but ours."""
-    records = records_of(config)
+    records = [record.to_plain() for record in records_of(config)]
     if records:
-        plain = [record.to_plain() for record in records]
-        durable.write_whole(folder / CODE, (json.dumps(plain, indent=2) + "\n").encode())
+        durable.replace_whole(folder / CODE, _as_json(records))
+
+
+def accept_code(config: AnyRun, folder: Path) -> None:
+    """Record the code with which a run goes on; what was recorded before is kept under `earlier`."""
+    if code_changes(config, folder):
+        before = _read(folder)
+        records = [record.to_plain() for record in records_of(config)]
+        for record in records:
+            record["earlier"] = [each for each in before or () if each.get("address") == record["address"]]
+        durable.replace_whole(folder / CODE, _as_json(records))
 
 
 def code_changes(config: AnyRun, folder: Path) -> list[str]:
     """Return, in words, how the code of a run differs from what it was trained with."""
-    file = folder / CODE
-    if not file.is_file():
+    current = records_of(config)
+    if not (folder / CODE).exists() and not current:
         return []
-    try:
-        recorded = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return [f"{file} cannot be read, so it is unknown which code the run was trained with"]
-    if not isinstance(recorded, list) or not all(isinstance(each, dict) for each in recorded):
-        return [f"{file} is not a list of records, so it is unknown which code the run was trained with"]
-    return plugins.changed_code(recorded, records_of(config))
+    recorded = _read(folder)
+    if recorded is None:
+        return [f"{folder / CODE} cannot be read, so it is unknown which code the run was trained with"]
+    return plugins.changed_code(recorded, current)
 
 
 def warn_of_changes(config: AnyRun, folder: Path) -> list[str]:
@@ -65,20 +73,36 @@ def refuse_changes(config: AnyRun, folder: Path) -> None:
 
 
 def _extensions(config: AnyRun) -> Iterator[tuple[str, Any]]:
+    """Return the extensions that a config names, by their name or address."""
     if config.env_name:
         yield config.env_name, plugins.environment(config.env_name).load("env")
     if config.algorithm_name:
         yield config.algorithm_name, plugins.algorithm(config.algorithm_name).load("algorithm")
-    for kind, reference in _model_references(config.model.to_plain()):
-        if ":" in reference or reference in plugins.registered(kind):
-            yield reference, plugins.find(kind, reference)
+    for encoder in _encoders(config.model):
+        if encoder.kind not in BUILT_IN_ENCODERS:
+            yield encoder.kind, plugins.find("encoder", encoder.kind)
+        if encoder.conv in plugins.convolutions() or plugins.Address.parse(encoder.conv) is not None:
+            yield encoder.conv, plugins.find("convolution", encoder.conv)
 
 
-def _model_references(values: Any) -> Iterator[tuple[str, str]]:
-    """Names and addresses of encoders and convolutions in a model's config, wherever they stand."""
-    if isinstance(values, dict):
-        for name, value in values.items():
-            if name in ("kind", "conv") and isinstance(value, str):
-                yield ("encoder" if name == "kind" else "convolution"), value
-            else:
-                yield from _model_references(value)
+def _encoders(values: Any) -> Iterator[EncoderConfig]:
+    """Return the encoders in a model's config, wherever they stand."""
+    if isinstance(values, EncoderConfig):
+        yield values
+    elif isinstance(values, Config):
+        for name in type(values).model_fields:
+            yield from _encoders(getattr(values, name))
+
+
+def _read(folder: Path) -> list[dict[str, Any]] | None:
+    """Return what was recorded; None if that cannot be read."""
+    try:
+        recorded = json.loads((folder / CODE).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return None
+    is_list = isinstance(recorded, list) and all(isinstance(each, dict) for each in recorded)
+    return recorded if is_list else None
+
+
+def _as_json(records: list[dict[str, Any]]) -> bytes:
+    return (json.dumps(records, indent=2) + "\n").encode()

@@ -1,4 +1,4 @@
-"""Brings trained runs and hand-written players to one board: each sees it as its own training did."""
+"""Prepares matches between trained runs and baselines, each with the observations it was trained on."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from edgewise.training.run_folder import RunFolder
 
 @dataclass(frozen=True)
 class Contest:
-    """A board and who plays on it.
+    """An environment and its players.
 
     Args:
         env: as many worlds as games in a match.
@@ -48,18 +48,18 @@ def make_contest(
     search: int = 0,
     device: str = "cpu",
 ) -> Contest:
-    """The board of the first run's environment, changed by `settings`, and all players.
+    """Build the environment of the first run, changed by `settings`, and all players.
 
     Args:
         runs: run folders of one environment of two players.
         games: in a match, an even number.
         opponents: names of the environment's hand-written players.
         settings: fields of the environment's config, such as its size.
-        snapshots: whether every checkpoint of a run plays, not one alone.
+        snapshots: whether every checkpoint of a run plays, rather than one.
         which: `best` or `latest` checkpoint.
-        search: how many positions trained players look at before a move, in a second player of each, named
-            `RUN+N`; none for the first alone.
-        device: where to play.
+        search: simulations of a second player of each run, named `RUN+N`, which searches before each move; 0
+            for none.
+        device: on which to play.
     """
     if games < 2 or games % 2:
         raise ConfigError(f"--games: got {games}, expected an even number, 2 or more")
@@ -68,7 +68,7 @@ def make_contest(
     trained = [load_trained(place, settings=settings, which=which, device=device) for place in places]
     env = _worlds(entry, trained[0].config.env, games, device=device)
     if env.observation_spec.get("player", None) is None:
-        raise ConfigError(f"{env.name} is no game of two players", hint="`edgewise eval` measures its runs")
+        raise ConfigError(f"{env.name} is not a game of two players", hint="`edgewise eval` measures its runs")
     known = entry.load_baselines()
     unknown = sorted(set(opponents) - set(known))
     if unknown:
@@ -85,9 +85,9 @@ def make_contest(
 
 
 def exploitability(contest: Contest) -> dict[str, dict[str, float]]:
-    """How often the best opponent beats each trained player where perfect play would not lose, by board.
+    """Compute how often the best opponent beats each trained player where perfect play would not lose.
 
-    Nothing where the environment has no exact answer.
+    By board size; empty where the environment has no exact solver.
     """
     entry, device = environment(contest.env.name), str(contest.env.device)
     worst_cases = entry.load("exploitability")
@@ -105,8 +105,8 @@ class ReobservingPolicy:
     """A policy that acts on observations of its own environment, computed from the state of another's.
 
     Args:
-        env: the policy's own environment, of the same rules and room as the board's.
-        policy: what acts.
+        env: the policy's own environment, of the same rules and capacity.
+        policy: that acts.
     """
 
     def __init__(self, env: GraphEnv[Any], policy: Policy) -> None:
@@ -123,7 +123,7 @@ def _checkpoints(run: Path) -> list[Path]:
 
 
 def _name(place: Path, taken: Mapping[str, Policy]) -> str:
-    """What to call a run or checkpoint in a table."""
+    """Return the name of a run or checkpoint in tables."""
     whole = place.resolve()
     is_checkpoint = checkpoint.NAME.fullmatch(place.name)
     name = f"{whole.parents[1].name}@{checkpoint.step_of(place)}" if is_checkpoint else whole.name

@@ -1,4 +1,4 @@
-"""Policies of agents for other programs: an exported program, plain weights, and what they expect."""
+"""Writes policies of agents for other programs: an exported program, weights, and a card of its inputs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TRIED = (1, 2, 17)
 
 @dataclass(frozen=True)
 class Exported:
-    """What was written, and how far the program was from the policy on what both were tried on."""
+    """The files that were written, and the largest difference between program and policy."""
 
     folder: Path
     files: tuple[str, ...]
@@ -36,7 +36,7 @@ class Exported:
 
 
 class AgentProgram(nn.Module):
-    """A policy as a function of tensors: what `M` agents see in, what they do out, without exploration.
+    """A policy as a function of tensors: observations of `M` agents to their actions, without exploration.
 
     Args:
         policy: of a run.
@@ -52,15 +52,15 @@ class AgentProgram(nn.Module):
 
 
 def export(run: Path, folder: Path, *, which: str = "best") -> Exported:
-    """Write the policy of a run as a program of `torch.export` and as safetensors, and try both.
+    """Write the policy of a run as a program of `torch.export` and as safetensors, and check both.
 
     Args:
         run: a run folder, or a checkpoint's folder within one.
-        folder: where the files go; made if absent.
+        folder: for the files; created if absent.
         which: the `best` checkpoint or the `latest`.
 
     Raises:
-        ConfigError: the policy does not act by what one agent sees, or the program does not do what it does.
+        ConfigError: the policy does not act on `agents.ego`, or the program differs from it.
     """
     trained = load_trained(run, which=which, device="cpu")
     if not isinstance(trained.policy, EgoPolicy):
@@ -87,7 +87,7 @@ def export(run: Path, folder: Path, *, which: str = "best") -> Exported:
 
 
 def seen(spec: EgoSpec, agents: int, *, seed: int = 0) -> tuple[Tensor, Tensor, Tensor]:
-    """Something for `agents` agents to see."""
+    """Return a random observation of `agents` agents."""
     draw = torch.Generator().manual_seed(seed)
     return (
         torch.randn(agents, spec.own, generator=draw),
@@ -97,7 +97,7 @@ def seen(spec: EgoSpec, agents: int, *, seed: int = 0) -> tuple[Tensor, Tensor, 
 
 
 def _tried(program: AgentProgram, folder: Path, spec: EgoSpec) -> float:
-    """The largest difference of the program on disk, and of the weights on disk, to the policy."""
+    """Return the largest difference between the policy and the program and weights on disk."""
     loaded = torch.export.load(folder / PROGRAM).module()
     weights, own = load_file(folder / WEIGHTS), module_state(program.networks)
     differences = [(weights[name] - value).abs().max() for name, value in own.items()]
@@ -115,7 +115,7 @@ def _spec(trained: Trained) -> EgoSpec:
 
 
 def _card(trained: Trained, spec: EgoSpec) -> dict[str, Any]:
-    """What someone needs to know to feed the program."""
+    """Return the description of the program's inputs."""
     return {
         "recipe": trained.config.recipe,
         "frames": trained.frames,

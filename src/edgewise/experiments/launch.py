@@ -12,12 +12,11 @@ import torch
 
 from edgewise.config.errors import ConfigError, EdgewiseError
 from edgewise.experiments.build import Builder
-from edgewise.experiments.code import refuse_changes, warn_of_changes, write_code
+from edgewise.experiments.code import accept_code, refuse_changes, warn_of_changes, write_code
 from edgewise.experiments.load import load_config
 from edgewise.experiments.recipe import AnyRun
 from edgewise.training import durable
-from edgewise.training.callbacks import Callback
-from edgewise.training.logging.progress import ProgressReporter
+from edgewise.training.callbacks import Callback, checked_callbacks
 from edgewise.training.parts import Collector, Parts
 from edgewise.training.probe import choose_num_envs
 from edgewise.training.run_folder import RunFolder
@@ -37,27 +36,21 @@ PROBE_LENGTH = 8
 log = logging.getLogger(__name__)
 
 
-def start(
-    config: AnyRun,
-    *,
-    folder: Path | None = None,
-    progress: ProgressReporter | None = None,
-    callbacks: Sequence[Callback] = (),
-) -> Path:
+def start(config: AnyRun, *, folder: Path | None = None, callbacks: Sequence[Callback] = ()) -> Path:
     """Train to the end, and return the run folder.
 
     Args:
         config: of the run.
         folder: a path that does not exist yet; the next free number under `runs/` if not given.
-        progress: shows how the run is doing.
-        callbacks: listen to the run.
+        callbacks: called at the start, after each batch, evaluation and checkpoint, and at the end.
     """
+    callbacks = checked_callbacks(callbacks)
     config, parts = make_parts(config)
     run = create_folder(config, folder)
     write_code(config, run.path)
     log.info("run folder: %s", run.path)
     with run.locked():
-        _drive(Trainer(config, parts, run, progress=progress, callbacks=callbacks), run)
+        _drive(Trainer(config, parts, run, callbacks=callbacks), run)
     return run.path
 
 
@@ -66,7 +59,6 @@ def resume(
     *,
     checkpoint: Path | None = None,
     flags: Sequence[tuple[str, str | None]] = (),
-    progress: ProgressReporter | None = None,
     callbacks: Sequence[Callback] = (),
     accept_changed_code: bool = False,
 ) -> Path:
@@ -76,17 +68,17 @@ def resume(
         folder: of the run.
         checkpoint: where to go back to; the newest whole one if not given.
         flags: changes to its config, such as `("--total-frames", "1e6")`, which its folder then keeps.
-        progress: shows how the run is doing.
-        callbacks: listen to the run.
+        callbacks: as in `start`.
         accept_changed_code: whether to continue with code of the user's that has changed since.
     """
+    callbacks = checked_callbacks(callbacks)
     run = RunFolder(folder)
     own = load_config(run.config_file)
     wanted = own.training.total_frames
     (warn_of_changes if accept_changed_code else refuse_changes)(own, run.path)
     config, parts = make_parts(load_config(run.config_file, flags=flags))
     with run.locked():
-        trainer = Trainer(config, parts, run, progress=progress, callbacks=callbacks)
+        trainer = Trainer(config, parts, run, callbacks=callbacks)
         restored = trainer.restore(checkpoint)
         if config.training.total_frames < min(wanted, trainer.frames):
             raise ConfigError(
@@ -94,6 +86,8 @@ def resume(
                 f"more than the {config.training.total_frames:,} wanted",
                 hint="give more with --total-frames, or go back with --checkpoint",
             )
+        if accept_changed_code:
+            accept_code(config, run.path)
         log.info("continuing from %s", "the beginning" if restored is None else restored)
         if flags:
             durable.replace_whole(run.config_file, json.dumps(config.to_plain(), indent=2).encode())

@@ -45,7 +45,7 @@ def load_config(
     flags: Sequence[tuple[str, str | None]] = (),
     keywords: Mapping[str, Any] | None = None,
 ) -> AnyRun:
-    """Return the config of a run: recipe or defaults, then file, then flags or keywords, each over the one before.
+    """Return the config of a run: recipe or defaults, then file, then flags or keywords; later ones win.
 
     Args:
         source: name of a recipe; name, address or class of an environment; path of a YAML or JSON file; or a
@@ -72,7 +72,7 @@ def load_runs(
     file: str | Path | None = None,
     flags: Sequence[tuple[str, str | None]] = (),
 ) -> list[tuple[AnyRun, Path | None]]:
-    """Return the configs of all runs that a source asks for, each with the folder for its run folder, if it says.
+    """Return the configs of all runs that a source asks for, each with the folder it wants its run in.
 
     A recipe or an environment is one run, and so is a file that changes one; a file in the layout of a system
     may be many.
@@ -121,14 +121,14 @@ def _over(
 
 def _base(source: str, file: str | Path | None, algorithm: str | None) -> tuple[list[Layer], type[AnyRun]]:
     """Return the layers below flags, and their schema; a stand-in where what is trained is unknown."""
-    if source in plugins.recipes() or source in plugins.registered("recipe"):
+    if source in plugins.recipes() or _is_recipe(source):
         if algorithm is not None:
             raise ConfigError(
                 f"{source} is a recipe, which has its algorithm already",
                 hint=f"name the environment instead: {recipe(source).env} --algorithm {algorithm}",
             )
         found = recipe(source)
-        layers = [Layer(f"recipe {source}", found.config.to_plain())]
+        layers = [Layer(f"recipe {source}", {**found.config.to_plain(), "recipe": source})]
         return (layers if file is None else [*layers, _read_for(source, Path(file))]), found.schema
     if _is_file(source):
         if file is not None:
@@ -139,17 +139,27 @@ def _base(source: str, file: str | Path | None, algorithm: str | None) -> tuple[
     if source in plugins.environments() or Address.parse(source) is not None:
         layer, schema = defaults(source, algorithm)
         return ([layer] if file is None else [layer, read(Path(file))]), schema
-    return _by_name(source, algorithm)
+    return _by_name(source, file, algorithm)
 
 
-def _by_name(source: str, algorithm: str | None) -> tuple[list[Layer], type[AnyRun]]:
-    """Look a name up among all plug-ins, those of the project's file included."""
-    for kind in ("recipe", "environment"):
+def _is_recipe(source: str) -> bool:
+    """Return whether an address is that of a recipe; a file with both is taken for its environment."""
+    if Address.parse(source) is None:
+        return False
+    for kind in ("environment", "recipe"):
         try:
             plugins.find(kind, source)
         except ConfigError:
             continue
-        return _base(source, None, algorithm)
+        return kind == "recipe"
+    return False
+
+
+def _by_name(source: str, file: str | Path | None, algorithm: str | None) -> tuple[list[Layer], type[AnyRun]]:
+    """Look a name up among the plug-ins of the project's file."""
+    plugins.use_project_plugins()
+    if source in plugins.recipes() or source in plugins.environments():
+        return _base(source, file, algorithm)
     names = [*plugins.recipes(), *plugins.environments()]
     near = did_you_mean(source, names)
     raise ConfigError(
@@ -218,7 +228,8 @@ def _on_recipe(run: PlannedRun) -> tuple[list[Layer], type[AnyRun]]:
 
 def _planned_runs(layer: Layer) -> list[PlannedRun] | None:
     """Return the runs of a file in another layout; None for a file that changes a recipe."""
-    for file_format in plugins.file_formats():
+    named = layer.values.get("format")
+    for file_format in plugins.file_formats(named if isinstance(named, str) else None):
         if file_format.recognises(layer):
             runs: list[PlannedRun] = file_format.planned_runs(layer)
             return runs

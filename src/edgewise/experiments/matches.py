@@ -15,18 +15,18 @@ from edgewise.graphs.policy import Policy, acting_in
 
 @dataclass(frozen=True)
 class Matches:
-    """Measures a policy by matches on fixed openings, each played from both seats.
+    """Evaluates a policy by matches on fixed openings, each played from both sides.
 
     Args:
-        instances: as many games as are played against each opponent.
-        opponents: by name; without any, the policy's own play is measured alone.
+        instances: one for each game against an opponent.
+        opponents: by name; without any, only self-play is evaluated.
     """
 
     instances: Instances
     opponents: Mapping[str, Policy]
 
     def __call__(self, policy: Policy, *, record: int = 0) -> Evaluation:
-        """Scores against every opponent, and the states of the first `record` games against itself."""
+        """Return scores against every opponent, and record the first `record` games of self-play."""
         alone = self.instances(policy, record=record)
         if not self.opponents:
             return alone
@@ -42,5 +42,5 @@ class Matches:
 
 
 def _by_game(match: Match) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """The score of every game, `[G]`, first seats before second ones."""
+    """Return the score of every game, `[G]`: games as first player, then as second."""
     return np.concatenate((match.as_first, match.as_second))

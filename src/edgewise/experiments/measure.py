@@ -1,4 +1,4 @@
-"""Measures trained runs and hand-written policies on fixed instances, at any size the environment has."""
+"""Evaluates trained runs and baselines on fixed instances, at any size of the environment."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ WHICH = ("best", "latest")
 
 @dataclass(frozen=True)
 class Trained:
-    """A trained policy, ready to act in an environment of the settings it was loaded for."""
+    """A trained policy for an environment of the settings that it was loaded for."""
 
     config: AnyRun
     algorithm: Algorithm
@@ -43,20 +43,20 @@ class Trained:
 
     @property
     def policy(self) -> Policy:
-        """What acts."""
+        """The policy."""
         return self.algorithm.policy
 
 
 def load_trained(
     run: Path, *, settings: Mapping[str, Any] | None = None, which: str = "best", device: str | None = None
 ) -> Trained:
-    """The policy of a run, for its own environment or one of other settings.
+    """Load the policy of a run, for its own environment or one of other settings.
 
     Args:
         run: a run folder, or a checkpoint's folder within one.
         settings: fields of the environment's config that differ, such as its size.
         which: the `best` checkpoint or the `latest`, where `run` is not a checkpoint itself.
-        device: where to act; the run's own device if not given.
+        device: of the policy; the run's own device if not given.
 
     Raises:
         CheckpointError: the checkpoint is damaged, or its weights do not fit these settings.
@@ -93,19 +93,19 @@ def measure_run(
     device: str | None = None,
     apart: bool = True,
 ) -> list[Evaluation]:
-    """What a run's policy does on fixed instances, and what baselines do on the same.
+    """Evaluate the policy of a run on fixed instances, and baselines on the same.
 
     Args:
         run: a run folder, or a checkpoint's folder within one.
         settings: fields of the environment's config that differ from the run's own evaluation. Without any,
-            a run that is evaluated on several kinds of instances gives a result for each kind.
-        episodes: how many instances; as in the run's own evaluation if not given.
+            a run that is evaluated in several stages gives a result for each stage.
+        episodes: number of instances; as in the run's own evaluation if not given.
         seed: of the instances; as in the run's own evaluation if not given.
         which: `best` or `latest` checkpoint.
-        baselines: names of hand-written policies; `all` for each there is.
+        baselines: names of baselines; `all` for every one.
         deterministic: whether the policy acts by its mode.
-        device: where to play; the run's own device if not given.
-        apart: whether several kinds of instances give a result each; otherwise one, with `success.KIND`.
+        device: on which to evaluate; the run's own device if not given.
+        apart: whether each stage of the evaluation gives a result; otherwise one, with `success.STAGE`.
     """
     if episodes is not None and episodes < 1:
         raise ConfigError(f"episodes: got {episodes}, expected 1 or more")
@@ -153,9 +153,9 @@ def _measure_kinds(
     device: str | None,
     apart: bool,
 ) -> list[Evaluation]:
-    """The same on each kind of the run's own instances: all in one batch, and one result for each kind.
+    """Evaluate on each stage of the run's own evaluation: all in one batch, with one result per stage.
 
-    `episodes` are then instances of every kind.
+    `episodes` is then the number of instances of every stage.
     """
     trained = load_trained(run, settings=own.evaluation.settings, which=which, device=device)
     chosen = own.evaluation
@@ -177,13 +177,13 @@ def _measure_kinds(
 
 
 def measure_baselines(instances: Instances, names: Sequence[str]) -> list[Evaluation]:
-    """What hand-written policies do on the instances; `all` for each there is."""
+    """Evaluate baselines on the instances; `all` for every one."""
     policies = instances.baselines(tuple(names))
     return [replace(instances(policy), policy=name, baseline=True) for name, policy in policies.items()]
 
 
 def environment_of(run: Path) -> str:
-    """Name of the environment that a run was trained in; `run` is its folder, or a checkpoint's within it."""
+    """Return the name or address of the environment of a run, given its folder or a checkpoint's."""
     return load_config(_folder(run).config_file).env_name
 
 
@@ -192,7 +192,7 @@ def _folder(run: Path) -> RunFolder:
 
 
 def _locate(run: Path, which: str) -> tuple[RunFolder, Path]:
-    """The run folder and the checkpoint that are meant."""
+    """Return the run folder and the checkpoint that `run` and `which` refer to."""
     if which not in WHICH:
         raise ConfigError(f"checkpoint: got {which}, expected {' or '.join(WHICH)}")
     folder = _folder(run)

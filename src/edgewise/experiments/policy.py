@@ -99,7 +99,7 @@ class TrainedPolicy(TensorDictModuleBase):
         root = TensorDict({GRAPH: observed}, [1])
         if mask is not None:
             root[ACTION_MASK] = self._padded(torch.as_tensor(mask, dtype=torch.bool)).unsqueeze(0)
-        elif ACTION_MASK in self.env.observation_spec.keys():
+        elif self.env.observation_spec.get(ACTION_MASK, None) is not None:
             raise ValueError(
                 f"{self.env.name} restricts actions: give the graph an `action_mask` over what may be chosen"
             )

@@ -1,4 +1,4 @@
-"""A recipe is a preset: the whole config of a run that reproduces a result, with a name. Never imports torch."""
+"""A recipe is a preset: the config of a run that reproduces a result, with a name. Never imports torch."""
 
 from __future__ import annotations
 

@@ -5,21 +5,34 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from inspect import signature
-from typing import Any
+from typing import Any, Protocol
 
+import torch
 from tensordict import TensorDict
+from torch import Tensor
 
 from edgewise.algorithms.ego_policy import EgoPolicy
 from edgewise.config.plugins import Environment
 from edgewise.envs.base import GraphEnv
+from edgewise.evaluation.replays.graph_replay import frame_times, graph_replay
+from edgewise.graphs.keys import ACTIVE, GRAPH, MASK
 from edgewise.graphs.policy import Policy, acting_in
 from edgewise.models.actor_critic import Actor
 
-Replay = Callable[[TensorDict], dict[str, Any]]
+Draw = Callable[..., dict[str, Any]]
 
 
-def replay_function(policy: Policy, env: GraphEnv[Any], *, entry: Environment) -> Replay | None:
-    """Return the function that turns the states of one episode into a replay, or None if there is none.
+class Replay(Protocol):
+    """Turns one recorded episode into a replay."""
+
+    def __call__(self, states: TensorDict, steps: TensorDict | None = None, /) -> dict[str, Any]:
+        """Build the replay from the states `[T + 1]` and, where recorded, the steps `[T]` of an episode."""
+
+
+def replay_function(policy: Policy, env: GraphEnv[Any], *, entry: Environment) -> Replay:
+    """Return the function that turns the states of one episode into a replay.
+
+    It is that of the environment, or one that draws the observed graph if the environment has none.
 
     Args:
         policy: whose attention or quantiles of returns are shown, if it has any.
@@ -29,7 +42,7 @@ def replay_function(policy: Policy, env: GraphEnv[Any], *, entry: Environment) -
     """
     draw = entry.load("replay")
     if draw is None:
-        return None
+        return partial(_default_replay, env)
     takes = signature(draw).parameters
     if "env" in takes:
         draw = partial(draw, env=env)
@@ -37,13 +50,47 @@ def replay_function(policy: Policy, env: GraphEnv[Any], *, entry: Environment) -
         return _with_returns(draw, policy, env=env)
     if isinstance(policy, Actor) and "attention" in takes:
         return _with_attention(draw, policy, env=env)
-    return draw
+    return lambda states, steps=None, /: draw(states)  # noqa: ARG005
 
 
-def _with_attention(draw: Callable[..., dict[str, Any]], policy: Actor, *, env: GraphEnv[Any]) -> Replay:
+def _default_replay(
+    env: GraphEnv[Any], states: TensorDict, steps: TensorDict | None = None, /
+) -> dict[str, Any]:
+    """Draw the observed graph of an environment without a replay function of its own."""
+    times = frame_times(len(states))
+    return graph_replay(
+        _observations(env, states[times].to(env.device)),
+        env.graph,
+        env.actions,
+        title=env.name,
+        times=times,
+        action=None if steps is None else steps["action"][times[:-1]],
+        returns=None if steps is None else _returns_at(times, steps["return"]),
+    )
+
+
+def _observations(env: GraphEnv[Any], states: TensorDict) -> TensorDict:
+    """Return what the policy observes in each state, with the mask and the flags of agents."""
+    seen = TensorDict(dict(env.observe(states).items()), states.batch_size)
+    mask = env.mask(states)
+    mask = env.actions.default_mask(seen[GRAPH]) if mask is None else mask
+    if mask is not None:
+        seen[MASK] = mask
+    if env.num_agents:
+        seen[ACTIVE] = states["active"]
+    return seen
+
+
+def _returns_at(times: list[int], returns: Tensor) -> Tensor:
+    """Return the return before each step in `times`, from the returns after each step."""
+    before = torch.cat((torch.zeros_like(returns[:1]), returns))
+    return before[times]
+
+
+def _with_attention(draw: Draw, policy: Actor, *, env: GraphEnv[Any]) -> Replay:
     """Add the attention weights of the policy's encoder."""
 
-    def replay(states: TensorDict) -> dict[str, Any]:
+    def replay(states: TensorDict, steps: TensorDict | None = None, /) -> dict[str, Any]:  # noqa: ARG001
         graph = TensorDict(dict(env.observe(states.to(env.device))["graph"]), batch_size=states.batch_size)
         with acting_in(policy, env):
             attention = policy.encoder.attention(graph)
@@ -52,10 +99,10 @@ def _with_attention(draw: Callable[..., dict[str, Any]], policy: Actor, *, env: 
     return replay
 
 
-def _with_returns(draw: Callable[..., dict[str, Any]], policy: EgoPolicy, *, env: GraphEnv[Any]) -> Replay:
+def _with_returns(draw: Draw, policy: EgoPolicy, *, env: GraphEnv[Any]) -> Replay:
     """Add the distribution of returns that each agent expects."""
 
-    def replay(states: TensorDict) -> dict[str, Any]:
+    def replay(states: TensorDict, steps: TensorDict | None = None, /) -> dict[str, Any]:  # noqa: ARG001
         seen = env.observe(states.to(env.device))["agents"]["ego"]
         time, agents = seen["mask"].shape[:2]
         ego = TensorDict({name: value.flatten(0, 1) for name, value in seen.items()}, [time * agents])

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from edgewise.training.run_folder import RunFolder
 if TYPE_CHECKING:
     from edgewise.evaluation.result import Evaluation
     from edgewise.experiments.policy import TrainedPolicy
+    from edgewise.training.callbacks import Callback
 
 
 class Run:
@@ -41,13 +43,18 @@ class Run:
         return self._folder.path
 
     @property
+    def name(self) -> str:
+        """The name of the run folder."""
+        return self.path.name
+
+    @property
     def config(self) -> AnyRun:
         """The resolved config."""
         return load_config(self._folder.config_file)
 
     @property
     def metrics(self) -> dict[str, np.ndarray]:
-        """What was logged, by column of metrics.csv: arrays of numbers, NaN where a cell is empty, or of text."""
+        """The columns of metrics.csv: arrays of numbers, NaN where a cell is empty, or of text."""
         table = read_metrics(self.path / "metrics.csv")
         return {**table.columns, **{name: np.array(texts) for name, texts in table.texts.items()}}
 
@@ -77,7 +84,7 @@ class Run:
             device=device,
             apart=False,
         )
-        return found.beside(others)
+        return replace(found, others=tuple(others))
 
     def policy(
         self, *, checkpoint: str = "best", device: str | None = None, **settings: Any
@@ -88,15 +95,22 @@ class Run:
         return load_trained(self.path, settings=settings, which=checkpoint, device=device).for_users()
 
     def resume(
-        self, *, total_frames: int | None = None, device: str | None = None, accept_changed_code: bool = False
+        self,
+        *,
+        total_frames: int | None = None,
+        device: str | None = None,
+        callbacks: Iterable[Callback] = (),
+        progress: bool = True,
+        accept_changed_code: bool = False,
     ) -> Run:
-        """Continue training from the last checkpoint, to `total_frames` in all if given."""
+        """Continue training from the last checkpoint, to `total_frames` in all if given; see `ew.train`."""
         from edgewise.experiments.launch import resume
-        from edgewise.training.logging.progress import make_progress
+        from edgewise.training.logging.progress import ShowProgress
 
         given = {"--total-frames": total_frames, "--device": device}
         flags = [(flag, str(value)) for flag, value in given.items() if value is not None]
-        resume(self.path, flags=flags, progress=make_progress(), accept_changed_code=accept_changed_code)
+        called = [*([ShowProgress()] if progress else []), *callbacks]
+        resume(self.path, flags=flags, callbacks=called, accept_changed_code=accept_changed_code)
         return self
 
     def report(self) -> Path:

@@ -1,4 +1,4 @@
-"""How large a run would be, in parameters and bytes, found without training."""
+"""Estimates the size of a run, in parameters and bytes, without training."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from edgewise.experiments.build import Builder
 from edgewise.experiments.recipe import AnyRun
 
 WORLDS = 2
-"""The fewest that every run can have: a gate plays pairs of games."""
+"""The smallest number of worlds that every run can have: a gate plays pairs of games."""
 
 
 def sizes(config: AnyRun) -> dict[str, Any]:
-    """Parameters of the model, and bytes per rollout, from two worlds and one step built for the purpose."""
+    """Return the parameters of the model and the bytes of a rollout, measured on two worlds and one step."""
     small = Builder(config, num_envs=WORLDS, rollout_length=1)
     frame = _bytes(small.collector.collect()) // WORLDS
     training = config.training
@@ -30,7 +30,7 @@ def sizes(config: AnyRun) -> dict[str, Any]:
 
 
 def parameters_of(algorithm: Any) -> list[nn.Parameter]:
-    """Every parameter that an algorithm learns, each once; targets that follow are not counted."""
+    """Return every parameter that an algorithm learns, each once, without target networks."""
     modules = [value for value in vars(algorithm).values() if isinstance(value, nn.Module)]
     found = dict.fromkeys(parameter for module in modules for parameter in module.parameters())
     return [parameter for parameter in found if parameter.requires_grad]

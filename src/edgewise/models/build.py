@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from edgewise.config.errors import ConfigError
-from edgewise.config.plugins import encoders, load
+from edgewise.config.plugins import find, load
 from edgewise.graphs.actions import (
     ActionLayout,
     AgentsContinuous,
@@ -43,9 +43,17 @@ HEADS: dict[type[ActionLayout], type[Head]] = {
 def make_encoder(
     graph: GraphSpec, config: EncoderConfig | None = None, *, of: Literal["actor", "critic"] = "actor"
 ) -> GraphEncoder:
-    """Build the encoder of the kind that the config names; `of` is its role."""
+    """Build the encoder of the kind that the config names; `of` is its role.
+
+    Raises:
+        ConfigError: an own encoder does not exist, or may not be imported.
+    """
     config = config or EncoderConfig()
-    encoder: type[GraphEncoder] = load((BUILT_IN_ENCODERS | encoders())[config.kind])
+    encoder: type[GraphEncoder] = (
+        load(BUILT_IN_ENCODERS[config.kind])
+        if config.kind in BUILT_IN_ENCODERS
+        else find("encoder", config.kind)
+    )
     return encoder.build(graph, config, role=of)
 
 

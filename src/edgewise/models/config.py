@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, get_args
 
 from pydantic import Field, field_validator, model_validator
 
 from edgewise.config.model import Config
-from edgewise.config.plugins import encoders
+from edgewise.config.plugins import Address, convolutions, encoders
 
 Conv = Literal[
     "GATv2Conv",
@@ -20,7 +20,7 @@ Conv = Literal[
     "GCNConv",
     "GraphConv",
 ]
-"""PyG convolutions that `GNN` builds by name; other convolutions are passed as classes."""
+"""PyG convolutions that `GNN` builds by name; others are given by their address, or passed as classes."""
 
 BUILT_IN_ENCODERS = {
     "transformer": "edgewise.models.encoders.transformer:GraphTransformer",
@@ -40,15 +40,16 @@ class EncoderConfig(Config):
 
     kind: str = "transformer"
     """`transformer` (the default), `gnn` (any PyG convolution), `mlp` (a baseline for graphs of fixed size),
-    or the name of an encoder that a plug-in declares."""
+    or the name or address of an own encoder, such as `my_encoder.py:MyEncoder`."""
     hidden: int = Field(64, ge=1)
     """Width of every embedding; a multiple of `heads`."""
     layers: int = Field(3, ge=1)
     """Number of message-passing layers, or of hidden layers of the `mlp`."""
     heads: int = Field(4, ge=1)
     """Number of attention heads."""
-    conv: Conv = "GATv2Conv"
-    """Convolution of kind `gnn`."""
+    conv: str = "GATv2Conv"
+    """Convolution of kind `gnn`: `GATv2Conv`, `GATConv`, `TransformerConv`, `GINEConv`, `GINConv`, `SAGEConv`,
+    `GENConv`, `GCNConv`, `GraphConv`, or the name or address of an own one, such as `my_conv.py:MyConv`."""
     feed_forward: int = Field(0, ge=0)
     """Width of the feed-forward part of a transformer block as a multiple of `hidden`; 0 for no such part."""
     soft_cap: float | None = Field(None, gt=0)
@@ -72,9 +73,17 @@ class EncoderConfig(Config):
     @classmethod
     def _encoder_exists(cls, kind: str) -> str:
         known = [*BUILT_IN_ENCODERS, *encoders()]
-        if kind not in known:
+        if kind not in known and Address.parse(kind) is None:
             raise ValueError(f'got "{kind}", expected {" or ".join(known)}')
         return kind
+
+    @field_validator("conv")
+    @classmethod
+    def _convolution_exists(cls, conv: str) -> str:
+        known = [*get_args(Conv), *convolutions()]
+        if conv not in known and Address.parse(conv) is None:
+            raise ValueError(f'got "{conv}", expected one of {", ".join(known[:-1])} or {known[-1]}')
+        return conv
 
     @model_validator(mode="after")
     def _heads_divide_hidden(self) -> EncoderConfig:

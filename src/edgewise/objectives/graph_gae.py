@@ -208,9 +208,8 @@ class GraphGAE(ValueEstimatorBase):
     ) -> Tensor:
         """Compute advantages in the shape of `value`; inactive agents get zero, which also cuts the trace."""
         keys, lead, following = self.tensor_keys, tensordict.batch_dims, tensordict.get("next")
-        reward = match_shape(_required(following, keys.reward), value, batch_dims=lead, name="reward").to(
-            value.dtype
-        )
+        reward = match_shape(_required(following, keys.reward), value, batch_dims=lead, name="reward")
+        reward = reward.to(value.dtype)
         done = match_shape(done, value, batch_dims=lead, name="done")
         terminated = match_shape(terminated, value, batch_dims=lead, name="terminated")
         agent_terminated = expand_agent_mask(

@@ -10,6 +10,7 @@ SYSTEMS = (
     "edgewise.systems.swarm",
     "edgewise.systems.marine",
     "edgewise.systems.hex",
+    "edgewise.systems.hive",
     "edgewise.systems.reasoning",
 )
 """Modules that hold a `SYSTEM`, in the order in which lists show them."""

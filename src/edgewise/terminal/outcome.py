@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -55,20 +56,8 @@ def summary(evaluation: Evaluation) -> dict[str, Any]:
 
 def summary_table(evaluations: list[Evaluation]) -> str:
     """Format evaluations as a table: one row each, with the mean of each measure and its 95 % interval."""
-    summaries = [evaluation.summary() for evaluation in evaluations]
-    measures = list(dict.fromkeys(name for found in summaries for name in found))
-    settings = list(dict.fromkeys(name for evaluation in evaluations for name in evaluation.settings))
-    rows = [
-        [
-            *(str(evaluation.settings.get(name, "")) for name in settings),
-            evaluation.policy,
-            evaluation.episodes,
-            *(_interval(found[name]) if name in found else "" for name in measures),
-        ]
-        for evaluation, found in zip(evaluations, summaries, strict=True)
-    ]
-    return table([*settings, "policy", "episodes", *measures], rows)
-
-
-def _interval(interval: Any) -> str:
-    return f"{interval.estimate:.4g} [{interval.low:.4g}, {interval.high:.4g}]"
+    if not evaluations:
+        return ""
+    header, *rows = replace(evaluations[0], others=tuple(evaluations[1:])).table()
+    count = header.index("episodes")
+    return table(header, [[*row[:count], int(row[count]), *row[count + 1 :]] for row in rows])

@@ -84,7 +84,8 @@ class Iteration:
             raise self._numerical_stop(batch, causes, frames)
         defined = {name: number for name, number in numbers.items() if not math.isnan(number)}
         rollout = self._parts.rollout.metrics() if isinstance(self._parts.rollout, HasMetrics) else {}
-        return batch.numel(), {**defined, **prefixed("rollout", rollout), **prefixed("schedule", scheduled)}
+        others = {**prefixed("rollout", rollout), **prefixed("schedule", scheduled)}
+        return batch.numel(), {**defined, **{name: _plain(value) for name, value in others.items()}}
 
     def state_dict(self) -> dict[str, Any]:
         """Return the state of unfinished episodes."""
@@ -108,6 +109,11 @@ class Iteration:
     def _numerical_stop(self, batch: TensorDictBase, causes: list[str], frames: int) -> NumericalStop:
         folder, last = self._folder, self.last_checkpoint
         return health.numerical_stop(folder, batch, causes=causes, frames=frames, last_checkpoint=last)
+
+
+def _plain(value: Any) -> float:
+    """Return a number of any library as one of Python's."""
+    return value if type(value) in (int, float) else float(value)
 
 
 def prefixed(group: str, values: Mapping[str, T]) -> dict[str, T]:

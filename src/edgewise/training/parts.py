@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
-from tensordict import TensorDictBase
+from tensordict import TensorDict, TensorDictBase
 from torch import Tensor
 
 from edgewise.evaluation.result import Evaluation
@@ -77,7 +77,8 @@ class Parts:
             batch to batch.
         evaluate: evaluates on the fixed instances.
         baselines: hand-written policies by name, evaluated once on the same instances.
-        replay: builds a replay from the recorded states of an episode, `[T + 1]`; None for no replays.
+        replay: builds a replay from the states `[T + 1]` and the steps `[T]` of a recorded episode; None for
+            no replays.
     """
 
     env: Worlds
@@ -85,4 +86,4 @@ class Parts:
     rollout: Collector
     evaluate: Evaluate
     baselines: Mapping[str, Policy] = field(default_factory=dict)
-    replay: Callable[[TensorDictBase], dict[str, Any]] | None = None
+    replay: Callable[[TensorDict, TensorDict], dict[str, Any]] | None = None

@@ -67,10 +67,9 @@ class RunEvaluator:
             self._check_metric(found)
         found.save(self._folder.evaluations / f"{frames:012d}.json")
         self._save_replays(found, frames)
-        measures = found.measures().items()
-        means = {name: float(np.nanmean(values)) for name, values in measures if _any_defined(values)}
+        means = mean_measures(found)
         self._update_best(means, frames)
-        return {f"evaluation/{name}": value for name, value in means.items()}
+        return means
 
     def state_dict(self) -> dict[str, Any]:
         """Return the best evaluation so far."""
@@ -89,7 +88,7 @@ class RunEvaluator:
             )
 
     def _update_best(self, means: Mapping[str, float], frames: int) -> None:
-        value = means.get(self._config.evaluation.metric, math.nan)
+        value = means.get(f"evaluation/{self._config.evaluation.metric}", math.nan)
         sign = 1.0 if self._config.evaluation.maximise else -1.0
         if math.isfinite(value) and (self.best is None or sign * value > sign * self.best[1]):
             self.best = (frames, value)
@@ -97,11 +96,16 @@ class RunEvaluator:
     def _save_replays(self, found: Evaluation, frames: int) -> None:
         if self._parts.replay is None:
             return
-        for index, states in enumerate(found.recordings):
-            text = json.dumps(self._parts.replay(states), separators=(",", ":"), allow_nan=False)
+        episodes = zip(found.recordings, found.recorded_steps, strict=True)
+        for index, (states, steps) in enumerate(episodes):
+            text = json.dumps(self._parts.replay(states, steps), separators=(",", ":"), allow_nan=False)
             durable.replace_whole(self._folder.replays / f"{frames:012d}-{index}.json", text.encode())
 
 
-def _any_defined(values: Any) -> bool:
-    """Return whether any value is not NaN."""
-    return bool((~np.isnan(values)).any())
+def mean_measures(evaluation: Evaluation) -> dict[str, float]:
+    """Return the mean of each measure over the episodes that define it, by its name in metrics.csv."""
+    return {
+        f"evaluation/{name}": float(np.nanmean(values))
+        for name, values in evaluation.measures().items()
+        if not np.isnan(values).all()
+    }

@@ -17,9 +17,9 @@ from typing import Any
 
 import torch
 
-from edgewise.config.errors import CheckpointError, Interrupted, NumericalStop
+from edgewise.config.errors import CheckpointError, EdgewiseError, Interrupted, NumericalStop
 from edgewise.config.run import RunConfig
-from edgewise.training.callbacks import Callback, Callbacks, RunInfo, StopTraining
+from edgewise.training.callbacks import Callback, Callbacks, RunInfo
 from edgewise.training.checkpoint import random_state
 from edgewise.training.checkpoint import store as checkpoint
 from edgewise.training.checkpoint.fitting import check_fit, identity
@@ -27,15 +27,18 @@ from edgewise.training.checkpoint.serialise import State
 from edgewise.training.curriculum import Curriculum
 from edgewise.training.interrupt import StopRequest
 from edgewise.training.iteration import Clock, Iteration
-from edgewise.training.logging.metrics_log import Row
-from edgewise.training.logging.progress import NoProgress, ProgressReporter
-from edgewise.training.logging.run_log import RunLog
+from edgewise.training.logging.event_log import EventLog
+from edgewise.training.logging.metrics_log import MetricsLog, TimingLog
+from edgewise.training.logging.tensorboard import TensorBoardLog
 from edgewise.training.parts import Parts
 from edgewise.training.run_evaluator import RunEvaluator
 from edgewise.training.run_folder import RunFolder
 
 UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EIO)
 """Errors of a disk that is full, read-only or broken."""
+
+DONE = "done"
+"""The reason of a run that ended because all frames are trained."""
 
 log = logging.getLogger(__name__)
 
@@ -47,8 +50,7 @@ class Trainer:
         config: of the run.
         parts: built from the config.
         folder: of the run, locked by the caller.
-        progress: shows how the run is doing.
-        callbacks: listen to the run, in numbers.
+        callbacks: called after the logs of the run folder, in this order.
 
     Attributes:
         frames: environment steps so far, summed over worlds.
@@ -65,18 +67,16 @@ class Trainer:
         parts: Parts,
         folder: RunFolder,
         *,
-        progress: ProgressReporter | None = None,
         callbacks: Sequence[Callback] = (),
     ) -> None:
         self.config, self.parts, self.folder = config, parts, folder
         self.frames, self.batches = 0, 0
-        self._progress = progress or NoProgress()
-        self._callbacks = Callbacks(callbacks)
-        self._log = RunLog(folder.path, config.logging)
+        self._callbacks = _with_logs(callbacks, folder.path, config)
         self._curriculum = Curriculum(config.training.curriculum, parts.env)
         self._iteration = Iteration(config.training, parts, folder.path)
         self._evaluator = RunEvaluator(config, parts, folder)
-        self._restored = False
+        self._restored: Path | None = None
+        self._is_new_best = False
         self._saved_at = time.monotonic()
 
     def run(self) -> None:
@@ -89,40 +89,23 @@ class Trainer:
         """
         torch.set_num_threads(self.config.threads)
         with StopRequest() as stop:
-            total, reason = self.config.training.total_frames, "done"
-            self._progress.start(self.frames, total, self.config.name)
             try:
-                info = RunInfo(
-                    self.folder.path, self.config.name, self.config.to_plain(), total, frames=self.frames
-                )
-                self._callbacks.start(info)
-                if not self._restored:
-                    self._begin()
-                while not self._finished:
-                    self._iterate()
-                    if stop.received is not None and not self._finished:
-                        raise self._interrupted(stop.received)
-                self._log.event("stop", {"frames": self.frames, "reason": reason})
-            except StopTraining as error:
-                reason = error.message or "stopped by a callback"
-                self._save()
-                self._log.event("stop", {"frames": self.frames, "reason": reason})
-            except NumericalStop as error:
-                reason = error.message
-                self._log.event("stop", {"frames": self.frames, "reason": reason})
-                raise
-            except Interrupted as error:
-                reason = error.message
-                raise
-            except OSError as error:
-                reason = str(error)
-                if error.errno not in UNWRITABLE:
-                    raise
-                raise self._unwritable(error) from error
-            finally:
+                reason = self._train(stop)
                 self._callbacks.end(self.frames, reason)
-                self._progress.close()
-                self._log.close()
+            except BaseException as error:
+                self._end_after(error)
+                if isinstance(error, OSError) and error.errno in UNWRITABLE:
+                    raise self._unwritable(error) from error
+                raise
+        if reason == stop.received:
+            raise self._interrupted(reason)
+        if reason != DONE:
+            log.info(
+                "stopped by %s after %d frames, saved in %s",
+                reason,
+                self.frames,
+                self._iteration.last_checkpoint,
+            )
 
     def restore(self, path: Path | None = None) -> Path | None:
         """Restore a checkpoint, so that `run` continues from it.
@@ -148,48 +131,64 @@ class Trainer:
             raise CheckpointError(f"checkpoint {path} does not fit this run: {error!r}") from error
         for other in checkpoint.set_aside(folder, newer_than=self.frames):
             log.warning("a checkpoint newer than %s is kept as %s", path.name, other)
-        self._log.load_state_dict(state["trainer"]["log"])
+        self._callbacks.load_state_dict(state["trainer"]["log"])
         for name, (then, now) in self.folder.changed_versions().items():
             log.warning("%s was %s when this run started and is %s now: numbers may differ", name, then, now)
-        self._restored, self._iteration.last_checkpoint = True, path
+        self._restored = self._iteration.last_checkpoint = path
         self._reset_missing_best()
-        self._mark_best()
-        self._log.event("resume", {"frames": self.frames, "checkpoint": path.name})
+        self._is_new_best = self._mark_best()
         return path
 
     @property
     def _finished(self) -> bool:
         return self.frames >= self.config.training.total_frames
 
+    def _train(self, stop: StopRequest) -> str:
+        """Train until the end or until the run is asked to stop; return the reason why it ended."""
+        self._callbacks.start(self._info())
+        if self._restored is None:
+            self._begin()
+        self._report_best()
+        while not self._finished:
+            reason = stop.received or self._callbacks.stop
+            if reason is not None:
+                self._save()
+                return reason
+            self._iterate()
+        return DONE
+
+    def _end_after(self, error: BaseException) -> None:
+        """End the callbacks after an error, which another one of a log does not replace."""
+        reason = error.message if isinstance(error, NumericalStop) else _described(error)
+        try:
+            self._callbacks.end(self.frames, reason)
+        except OSError as another:
+            log.warning("the end of the run could not be logged: %s", another)
+
     def _begin(self) -> None:
-        """Seed, log the start, evaluate and save, once before the first batch."""
+        """Seed, evaluate and save, once before the first batch."""
         random_state.seed(self.config.seed)
-        self._log.clear()
-        self._log.event("start", {"frames": 0, "total_frames": self.config.training.total_frames})
+        self._callbacks.clear()
         self._curriculum.begin()
         self._log_stage()
         self._evaluator.evaluate_baselines()
         if self.config.evaluation.every is not None:
-            self._write({"frames": 0, "iteration": 0, **self._evaluate()})
+            self._callbacks.batch(0, {"frames": 0, "iteration": 0, **self._evaluate()})
         self._save()
 
     def _iterate(self) -> None:
         """Run one iteration, from collecting a batch to saving the checkpoint."""
-        began, before = time.perf_counter(), self.frames
-        stage = self._curriculum.stage
+        before, stage = self.frames, self._curriculum.stage
         size, numbers = self._iteration.next(before)
         self.frames, self.batches = before + size, self.batches + 1
         row: dict[str, float | int | str] = {"frames": self.frames, "iteration": self.batches}
         row |= {} if stage is None else {"stage": stage.name}
         row |= numbers
-        best, evaluated = self._evaluator.best, self._due(self.config.evaluation.every, before)
-        if evaluated:
+        best = self._evaluator.best
+        if self._due(self.config.evaluation.every, before):
             row |= self._evaluate()
         if self._curriculum.advance(self.frames, row) is not None:
             self._log_stage()
-        if evaluated or self.batches % self.config.logging.every == 0:
-            self._write(row)
-        self._progress.update(self.frames, _shown(row, size / (time.perf_counter() - began)))
         self._callbacks.batch(self.frames, row)
         is_best = self._evaluator.best != best
         if is_best or self._due(self.config.checkpoint.every, before) or self._is_time_to_save():
@@ -207,21 +206,26 @@ class Trainer:
         began = time.perf_counter()
         found = self._evaluator.evaluate(self.frames)
         self._iteration.clock.evaluating += time.perf_counter() - began
-        self._log.event("evaluation", {"frames": self.frames, **found})
         if self._evaluator.last is not None:
             self._callbacks.evaluation(self.frames, self._evaluator.last)
         return found
 
-    def _write(self, row: Row) -> None:
-        self._log.row(row, {"frames": self.frames, **asdict(self._iteration.clock)}, frames=self.frames)
-
     def _log_stage(self) -> None:
         if self._curriculum.stage is not None:
-            self._log.event("stage", {"frames": self.frames, "name": self._curriculum.stage.name})
+            self._callbacks.stage(self.frames, self._curriculum.stage.name)
+
+    def _info(self) -> RunInfo:
+        return RunInfo(
+            path=self.folder.path,
+            name=self.config.name,
+            config=self.config.to_plain(),
+            total_frames=self.config.training.total_frames,
+            frames=self.frames,
+            checkpoint=self._restored,
+            seconds=lambda: asdict(self._iteration.clock),
+        )
 
     def _interrupted(self, signal: str) -> Interrupted:
-        self._save()
-        self._log.event("stop", {"frames": self.frames, "reason": signal})
         return Interrupted(
             f"stopped by {signal} after {self.frames} frames, saved in {self._iteration.last_checkpoint}",
             hint=f"continue with `edgewise resume {self.folder.path}`",
@@ -234,16 +238,16 @@ class Trainer:
 
     def _save(self) -> None:
         """Save a checkpoint, delete old ones and update `best.json`."""
-        self._log.sync()
+        self._callbacks.sync()
         config, best = self.config.checkpoint, self._evaluator.best
         keep = () if best is None else (best[0],)
         path = checkpoint.save(
             self.folder.checkpoints, self._state(), step=self.frames, keep_last=config.keep_last, keep=keep
         )
         self._iteration.last_checkpoint, self._saved_at = path, time.monotonic()
-        self._log.event("checkpoint", {"frames": self.frames, "checkpoint": path.name})
-        self._mark_best()
         self._callbacks.checkpoint(self.frames, path)
+        self._is_new_best = self._mark_best()
+        self._report_best()
 
     def _reset_missing_best(self) -> None:
         """Reset the best evaluation if its checkpoint no longer exists."""
@@ -254,13 +258,18 @@ class Trainer:
             log.warning("the best checkpoint so far, of %d frames, no longer exists", best[0])
             self._evaluator.best = None
 
-    def _mark_best(self) -> None:
-        """Write the best evaluation so far to `best.json`."""
+    def _mark_best(self) -> bool:
+        """Write the best evaluation so far to `best.json`; return whether it changed."""
         best, metric = self._evaluator.best, self.config.evaluation.metric
-        if best is not None and checkpoint.mark_best(
-            self.folder.checkpoints, best[0], metric=metric, value=best[1]
-        ):
-            self._log.event("best", {"frames": best[0], "metric": metric, "value": best[1]})
+        folder = self.folder.checkpoints
+        return best is not None and checkpoint.mark_best(folder, best[0], metric=metric, value=best[1])
+
+    def _report_best(self) -> None:
+        """Call the callbacks if there is a new best evaluation."""
+        best, metric = self._evaluator.best, self.config.evaluation.metric
+        if self._is_new_best and best is not None:
+            self._callbacks.best(best[0], metric, best[1])
+        self._is_new_best = False
 
     def _state(self) -> dict[str, State]:
         """Return everything that the rest of the run depends on, and the seconds spent."""
@@ -275,7 +284,7 @@ class Trainer:
                 "curriculum": self._curriculum.state_dict(),
                 "iteration": self._iteration.state_dict(),
                 "evaluator": self._evaluator.state_dict(),
-                "log": self._log.state_dict(),
+                "log": self._callbacks.state_dict(),
             },
             "clock": asdict(self._iteration.clock),
         }
@@ -292,11 +301,19 @@ class Trainer:
         random_state.restore(state["random"])
 
 
-def _shown(row: Row, rate: float) -> dict[str, str]:
-    """Return the values of a row that the progress display shows."""
-    shown = {"frames/s": f"{rate:,.0f}"}
-    for name, label in (("episode/return", "return"), ("evaluation/return", "evaluated"), ("stage", "stage")):
-        if name in row:
-            value = row[name]
-            shown[label] = value if isinstance(value, str) else f"{value:.4g}"
-    return shown
+def _with_logs(callbacks: Sequence[Callback], folder: Path, config: RunConfig[Any, Any, Any]) -> Callbacks:
+    """Return the callbacks of a run: the logs of its folder, TensorBoard, and those given."""
+    every = config.logging.every
+    logs = {
+        "metrics": MetricsLog(folder / "metrics.csv", every=every),
+        "timing": TimingLog(folder / "timing.csv", every=every),
+        "events": EventLog(folder / "events.jsonl"),
+    }
+    board = [TensorBoardLog(folder / "tensorboard", every=every)] if config.logging.tensorboard else []
+    return Callbacks(logs, [*board, *callbacks])
+
+
+def _described(error: BaseException) -> str:
+    """Return the type and message of an error in one line."""
+    message = error.message if isinstance(error, EdgewiseError) else str(error)
+    return f"{type(error).__name__}: {message}" if message else type(error).__name__

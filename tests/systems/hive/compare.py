@@ -15,10 +15,10 @@ import random
 from itertools import product
 
 import torch
+from tests.systems.hive.reference import PASS, Game
 
 from edgewise.systems.hive import dynamics
-from edgewise.systems.hive.pieces import BASE_HAND, KINDS, Hand
-from tests.systems.hive.reference import PASS, Game
+from edgewise.systems.hive.pieces import BASE_HAND, Hand
 
 VARIANTS = [BASE_HAND + "".join(letters) for letters in product(*(("", each) for each in "MLP"))]
 REDUCED = ["QAAGB", "QAB", "QSSBBM", "QGGP", "QBBMLP", "QAASMP", "QBBBMLPAA"]
@@ -112,7 +112,8 @@ class OpenSpiel:
         import pyspiel
 
         names = {"M": "uses_mosquito", "L": "uses_ladybug", "P": "uses_pillbug"}
-        game = pyspiel.load_game("hive", {name: letter in letters for letter, name in names.items()})
+        options = {name: letter in letters for letter, name in names.items()}
+        game = pyspiel.load_game("hive", {**options, "board_size": 20})
         self.state = game.new_initial_state()
         self.equal = self.pinned = self.other = 0
 

@@ -5,24 +5,28 @@ systems that ship with edgewise come through here like anyone's. Never imports t
 """
 
 from edgewise.config.plugins.addresses import Address, import_file, load
-from edgewise.config.plugins.declarations import AlgorithmEntry, Environment, System, Verb
-from edgewise.config.plugins.identity import CodeRecord, changed_code, record_code
-from edgewise.config.plugins.registry import (
-    address_of,
+from edgewise.config.plugins.catalogue import (
     algorithm,
     algorithms,
+    convolutions,
     encoders,
     environment,
     environments,
     evaluation_modes,
     file_formats,
-    find,
     recipes,
+    verbs,
+)
+from edgewise.config.plugins.declarations import AlgorithmEntry, Environment, System, Verb
+from edgewise.config.plugins.finding import find
+from edgewise.config.plugins.identity import CodeRecord, changed_code, record_code
+from edgewise.config.plugins.registry import (
+    address_of,
     register,
     registered,
     systems,
     use_plugin,
-    verbs,
+    use_project_plugins,
 )
 from edgewise.config.plugins.trust import allow, allow_typed, project_plugins
 
@@ -39,6 +43,7 @@ __all__ = [
     "allow",
     "allow_typed",
     "changed_code",
+    "convolutions",
     "encoders",
     "environment",
     "environments",
@@ -54,5 +59,6 @@ __all__ = [
     "registered",
     "systems",
     "use_plugin",
+    "use_project_plugins",
     "verbs",
 ]

@@ -1,4 +1,4 @@
-"""What can be declared: environments, algorithms, verbs, and systems that bundle them. Never imports torch."""
+"""What can be declared: environments, algorithms, verbs, and systems of these. Never imports torch."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Verb:
     Args:
         name: what users type.
         summary: one line for `edgewise --help`.
-        module: module with `configure(parser)` and `run(options, console)`, or its name, which is imported
-            when the verb is used.
+        module: module or object with `configure(parser)` and `run(options, console)`, or the name of such a
+            module, which is imported when the verb is used.
     """
 
     name: str
@@ -31,8 +31,19 @@ class Verb:
     module: Any
 
     def load(self) -> Any:
-        """Import the module."""
-        return import_module(self.module) if isinstance(self.module, str) else self.module
+        """Import the module.
+
+        Raises:
+            ConfigError: it has no `configure` and `run`, or an installed package fails while it is imported.
+        """
+        found = import_module(self.module) if isinstance(self.module, str) else resolve_part(self.module)
+        if isinstance(found, Verb):
+            return found.load()
+        if not (hasattr(found, "configure") and hasattr(found, "run")):
+            raise ConfigError(
+                f"the verb {self.name}: {found!r} has no `configure(parser)` and `run(options, console)`"
+            )
+        return found
 
 
 @dataclass(frozen=True)
@@ -40,7 +51,8 @@ class Environment:
     """The parts of an environment, each as an address `module:name` or as the object itself.
 
     Only `env` is needed. Parts that are not given are found beside it: its config is the one that
-    `GraphEnv[...]` is subscripted with; `BASELINES` and `replay` are looked up in its class, then in its module.
+    `GraphEnv[...]` is subscripted with; `BASELINES` and `replay` are looked up in its class, then in its
+    module.
 
     Args:
         env: the subclass of `GraphEnv`.

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+
+from edgewise.config.plugins.places import is_beside, real_file, root_of
 
 
 @dataclass(frozen=True)
@@ -17,7 +20,7 @@ class CodeRecord:
         address: as the run's config names it.
         file: where it was, when it was recorded.
         sha256: of that file.
-        beside: SHA-256 of the files of the same folder that were imported with it, by their relative path.
+        beside: SHA-256 of the files beside it that it imports, directly or not, by relative path.
     """
 
     address: str
@@ -27,7 +30,7 @@ class CodeRecord:
 
     def to_plain(self) -> dict[str, Any]:
         """Return plain values for a file."""
-        return {**asdict(self), "beside": dict(self.beside)}
+        return asdict(self)
 
 
 def record_code(extensions: Mapping[str, Any]) -> list[CodeRecord]:
@@ -38,12 +41,12 @@ def record_code(extensions: Mapping[str, Any]) -> list[CodeRecord]:
     """
     records = []
     for address, extension in extensions.items():
-        module = sys.modules.get(getattr(extension, "__module__", ""))
-        file = getattr(module, "__file__", None)
-        if module is None or file is None or module.__name__.partition(".")[0] == "edgewise":
+        name = getattr(extension, "__module__", "")
+        file = real_file(sys.modules.get(name))
+        if file is None or name.partition(".")[0] == "edgewise":
             continue
-        path = Path(file).resolve()
-        records.append(CodeRecord(address, str(path), _sha256(path), _beside(path)))
+        beside = {os.path.relpath(other, file.parent): _sha256(other) for other in _imports(file)}
+        records.append(CodeRecord(address, str(file), _sha256(file), dict(sorted(beside.items()))))
     return records
 
 
@@ -52,40 +55,75 @@ def changed_code(recorded: Iterable[Mapping[str, Any]], current: Iterable[CodeRe
     now = {record.address: record for record in current}
     changes = []
     for then in recorded:
-        record = now.get(str(then.get("address")))
+        address = str(then.get("address"))
+        record = now.pop(address, None)
         if record is None:
+            changes.append(f"{address} no longer comes from a file, so it cannot be compared")
             continue
         if record.sha256 != then.get("sha256"):
             changes.append(f"{record.file} has changed since the run began")
         beside = then.get("beside")
-        for name, digest in beside.items() if isinstance(beside, Mapping) else ():
-            here = Path(record.file).parent / str(name)
-            if not here.is_file():
-                changes.append(f"{here}, which the run imported, is gone")
-            elif _sha256(here) != digest:
-                changes.append(f"{here} has changed since the run began")
-    return changes
+        before = beside if isinstance(beside, Mapping) else {}
+        for name in sorted({*before, *record.beside}):
+            place = Path(record.file).parent / name
+            if name not in record.beside:
+                changes.append(f"{place}, which the run imported, is not imported any more")
+            elif name not in before:
+                changes.append(f"{place} is imported, and was not when the run began")
+            elif record.beside[name] != before[name]:
+                changes.append(f"{place} has changed since the run began")
+    return changes + [f"{address} was not recorded when the run began" for address in now]
 
 
-def _beside(path: Path) -> dict[str, str]:
-    """The imported files of a folder and below, other than `path` itself and installed packages."""
-    folder, found = path.parent, {}
-    import sysconfig
+def _imports(file: Path) -> set[Path]:
+    """Return the files beside a file that it imports, directly or through each other."""
+    found: set[Path] = set()
+    waiting = [file]
+    while waiting:
+        here = waiting.pop()
+        for other in _imported_by(here):
+            if other != file and other not in found and is_beside(other, file):
+                found.add(other)
+                waiting.append(other)
+    return found
 
-    installed = {Path(sysconfig.get_paths()[key]).resolve() for key in ("stdlib", "purelib", "platlib")}
-    if any(folder == place or place in folder.parents for place in installed) and folder in installed:
-        return {}
-    for module in list(sys.modules.values()):
-        file = getattr(module, "__file__", None)
-        if not isinstance(file, str) or not file.endswith(".py"):
+
+def _imported_by(file: Path) -> Iterator[Path]:
+    """Return the files that a file's import statements name, wherever in it they stand."""
+    import ast
+
+    try:
+        tree = ast.parse(file.read_bytes())
+    except (OSError, ValueError, SyntaxError, RecursionError):
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names, folder = [alias.name for alias in node.names], None
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            names = [base, *(f"{base}.{alias.name}".strip(".") for alias in node.names)]
+            folder = file.parents[node.level - 1] if 0 < node.level <= len(file.parents) else None
+        else:
             continue
-        other = Path(file).resolve()
-        inside = folder in other.parents and not any(
-            place in other.parents and place not in folder.parents and place != folder for place in installed
-        )
-        if inside and other != path:
-            found[str(other.relative_to(folder))] = _sha256(other)
-    return dict(sorted(found.items()))
+        for name in filter(None, names):
+            yield from _files_of(name, folder, file)
+
+
+def _files_of(name: str, folder: Path | None, importer: Path) -> Iterator[Path]:
+    """Return the files of a dotted name and of the packages around it: as imported, else as they would be."""
+    parts = name.split(".")
+    for count in range(1, len(parts) + 1):
+        module = sys.modules.get(".".join(parts[:count])) if folder is None else None
+        known = real_file(module)
+        if known is not None:
+            yield known
+        if module is not None:
+            continue
+        for root in (folder,) if folder is not None else (importer.parent, root_of(importer).parent):
+            place = root.joinpath(*parts[:count])
+            for candidate in (place.with_suffix(".py"), place / "__init__.py"):
+                if candidate.is_file():
+                    yield candidate.resolve()
 
 
 def _sha256(path: Path) -> str:

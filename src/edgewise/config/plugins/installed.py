@@ -10,9 +10,11 @@ import os
 import sys
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any
 
-from edgewise.config.errors import ConfigError
+from edgewise.config.errors import ConfigError, EdgewiseError
+from edgewise.config.plugins.places import in_run_folder
 
 NO_AUTOLOAD = "EDGEWISE_NO_AUTOLOAD"
 """Environment variable; 1 leaves installed entry points alone."""
@@ -47,10 +49,12 @@ class EntryPoint:
             found: Any = import_module(module.strip())
             for name in names.strip().split(".") if names else ():
                 found = getattr(found, name)
-        except Exception as error:
+        except EdgewiseError:
+            raise
+        except (Exception, SystemExit) as error:
             raise ConfigError(
-                f"the plug-in {self.name} of the package {self.package} ({self.value}) fails while it is imported: "
-                f"{error!r}",
+                f"the plug-in {self.name} of the package {self.package} ({self.value}) fails while it is "
+                f"imported: {error!r}",
                 hint=f"mend or uninstall it, or leave all of them out with {NO_AUTOLOAD}=1",
             ) from error
         return found
@@ -60,29 +64,35 @@ def entry_points(group: str) -> tuple[EntryPoint, ...]:
     """Return the entry points of a group, none of them imported."""
     if os.environ.get(NO_AUTOLOAD, "") not in ("", "0"):
         return ()
-    return tuple(point for point in _all(tuple(sys.path)) if point.group == group)
+    try:
+        folders = tuple(map(os.path.abspath, sys.path))
+    except FileNotFoundError:  # the working directory was deleted
+        folders = tuple(filter(os.path.isabs, sys.path))
+    return tuple(point for point in _all(folders) if point.group == group)
 
 
 @cache
-def _all(places: tuple[str, ...]) -> tuple[EntryPoint, ...]:
+def _all(folders: tuple[str, ...]) -> tuple[EntryPoint, ...]:
+    """Return all entry points of packages in these folders, the first of each name."""
     found: dict[tuple[str, str], EntryPoint] = {}
-    for place in places:
+    for folder in folders:
         try:
-            names = os.listdir(place or ".")
+            names = os.listdir(folder)
         except OSError:
             continue
-        for name in sorted(names):
-            if name.endswith((".dist-info", ".egg-info")):
-                for point in _read(
-                    os.path.join(place or ".", name, "entry_points.txt"), name.partition("-")[0]
-                ):
-                    found.setdefault((point.group, point.name), point)
+        infos = sorted(name for name in names if name.endswith((".dist-info", ".egg-info")))
+        points = [point for name in infos for point in _read(folder, name)]
+        # Nothing is installed in a run folder, though it may be on the path of `python -m`.
+        if points and in_run_folder(Path(folder).resolve()):
+            continue
+        for point in points:
+            found.setdefault((point.group, point.name), point)
     return tuple(found.values())
 
 
-def _read(file: str, package: str) -> list[EntryPoint]:
+def _read(folder: str, info: str) -> list[EntryPoint]:
     try:
-        with open(file, encoding="utf-8") as opened:
+        with open(os.path.join(folder, info, "entry_points.txt"), encoding="utf-8") as opened:
             text = opened.read()
     except (OSError, UnicodeDecodeError):
         return []
@@ -94,5 +104,8 @@ def _read(file: str, package: str) -> list[EntryPoint]:
             group = line[1:-1].strip()
         elif "=" in line and group.startswith("edgewise.") and not line.startswith(("#", ";")):
             name, _, value = line.partition("=")
-            points.append(EntryPoint(name.strip(), value.partition("[")[0].strip(), group, package))
+            point = EntryPoint(
+                name.strip(), value.partition("[")[0].strip(), group, package=info.partition("-")[0]
+            )
+            points.append(point)
     return points

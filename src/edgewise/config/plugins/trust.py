@@ -4,10 +4,13 @@ this process or in the project's own file."""
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from edgewise.config.errors import ConfigError
 from edgewise.config.plugins.addresses import Address
+from edgewise.config.plugins.places import in_run_folder
 
 log = logging.getLogger(__name__)
 
@@ -32,7 +35,7 @@ def allow(reference: str) -> Address:
     return address
 
 
-def allow_typed(texts: list[str]) -> None:
+def allow_typed(texts: Sequence[str]) -> None:
     """Allow every address among the words of a command line."""
     for text in texts:
         value = text.partition("=")[2] if text.startswith("--") else text
@@ -62,35 +65,39 @@ def forget() -> None:
 def project_plugins(folder: Path | None = None) -> list[str]:
     """Return the plug-ins that the project's own file lists, as references that `allow` takes.
 
-    Reads `plugins` of ./edgewise.toml, or of `[tool.edgewise]` in ./pyproject.toml. A file inside a run folder
-    is passed over: a run folder grants nothing.
+    Reads `plugins` of ./edgewise.toml, or of `[tool.edgewise]` in ./pyproject.toml. A file inside a run
+    folder is ignored: a run folder grants nothing.
 
     Raises:
         ConfigError: the file cannot be read, or `plugins` is not a list of text.
     """
-    import tomllib
-
     place = (folder or Path.cwd()).resolve()
-    if any(
-        (each / "config.json").exists() and (each / "versions.json").exists()
-        for each in (place, *place.parents)
-    ):
-        return []
     for name in PROJECT_FILES:
         file = place / name
-        if not file.is_file():
-            continue
-        try:
-            values = tomllib.loads(file.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            if name == "pyproject.toml":
-                log.warning("%s cannot be read, so its plug-ins are not known: %s", file, error)
-                continue
-            raise ConfigError(f"{file} cannot be read: {error}") from error
-        section = values if name == "edgewise.toml" else values.get("tool", {}).get("edgewise", {})
-        listed = section.get("plugins", [])
-        if not isinstance(listed, list) or not all(isinstance(each, str) for each in listed):
-            raise ConfigError(f"{file}: plugins: got {listed!r}, expected a list of files and modules")
-        if listed:
+        listed = _listed_in(file) if file.is_file() else []
+        if listed and (in_run_folder(place) or in_run_folder(file.resolve().parent)):
+            log.warning("%s is in a run folder, so its plug-ins are ignored; --plugin allows one", file)
+        elif listed:
             return [str(place / each) if each.partition(":")[0].endswith(".py") else each for each in listed]
     return []
+
+
+def _listed_in(file: Path) -> list[str]:
+    import tomllib
+
+    values: Any
+    try:
+        values = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        if file.name == "pyproject.toml":
+            log.warning("%s cannot be read, so its plug-ins are not known: %s", file, error)
+            return []
+        raise ConfigError(f"{file} cannot be read: {error}") from error
+    for section in ("tool", "edgewise") if file.name == "pyproject.toml" else ():
+        values = values.get(section, {})
+        if not isinstance(values, dict):
+            return []
+    listed = values.get("plugins", [])
+    if not isinstance(listed, list) or not all(isinstance(each, str) for each in listed):
+        raise ConfigError(f"{file}: plugins: got {listed!r}, expected a list of files and modules")
+    return listed

@@ -10,7 +10,7 @@ from torch.distributions import Distribution
 from torch.distributions.constraints import Constraint
 from torch.nn import functional
 
-from edgewise.models.distributions.masked import Shape
+from edgewise.models.distributions.masked import Shape, check_finite
 
 
 class IndependentSet(Distribution):
@@ -46,6 +46,7 @@ class IndependentSet(Distribution):
     ) -> None:
         if entropy_samples < 2:
             raise ValueError(f"entropy_samples must be at least 2, got {entropy_samples}")
+        check_finite(logits.masked_fill(~allowed, 0.0))
         self.logits, self.allowed, self.entropy_samples = logits, allowed, entropy_samples
         self.blocks = (adjacent | adjacent.transpose(-1, -2)).triu(1)
         super().__init__(logits.shape[:-1], logits.shape[-1:], validate_args=False)

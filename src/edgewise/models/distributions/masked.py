@@ -13,6 +13,8 @@ from torch import Generator, Size, Tensor
 from torch.distributions import Distribution
 from torch.distributions.constraints import Constraint
 
+from edgewise.config.errors import NumericalStop
+
 Shape = Size | list[int] | tuple[int, ...]
 
 
@@ -39,6 +41,32 @@ def check_mask(mask: Tensor, *, needed: Tensor | None = None, what: str = "node"
         torch._assert_async(has_action.all(), f"a world has no allowed {what}: its action mask is all false")
     elif has_action.device.type == "cpu" and not has_action.all():
         raise ValueError(_no_action_message(has_action, what=what, has_rows=needed is not None))
+
+
+def check_finite(values: Tensor, *, what: str = "logits") -> None:
+    """Raise an error if a parameter of a distribution is NaN or infinite.
+
+    Otherwise sampling would return an arbitrary action, also an illegal one, with a finite log-probability.
+    On a GPU this is a device-side assertion, which does not synchronise. Compiled code does not check.
+
+    Args:
+        values: parameters of the choices that are allowed; masked entries must be filled already.
+        what: their name, for the message.
+
+    Raises:
+        NumericalStop: a value is not finite.
+    """
+    if torch.compiler.is_compiling():
+        return
+    finite = values.detach().isfinite().all()
+    if finite.is_cuda:
+        torch._assert_async(finite, f"{what} of the policy are not finite")
+    elif finite.device.type == "cpu" and not finite:
+        bad = int((~values.isfinite()).sum())
+        raise NumericalStop(
+            f"{what} of the policy are not finite: {bad} of {values.numel()} are NaN or infinite",
+            hint="the weights or the observations are broken; go back to an earlier checkpoint",
+        )
 
 
 def _no_action_message(has_action: Tensor, *, what: str, has_rows: bool) -> str:
@@ -85,6 +113,7 @@ class MaskedCategorical(Distribution):
     def __init__(self, logits: Tensor, mask: Tensor | None = None, *, counted: Tensor | None = None) -> None:
         if mask is not None:
             logits = logits.masked_fill(~mask, torch.finfo(logits.dtype).min)
+        check_finite(logits if counted is None else logits.masked_fill(~counted.unsqueeze(-1), 0.0))
         self.logits = logits.log_softmax(-1)
         self.counted = counted
         super().__init__(logits.shape[:-1], validate_args=False)

@@ -9,7 +9,7 @@ from torch import Generator, Size, Tensor
 from torch.distributions import Distribution
 from torch.distributions.constraints import Constraint
 
-from edgewise.models.distributions.masked import Shape, check_mask, gumbel_like
+from edgewise.models.distributions.masked import Shape, check_finite, check_mask, gumbel_like
 
 
 class RaggedCategorical(Distribution):
@@ -37,6 +37,7 @@ class RaggedCategorical(Distribution):
         counts = counts.index_add(0, segment, torch.ones_like(segment))
         self.counts, self._first = counts[:-1], counts.cumsum(0) - counts
         check_mask((self.counts > 0).unsqueeze(-1), what="choice")
+        check_finite(logits.masked_fill(segment == num_segments, 0.0))
         self.logits = segment_log_softmax(logits, segment, sets)
         super().__init__(Size((num_segments,)), validate_args=False)
 

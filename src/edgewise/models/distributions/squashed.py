@@ -13,7 +13,7 @@ from torch.distributions import Distribution
 from torch.distributions.constraints import Constraint
 from torch.nn import functional
 
-from edgewise.models.distributions.masked import Shape
+from edgewise.models.distributions.masked import Shape, check_finite
 
 _QUADRATURE_POINTS = 32
 
@@ -52,6 +52,8 @@ class SquashedNormal(Distribution):
     ) -> None:
         if not low < high:
             raise ValueError(f"actions need low < high, got low={low} and high={high}")
+        check_finite(_of_counted(loc, counted), what="means")
+        check_finite(_of_counted(scale, counted), what="deviations")
         self.loc, self.scale, self.counted = loc, scale, counted
         self.middle, self.half = (low + high) / 2, (high - low) / 2
         super().__init__(loc.shape[:-1], loc.shape[-1:], validate_args=False)
@@ -116,6 +118,11 @@ class SquashedNormal(Distribution):
 
     def _only_counted(self, rows: Tensor) -> Tensor:
         return rows if self.counted is None else rows.masked_fill(~self.counted, 0.0)
+
+
+def _of_counted(values: Tensor, counted: Tensor | None) -> Tensor:
+    """Return `[*B, dim]` values with ones in rows that are not counted."""
+    return values if counted is None else values.masked_fill(~counted.unsqueeze(-1), 1.0)
 
 
 def _log_slope(u: Tensor) -> Tensor:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any
+from typing import Any, get_args
 
 from torch import Tensor, nn
 from torch.nn import functional
 from torch_geometric import nn as geometric
 
+from edgewise.config.plugins import find
 from edgewise.graphs.spec import GraphSpec
-from edgewise.models.config import EncoderConfig
+from edgewise.models.config import Conv, EncoderConfig
 from edgewise.models.encoders.encoder import Block, MessagePassingEncoder
 from edgewise.models.encoders.graph_batch import GraphBatch, SparseBatch
 from edgewise.models.encoders.norm import make_norm
@@ -53,7 +54,7 @@ class GNN(MessagePassingEncoder):
 
     Args:
         graph: the graph's shape and edge source.
-        config: `conv` names the convolution.
+        config: `conv` is the name or address of the convolution.
         conv: the class of the convolution, instead of a name. Its first two arguments are the widths of input
             and output, or it takes a network as `nn`. `heads`, `edge_dim` and `add_self_loops` are set if it
             has them.
@@ -70,13 +71,25 @@ class GNN(MessagePassingEncoder):
         self, graph: GraphSpec, config: EncoderConfig | None = None, *, conv: type[nn.Module] | None = None
     ) -> None:
         config = config or EncoderConfig(kind="gnn")
-        kind = conv or getattr(geometric, config.conv)
+        kind = conv or conv_class(config.conv)
         takes_edges = bool(_edge_width(kind, graph)) and "edge_dim" in _arguments(kind)
         blocks = [
             ConvBlock(make_conv(kind, graph, config), config, edge_features=takes_edges)
             for _ in range(config.layers)
         ]
         super().__init__(graph, config, blocks)
+
+
+def conv_class(reference: str) -> type[nn.Module]:
+    """Return the class of a convolution: one of PyG by its name, an own one by its name or address.
+
+    Raises:
+        ConfigError: it does not exist, or may not be imported.
+    """
+    found: type[nn.Module] = (
+        getattr(geometric, reference) if reference in get_args(Conv) else find("convolution", reference)
+    )
+    return found
 
 
 def make_conv(kind: type[nn.Module], graph: GraphSpec, config: EncoderConfig) -> nn.Module:

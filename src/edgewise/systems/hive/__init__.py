@@ -1,0 +1,25 @@
+"""The Hive system: two players surround each other's queen with moving tiles. See README.md."""
+
+from edgewise.config.plugins import Environment, System, Verb
+
+SYSTEM = System(
+    name="hive",
+    environments={
+        "hive": Environment(
+            env="edgewise.systems.hive.env:HiveEnv",
+            config="edgewise.systems.hive.config:HiveConfig",
+            summary="two players surround each other's queen with moving tiles",
+            baselines="edgewise.systems.hive.baselines:BASELINES",
+            replay="edgewise.systems.hive.render:replay",
+            self_play=True,
+        ),
+    },
+    recipes={"hive-quick": "edgewise.systems.hive.recipes.quick:RECIPE"},
+    verbs=(
+        Verb(
+            "perft",
+            "count sequences of legal plies, to check the rules of a game",
+            "edgewise.systems.hive.commands.perft",
+        ),
+    ),
+)

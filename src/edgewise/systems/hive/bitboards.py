@@ -1,7 +1,7 @@
 """Sets of hexes as bits: one int32 word per row of a board of 32 columns, many boards at once.
 
-Bit x of word y is the hex (q, r) = (x, y). Boards keep two empty hexes around the hive, so that a shift by one
-never leaves the board; bit 31 is never set. Every function works on words `[..., Y]`.
+Bit x of word y is the hex (q, r) = (x, y). Boards keep two empty hexes around the hive, so that a shift by
+one never leaves the board; bit 31 is never set. Every function works on words `[..., Y]`.
 """
 
 from __future__ import annotations

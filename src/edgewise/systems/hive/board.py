@@ -35,8 +35,8 @@ class Board:
         codes: `[B, 1024]` int16, `32 * height + slot of the uppermost tile` of each hex; 0 if it is empty.
         empty: `[B, C]` int64, empty hexes that touch the hive; the origin on an empty board.
         empty_mask: `[B, C]` bool.
-        node: `[B, 1025]` int16, number of each hex as a node: its uppermost tile, or P + its place in `empty`;
-            -1 for other hexes.
+        node: `[B, 1025]` int16, the node of each hex: its uppermost tile, or P + its place in `empty`; -1 for
+            other hexes.
         left, upper: `[B]` int64, coordinates (q, r) of the board's first column and row.
         rows: number of rows Y that hold the hive and what touches it.
     """
@@ -103,7 +103,7 @@ def build_board(q: Tensor, r: Tensor, level: Tensor) -> Board:
 
 
 def _corner(coordinate: Tensor, on_board: Tensor) -> Tensor:
-    """Return the coordinate of the board's first column or row, `[B]`; without tiles, (0, 0) is the origin."""
+    """Return the first column or row of the board, `[B]`; without tiles, (0, 0) is the origin."""
     least = coordinate.masked_fill(~on_board, 2**14).amin(-1)
     return torch.where(on_board.any(-1), least, 0) - MARGIN
 
@@ -111,8 +111,8 @@ def _corner(coordinate: Tensor, on_board: Tensor) -> Tensor:
 def _touching(near: Tensor, *, open_side: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Number the empty hexes that touch the hive: hexes and mask `[B, C]`, and nodes of hexes `[B, 1025]`.
 
-    A hex may touch several tiles, and the last direction in which one does counts. Sides in one direction lead
-    to different hexes, so no two of them write to the same place.
+    A hex may touch several tiles, and the last direction in which one does counts. Sides in one direction
+    lead to different hexes, so no two of them write to the same place.
     """
     games, tiles, _ = near.shape
     device, cells = near.device, 2 * tiles + 4
@@ -154,32 +154,28 @@ def pinned(board: Board) -> Tensor:
     in_hole = gap & ~within
     unclear = in_hole.sum(-1) > 1
     if not can_read(unclear):
-        return splits | (unclear & _same_hole(board, in_hole))
+        return splits | (unclear & _same_hole(board.near_top, board.near_height, gap=in_hole))
     rows = unclear.any(-1).nonzero().squeeze(-1)
     if len(rows):
-        chosen = Board(**{name: _rows(value, rows) for name, value in vars(board).items()})
-        splits[rows] |= unclear[rows] & _same_hole(chosen, in_hole[rows])
+        near_top, near_height = board.near_top[rows], board.near_height[rows]
+        splits[rows] |= unclear[rows] & _same_hole(near_top, near_height, gap=in_hole[rows])
     return splits
 
 
-def _rows(value: Tensor | int, rows: Tensor) -> Tensor | int:
-    return value[rows] if isinstance(value, Tensor) else value
-
-
-def _same_hole(board: Board, gap: Tensor) -> Tensor:
+def _same_hole(near_top: Tensor, near_height: Tensor, *, gap: Tensor) -> Tensor:
     """Return which tiles have two of the gaps `[B, P, 6]` in one connected set of empty hexes, `[B, P]` bool.
 
     Walks along the sides of uppermost tiles that face an empty hex. Each such side has one successor
-    counter-clockwise, so every set of empty hexes is one cycle of sides. Pointer doubling gives all sides of a
-    cycle its smallest number.
+    counter-clockwise, so every set of empty hexes is one cycle of sides. Pointer doubling gives all sides of
+    a cycle its smallest number.
     """
     games, tiles, _ = gap.shape
     side = torch.arange(6 * tiles, device=gap.device).view(tiles, 6)
     turned = torch.arange(1, 7, device=gap.device) % 6
-    following_top = board.near_top[..., turned]
+    following_top = near_top[..., turned]
     corner = following_top * 6 + (turned - 2) % 6
     straight = (side - side % 6) + turned
-    after = torch.where(board.near_height[..., turned] > 0, corner, straight).flatten(1)
+    after = torch.where(near_height[..., turned] > 0, corner, straight).flatten(1)
     label = side.flatten().expand(games, -1)
     for _ in range(8):
         label = torch.minimum(label, label.gather(1, after))

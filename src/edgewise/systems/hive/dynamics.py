@@ -10,7 +10,7 @@ A position of B games with P = 2 H tiles is a mapping of tensors. The first H sl
 | `player` | `[B]` int64 | who is to move |
 | `last` | `[B]` int64 | slot of the tile that moved in the previous ply; -1 for none |
 | `plies` | `[B]` int64 | plies played, passes included |
-| `moves` | `[B, K, 3]` int16 | legal moves: slot, q, r; the slot is -1 where there is none, and P for a pass |
+| `moves` | `[B, K, 3]` int16 | legal moves: slot, q, r; slot -1 where there is none, P for a pass |
 | `history` | `[B, W]` int64 | hashes of the latest positions, the newest last |
 """
 
@@ -84,7 +84,7 @@ def mover_table(position: Position, board: Board, hand: Hand) -> Tensor:
 
 
 def list_moves(position: Position, hand: Hand, *, max_moves: int) -> Tensor:
-    """Return the legal moves of a position, `[B, K, 3]` int16; beyond `max_moves`, the last ones are left out.
+    """Return the legal moves of a position, `[B, K, 3]` int16; those beyond `max_moves` are left out.
 
     They are in the order of the mover's tiles, then the opponent's. A game without a move has a pass.
     """
@@ -164,6 +164,17 @@ def around_queens(position: Position, hand: Hand) -> Tensor:
 def surrounded(position: Position, hand: Hand) -> Tensor:
     """Return whether the queens of white and black are surrounded, `[B, 2]` bool."""
     return around_queens(position, hand) == 6
+
+
+def result(position: Position, hand: Hand, *, player: Tensor) -> Tensor:
+    """Return 1 where `player` `[B]` has won, -1 where it has lost, else 0, `[B]` float."""
+    white, black = surrounded(position, hand).float().unbind(-1)
+    return torch.where(player == 0, black - white, white - black)
+
+
+def is_over(position: Position, hand: Hand) -> Tensor:
+    """Return whether a queen is surrounded or the position has occurred for the third time, `[B]` bool."""
+    return surrounded(position, hand).any(-1) | (repetitions(position) >= REPETITIONS)
 
 
 def repetitions(position: Position) -> Tensor:

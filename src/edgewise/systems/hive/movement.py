@@ -128,7 +128,7 @@ def _abilities(board: Board, hand: Hand) -> Tensor:
 
 
 def _movers(hand: Hand, kind: int, ready: Tensor, abilities: Tensor) -> Movers:
-    """Return the own tiles that move like `kind`: those that may if values can be read, else all that might."""
+    """Return the own tiles that may move like `kind`; where values cannot be read, with those that may not."""
     slots = torch.tensor(hand.slots(kind, MOSQUITO), dtype=torch.int64, device=ready.device)
     able = ready[:, slots] & abilities[:, slots, kind]
     if can_read(able):

@@ -1,4 +1,4 @@
-"""Count the positions that are reached by all sequences of legal plies, the usual test of a move generator."""
+"""Count all sequences of legal plies up to a depth, the usual test of a move generator."""
 
 from __future__ import annotations
 
@@ -46,4 +46,3 @@ def _count(position: dict[str, Tensor], hand: Hand, depth: int, counts: list[int
     for rows, move in zip(game.split(BATCH), chosen.split(BATCH), strict=True):
         before = {name: value[rows] for name, value in position.items()}
         _count(dynamics.play(before, move, hand), hand, depth - 1, counts)
-

@@ -66,7 +66,7 @@ class Hand:
 
     @property
     def cells(self) -> int:
-        """Largest number of empty hexes that touch a hive of P tiles, C = 2 P + 4: each tile adds at most 2."""
+        """Most empty hexes that touch a hive of P tiles, C = 2 P + 4: one tile has 6, each other adds 2."""
         return 2 * self.tiles + 4
 
     @property

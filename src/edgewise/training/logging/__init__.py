@@ -1,1 +1,1 @@
-"""Loggers of a run: metrics.csv, events.jsonl, TensorBoard and the progress bar."""
+"""The callbacks of every run: metrics.csv, timing.csv, events.jsonl, TensorBoard and the progress display."""

@@ -9,10 +9,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from edgewise.evaluation.result import Evaluation
 from edgewise.training import durable
+from edgewise.training.callbacks import ResumableCallback, RunInfo
+from edgewise.training.run_evaluator import mean_measures
 
 
-class EventLog:
+class EventLog(ResumableCallback):
     """Appends events to a file of JSON lines.
 
     Args:
@@ -21,6 +24,33 @@ class EventLog:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+
+    def on_start(self, run: RunInfo) -> None:
+        """Log that the run starts, or from which checkpoint it resumes."""
+        if run.checkpoint is None:
+            self.write("start", {"frames": 0, "total_frames": run.total_frames})
+        else:
+            self.write("resume", {"frames": run.frames, "checkpoint": run.checkpoint.name})
+
+    def on_evaluation(self, frames: int, evaluation: Evaluation) -> None:
+        """Log the mean of each measure."""
+        self.write("evaluation", {"frames": frames, **mean_measures(evaluation)})
+
+    def on_stage(self, frames: int, name: str) -> None:
+        """Log the stage."""
+        self.write("stage", {"frames": frames, "name": name})
+
+    def on_checkpoint(self, frames: int, path: Path) -> None:
+        """Log the name of the checkpoint."""
+        self.write("checkpoint", {"frames": frames, "checkpoint": path.name})
+
+    def on_best(self, frames: int, metric: str, value: float) -> None:
+        """Log the best evaluation so far."""
+        self.write("best", {"frames": frames, "metric": metric, "value": value})
+
+    def on_end(self, frames: int, reason: str) -> None:
+        """Log why the run ended."""
+        self.write("stop", {"frames": frames, "reason": reason})
 
     def write(self, event: str, fields: Mapping[str, Any]) -> None:
         """Append one event: `start`, `resume`, `stage`, `evaluation`, `checkpoint`, `best` or `stop`."""

@@ -1,4 +1,4 @@
-"""Metrics as a CSV file; a killed and resumed run writes the same rows as one that was never killed."""
+"""Metrics and timings as CSV files; a killed and resumed run has the same metrics as one never killed."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from edgewise.evaluation.result import Evaluation
 from edgewise.training import durable
-
-Row = Mapping[str, float | int | str]
+from edgewise.training.callbacks import Metrics, ResumableCallback, RunInfo
 
 SPECIAL = re.compile(r'[,"\r\n]')
 
 log = logging.getLogger(__name__)
 
 
-class MetricsLog:
+class MetricsLog(ResumableCallback):
     """Appends rows to a CSV file, one write per row; numbers are written without loss of precision.
 
     A new column extends the header, and earlier rows get an empty cell. A checkpoint holds `state_dict`;
@@ -27,15 +27,30 @@ class MetricsLog:
 
     Args:
         path: the file; created with the first row.
+        every: batches per row; a batch with an evaluation always has a row.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, every: int = 1) -> None:
         self.path = path
+        self._due = Due(every)
         self.columns: list[str] = []
         self.rows = 0
         self._descriptor: int | None = None
 
-    def append(self, row: Row) -> None:
+    def on_evaluation(self, frames: int, evaluation: Evaluation) -> None:  # noqa: ARG002 - only that there is one
+        """Write the next row whatever its number."""
+        self._due.mark()
+
+    def on_batch(self, frames: int, metrics: Metrics) -> None:  # noqa: ARG002 - a column of the metrics
+        """Append a row of metrics if one is due."""
+        if self._due(metrics):
+            self.append(metrics)
+
+    def on_end(self, frames: int, reason: str) -> None:  # noqa: ARG002 - the event log has both
+        """Close the file."""
+        self.close()
+
+    def append(self, row: Metrics) -> None:
         """Append one row; missing values are left empty."""
         new = [name for name in row if name not in self.columns]
         if new:
@@ -53,6 +68,10 @@ class MetricsLog:
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
+
+    def clear(self) -> None:
+        """Remove the file."""
+        self.load_state_dict({"rows": 0, "columns": []})
 
     def state_dict(self) -> dict[str, Any]:
         """Return the number of rows and the columns."""
@@ -91,6 +110,42 @@ class MetricsLog:
         if self._descriptor is None:
             self._descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND)
         durable.write_fully(self._descriptor, line)
+
+
+class TimingLog(MetricsLog):
+    """The seconds spent so far, one row per row of metrics.
+
+    They are not in metrics.csv, whose rows do not depend on how often a run was killed and resumed.
+    """
+
+    def on_start(self, run: RunInfo) -> None:
+        """Keep the clock of the run."""
+        self._seconds = run.seconds
+
+    def on_batch(self, frames: int, metrics: Metrics) -> None:
+        """Append a row of seconds if one is due."""
+        if self._due(metrics):
+            self.append({"frames": frames, **self._seconds()})
+
+
+class Due:
+    """Decides which batches have a row: each with an evaluation, and one in `every`.
+
+    Args:
+        every: batches per row.
+    """
+
+    def __init__(self, every: int) -> None:
+        self._every, self._marked = every, False
+
+    def mark(self) -> None:
+        """Give the next batch a row."""
+        self._marked = True
+
+    def __call__(self, metrics: Metrics) -> bool:
+        """Return whether the batch with these metrics has a row."""
+        marked, self._marked = self._marked, False
+        return marked or int(metrics["iteration"]) % self._every == 0
 
 
 def _text(value: float | int | str) -> str:

@@ -1,4 +1,4 @@
-"""Show the progress of a run: a bar on a terminal, otherwise a log line every few seconds."""
+"""Show the progress of a run: a bar on a terminal or in a notebook, log lines every few seconds elsewhere."""
 
 from __future__ import annotations
 
@@ -6,16 +6,23 @@ import logging
 import sys
 import time
 from collections.abc import Mapping
+from importlib.util import find_spec
 from typing import Protocol
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from edgewise.training.callbacks import Callback, Metrics, RunInfo
+
 log = logging.getLogger(__name__)
 
 
+SHOWN = {"episode/return": "return", "evaluation/return": "evaluated", "stage": "stage"}
+"""Metrics that are shown, with their labels."""
+
+
 class ProgressReporter(Protocol):
-    """Shows the progress of a run; called after every batch."""
+    """A display of progress."""
 
     def start(self, frames: int, total: int, name: str) -> None:
         """Start at `frames` of `total`."""
@@ -25,6 +32,34 @@ class ProgressReporter(Protocol):
 
     def close(self) -> None:
         """Stop: the run is over or was stopped."""
+
+
+class ShowProgress(Callback):
+    """Shows how far a run is, how fast it runs, and its returns.
+
+    Args:
+        display: a bar or log lines, as fits where stderr goes, if not given.
+    """
+
+    def __init__(self, display: ProgressReporter | None = None) -> None:
+        self._display = display or make_progress()
+
+    def on_start(self, run: RunInfo) -> None:
+        """Show the display."""
+        self._frames, self._time = run.frames, time.perf_counter()
+        self._display.start(run.frames, run.total_frames, run.name)
+
+    def on_batch(self, frames: int, metrics: Metrics) -> None:
+        """Move the display."""
+        now = time.perf_counter()
+        rate = (frames - self._frames) / max(now - self._time, 1e-9)
+        self._frames, self._time = frames, now
+        shown = {label: _text(metrics[name]) for name, label in SHOWN.items() if name in metrics}
+        self._display.update(frames, {"frames/s": f"{rate:,.0f}", **shown})
+
+    def on_end(self, frames: int, reason: str) -> None:  # noqa: ARG002 - the log has both
+        """Stop the display where it is."""
+        self._display.close()
 
 
 class ProgressBar:
@@ -57,7 +92,7 @@ class ProgressBar:
 
 
 class ProgressLines:
-    """A log line every few seconds, and one at the end.
+    """A log line every few seconds, and one at the end; on stderr if the program has not set up logging.
 
     Args:
         seconds: between two lines.
@@ -66,9 +101,14 @@ class ProgressLines:
 
     def __init__(self, seconds: float = 10.0, *, unit: str = "frames") -> None:
         self._seconds, self._unit, self._next, self._line = seconds, unit, 0.0, ""
+        self._handler: logging.Handler | None = None
 
     def start(self, frames: int, total: int, name: str) -> None:
         """Log the name of the run and where it starts."""
+        if not log.hasHandlers():
+            self._handler = logging.StreamHandler(sys.stderr)
+            log.addHandler(self._handler)
+            log.setLevel(logging.INFO)
         self._total, self._first, self._began = total, frames, time.monotonic()
         self._next = self._began + self._seconds
         log.info("%s: %s of %s %s", name, f"{frames:,}", f"{total:,}", self._unit)
@@ -89,6 +129,10 @@ class ProgressLines:
         """Log the last line if it was not logged yet."""
         if self._line:
             log.info(self._line)
+        if self._handler is not None:
+            log.removeHandler(self._handler)
+            log.setLevel(logging.NOTSET)
+            self._handler = None
 
 
 class NoProgress:
@@ -105,8 +149,17 @@ class NoProgress:
 
 
 def make_progress(*, unit: str = "frames") -> ProgressReporter:
-    """Build a progress bar if stderr is a terminal, and log lines with this unit otherwise."""
-    return ProgressBar() if sys.stderr.isatty() else ProgressLines(unit=unit)
+    """Build a progress bar on a terminal or in a notebook, and log lines with this unit otherwise."""
+    return ProgressBar() if sys.stderr.isatty() or _in_notebook() else ProgressLines(unit=unit)
+
+
+def _in_notebook() -> bool:
+    """Return whether rich can draw into the output of a notebook's cell, for which it needs ipywidgets."""
+    return Console(stderr=True).is_jupyter and find_spec("ipywidgets") is not None
+
+
+def _text(value: float | int | str) -> str:
+    return value if isinstance(value, str) else f"{value:.4g}"
 
 
 def _join(shown: Mapping[str, str]) -> str:

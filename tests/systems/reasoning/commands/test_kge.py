@@ -104,3 +104,41 @@ def test_defaults_fit_the_model_and_the_size(model, entities):
     config = default_config(model, num_entities=entities)
     assert config.embedding.model == model
     assert (config.loss == "one_vs_all") <= (entities < 5000)
+
+
+def _layouts(folder):
+    """The same knowledge graph with most training atoms in facts.txt, and with all of them in train.txt."""
+    source = load_dataset("countries_s1")
+    entities, predicates = source.vocabulary.entities, source.vocabulary.predicates
+
+    def lines(split):
+        rows = source.split(split).tolist()
+        return [f"{entities[h - 1]}\t{predicates[p - 1]}\t{entities[t - 1]}\n" for p, h, t in rows]
+
+    train = lines("train")
+    for name, files in {
+        "split": {"facts": train[:800], "train": train[800:]},
+        "merged": {"train": train},
+    }.items():
+        (folder / name).mkdir()
+        for file, rows in (files | {split: lines(split) for split in ("valid", "test")}).items():
+            (folder / name / f"{file}.txt").write_text("".join(rows))
+
+
+def test_facts_are_training_atoms_unless_asked_otherwise(tmp_path, capsys):
+    _layouts(tmp_path)
+    figures = {}
+    for name, flags in {"split": [], "merged": [], "alone": ["--without-facts"]}.items():
+        data = tmp_path / ("split" if name == "alone" else name)
+        assert main(["kge", str(data), "--out", str(tmp_path / f"out-{name}"), *QUICK, *flags, "--json"]) == 0
+        figures[name] = json.loads(capsys.readouterr().out)
+    assert figures["split"]["figures"] == figures["merged"]["figures"]
+    assert figures["split"]["loss"] == figures["merged"]["loss"]
+    assert figures["alone"]["loss"] != figures["split"]["loss"]
+    assert figures["split"]["training_atoms"]["of_train_txt"] < figures["split"]["training_atoms"]["all"]
+
+
+def test_the_text_says_how_many_atoms_come_from_facts(tmp_path, capsys):
+    _layouts(tmp_path)
+    assert main(["kge", str(tmp_path / "split"), "--out", str(tmp_path / "out"), *QUICK]) == 0
+    assert "of them from facts.txt)" in capsys.readouterr().out

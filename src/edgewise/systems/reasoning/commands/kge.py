@@ -41,6 +41,9 @@ def configure(parser: Parser) -> None:
         help="download wn18rr or fb15k-237 into FOLDER first, if it does not exist",
     )
     parser.add_argument("--out", type=Path, metavar="FOLDER", help="output folder (runs/kge-FOLDER-MODEL)")
+    parser.add_argument(
+        "--without-facts", action="store_true", help="train on train.txt alone, though there is a facts.txt"
+    )
     parser.add_argument("--resume", action="store_true", help="continue the interrupted training in --out")
     parser.add_argument("--device", default="cpu", metavar="NAME", help="cpu, cuda, cuda:1 or mps")
     parser.add_threads()
@@ -65,7 +68,8 @@ def run(options: Namespace, console: Console) -> int:
     check_device(options.device)
     if options.download is not None:
         download(options.download, Path(options.data))
-    dataset = load_dataset(options.data, rules=NO_RULES)
+    given = load_dataset(options.data, rules=NO_RULES)
+    dataset = given if options.without_facts else given.with_facts_in_training()
     defaults = default_config(model, num_entities=dataset.vocabulary.num_entities)
     flags = from_flags(KGEConfig, options.settings)
     config = resolve(KGEConfig, [Layer("the defaults", defaults.to_plain()), flags])
@@ -80,6 +84,7 @@ def run(options: Namespace, console: Console) -> int:
     )
     figures = {split: measure(result.model, dataset, split) for split in ("valid", "test")}
     outcome = _outcome(dataset, config, result, figures)
+    outcome["training_atoms"] = {"all": len(dataset.train), "of_train_txt": len(given.train)}
     save_kge(folder, result.model, vocabulary=dataset.vocabulary, about=outcome)
     console.show({"folder": str(folder), **outcome}, _text(dataset, outcome, folder))
     return 0
@@ -114,11 +119,19 @@ def _outcome(
     }
 
 
+def _origin(outcome: dict[str, Any]) -> str:
+    """Return where the training atoms come from, where that is not train.txt alone."""
+    counts = outcome["training_atoms"]
+    if counts["all"] == counts["of_train_txt"]:
+        return ""
+    return f" ({counts['all'] - counts['of_train_txt']:,} of them from facts.txt)"
+
+
 def _text(dataset: Dataset, outcome: dict[str, Any], folder: Path) -> str:
     config = outcome["config"]
     head = (
         f"{dataset.name}: {outcome['entities']:,} entities, {outcome['predicates']:,} predicates,"
-        f" {len(dataset.train):,} training atoms\n"
+        f" {len(dataset.train):,} training atoms{_origin(outcome)}\n"
         f"{config['embedding']['model']}, dim {config['embedding']['dim']}, {config['loss']},"
         f" {config['epochs']} epochs, {outcome['train_cpu_seconds']:.1f} CPU-seconds"
     )

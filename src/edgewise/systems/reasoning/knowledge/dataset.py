@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
@@ -52,6 +52,18 @@ class Dataset:
     def split(self, name: str) -> Tensor:
         """Return the atoms of `train`, `valid` or `test`."""
         return {"train": self.train, "valid": self.valid, "test": self.test}[name]
+
+    def with_facts_in_training(self) -> Dataset:
+        """Return the dataset with the atoms of `facts.txt` before those of `train`, each atom once.
+
+        Some published layouts keep most training atoms in `facts.txt`. A dataset without that file is returned
+        unchanged.
+        """
+        if self.facts is self.train:
+            return self
+        given = {tuple(row) for row in self.facts.tolist()}
+        others = torch.tensor([tuple(row) not in given for row in self.train.tolist()], dtype=torch.bool)
+        return replace(self, train=torch.cat([self.facts, self.train[others]]))
 
     def known(self) -> Tensor:
         """Return all distinct atoms of all splits and the facts, `[n, 3]`, for filtered ranking."""

@@ -1,0 +1,52 @@
+"""Settings of Hive. Never imports torch."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from pydantic import Field, model_validator
+
+from edgewise.config.model import Config
+from edgewise.envs.ranges import WholeRange, lower_bound
+from edgewise.systems.hive.pieces import ANT, BASE_HAND, EXPANSIONS, MOSQUITO, Hand
+
+
+class HiveConfig(Config):
+    """Tiles of each player and limits of the game."""
+
+    hand: str = BASE_HAND
+    """Tiles of each player, one letter each: Q (queen), S (spider), B (beetle), G (grasshopper), A (ant)."""
+    expansions: str = ""
+    """Tiles that are added to the hand: any of M (mosquito), L (ladybug) and P (pillbug)."""
+    max_steps: int = Field(200, ge=1)
+    """Plies after which a game is truncated."""
+    opening_plies: WholeRange = 0
+    """Number of random plies at the start of a game, or the range to sample it from."""
+    repetition_window: int = Field(32, ge=1)
+    """Latest plies in which a position that occurs for the third time is a draw; 1 for no such draws."""
+    max_moves: int | None = Field(None, ge=1)
+    """Capacity of the list of legal moves; by default more than random games need. Moves beyond it are left
+    out."""
+
+    @property
+    def tiles(self) -> Hand:
+        """The hand of each player with its expansions."""
+        return Hand.of(self.hand + self.expansions)
+
+    @property
+    def move_capacity(self) -> int:
+        """Capacity of the list of moves: ants go anywhere around the hive, other tiles only to a few hexes."""
+        if self.max_moves is not None:
+            return self.max_moves
+        hand = self.tiles
+        return len(hand.slots(ANT, MOSQUITO)) * hand.cells + 8 * hand.size
+
+    @model_validator(mode="after")
+    def _is_playable(self) -> Self:
+        foreign = sorted(set(self.expansions) - set(EXPANSIONS))
+        if foreign:
+            raise ValueError(f"expansions are any of {', '.join(EXPANSIONS)}, got {foreign[0]!r}")
+        Hand.of(self.hand + self.expansions)
+        if lower_bound(self.opening_plies) < 0:
+            raise ValueError(f"opening_plies cannot be negative, got {self.opening_plies}")
+        return self

@@ -1,0 +1,86 @@
+"""The Hive environment: two players, one policy, one tile per step."""
+
+from __future__ import annotations
+
+import torch
+from tensordict import TensorDict
+from torch import Tensor
+
+from edgewise.envs.base import GraphEnv
+from edgewise.envs.entries import Entries
+from edgewise.envs.ranges import upper_bound
+from edgewise.envs.transition import Transition
+from edgewise.graphs.actions import ChooseFromSet
+from edgewise.systems.hive import dynamics, observe, scenario
+from edgewise.systems.hive.config import HiveConfig
+from edgewise.systems.hive.pieces import Hand
+
+
+class HiveEnv(GraphEnv[HiveConfig]):
+    """Hive for two players. README.md describes it.
+
+    The action is a place in the list of legal moves. Each move is an edge of the graph, from its tile to its
+    destination, and `choices` are the slots of these edges.
+
+    Example:
+        >>> env = HiveEnv(HiveConfig(hand="QAAGB"), num_envs=8, seed=0)
+        >>> env.rollout(4)["player"][0]
+        tensor([0, 1, 0, 1])
+    """
+
+    stage_settings = ("opening_plies",)
+
+    hand: Hand
+
+    def setup(self) -> None:
+        """Define the graph and the action layout."""
+        self.hand = self.config.tiles
+        capacity = self.config.move_capacity
+        self.graph = observe.graph_spec(self.hand, capacity)
+        self.actions = ChooseFromSet(capacity, members="edges")
+
+    def spawn(self, count: int) -> Entries:
+        """Sample new games."""
+        games = scenario.draw_games(
+            self.sample_int(self.stage.opening_plies, count),
+            self.hand,
+            most_plies=int(upper_bound(self.stage.opening_plies)),
+            max_moves=self.config.move_capacity,
+            window=self.config.repetition_window,
+            generator=self.generator,
+        )
+        kinds = torch.tensor(self.hand.kinds, dtype=torch.int8, device=self.device)
+        return {**games, "kinds": kinds.repeat(count, 1)}
+
+    def advance(self, state: TensorDict, action: Tensor) -> Transition:
+        """Play the chosen move; the reward is 1 for a win, -1 if only the own queen is surrounded, else 0."""
+        move = state["moves"].gather(1, action.view(-1, 1, 1).expand(-1, 1, 3)).squeeze(1)
+        after = dynamics.advance(state, move, self.hand)
+        return Transition(
+            after,
+            reward=dynamics.result(after, self.hand, player=state["player"]),
+            terminated=dynamics.is_over(after, self.hand),
+        )
+
+    def observe(self, state: TensorDict) -> Entries:
+        """Return the hive from the mover's view, the edges that can be chosen, the player, and metrics."""
+        first = torch.zeros_like(state["player"])
+        result = dynamics.result(state, self.hand, player=first)
+        capacity = self.config.move_capacity
+        edge = observe.first_move_edge(self.hand) + torch.arange(capacity, device=self.device)
+        over = dynamics.is_over(state, self.hand)
+        return {
+            "graph": observe.graph(state, self.hand),
+            "choices": edge.repeat(len(first), 1),
+            "player": state["player"],
+            "metrics": {
+                "first_player_won": (result > 0).float(),
+                "second_player_won": (result < 0).float(),
+                "drawn": (over & (result == 0)).float(),
+                "plies": state["plies"].float(),
+            },
+        }
+
+    def mask(self, state: TensorDict) -> Tensor:
+        """Return which places of the list of moves are filled, `[B, K]` bool."""
+        return state["moves"][..., 0] != dynamics.ABSENT

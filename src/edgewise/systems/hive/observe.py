@@ -1,0 +1,133 @@
+"""Observation of Hive: a graph of tiles and of the empty hexes around the hive, from the mover's view.
+
+Nodes are the mover's tiles, the opponent's tiles, on the board or in hand, and the empty hexes that touch the
+hive. Edges join neighbouring hexes, tiles of one stack, and each tile with the hexes it can legally go to.
+"""
+
+from __future__ import annotations
+
+import torch
+from tensordict import TensorDict
+from torch import Tensor
+
+from edgewise.graphs.edges import Explicit
+from edgewise.graphs.spec import GraphSpec
+from edgewise.systems.hive import dynamics
+from edgewise.systems.hive.bitboards import SHIFT
+from edgewise.systems.hive.board import STEPS, Board
+from edgewise.systems.hive.pieces import Hand
+
+ON_BOARD, IN_HAND, EMPTY = range(3)
+NODE_FEATURES = 19
+"""Kind (8), mine, theirs, on the board, in hand, empty hex, level, covered, moved last; and on every node:
+whether the mover has the first seat, its turn up to the fifth, and earlier occurrences of the position."""
+ADJACENT, ABOVE, BELOW, MOVE = range(4)
+EDGE_FEATURES = 4
+"""One-hot type of an edge: to an adjacent hex, to the tile above, to the tile below, a legal move."""
+HIGHEST = 6
+"""Highest level of a tile: four beetles and two mosquitoes on one tile."""
+
+
+def first_move_edge(hand: Hand) -> int:
+    """Return the edge slot of the first move, after the sides of nodes and two edges per tile in stacks."""
+    return 6 * hand.nodes + 2 * hand.tiles
+
+
+def graph_spec(hand: Hand, max_moves: int) -> GraphSpec:
+    """Build the graph spec for a hand and a capacity of moves."""
+    edges = Explicit(first_move_edge(hand) + max_moves, EDGE_FEATURES)
+    return GraphSpec(hand.nodes, NODE_FEATURES, edges=edges, node_types=3)
+
+
+def graph(state: TensorDict, hand: Hand) -> dict[str, Tensor]:
+    """Build the graphs of the games in `state`, `[B]`."""
+    board = dynamics.mover_board(state)
+    x, node_type = _nodes(state, board, hand)
+    parts = (_sides(board, hand), _stacks(board), _moves(state, board, hand))
+    index = torch.cat([torch.stack((source, target), 1) for source, target, _ in parts], 2)
+    mask = torch.cat([exists for _, _, exists in parts], 1)
+    return {
+        "x": x,
+        "node_mask": torch.cat((torch.ones_like(board.top), board.empty_mask), 1),
+        "node_type": node_type,
+        "edge_index": torch.where(mask.unsqueeze(1), index, 0),
+        "edge_mask": mask,
+        "edge_attr": _edge_types(hand, parts[2][2].shape[1], mask.device).expand(*mask.shape, -1),
+    }
+
+
+def _nodes(state: TensorDict, board: Board, hand: Hand) -> tuple[Tensor, Tensor]:
+    """Return node features `[B, N, F]` and node types `[B, N]`."""
+    games, tiles = board.level.shape
+    device, cells = board.level.device, board.empty.shape[1]
+    kinds = torch.tensor(hand.kinds, device=device).repeat(2)
+    slot = torch.arange(tiles, device=device)
+    last = dynamics.swap_slot(state["last"], state["player"], tiles)
+    owner = (slot < hand.size).expand(games, -1)
+    flags = (
+        owner,
+        ~owner,
+        board.on_board,
+        ~board.on_board,
+        torch.zeros_like(owner),
+        board.level.clamp(min=0) / HIGHEST,
+        board.on_board & ~board.top,
+        slot == last.unsqueeze(-1),
+    )
+    own = torch.stack([flag.float() for flag in flags], -1)
+    kind = torch.nn.functional.one_hot(kinds, 8).float().expand(games, -1, -1)
+    hexes = torch.zeros(games, cells, 16, device=device)
+    hexes[..., 12] = board.empty_mask
+    everywhere = torch.stack(
+        (
+            (state["player"] == 0).float(),
+            (state["plies"] // 2).clamp(max=4) / 4,
+            (dynamics.repetitions(state) - 1) / 2,
+        ),
+        -1,
+    )
+    x = torch.cat((torch.cat((kind, own), -1), hexes), 1)
+    x = torch.cat((x, everywhere.unsqueeze(1).expand(-1, tiles + cells, -1)), -1)
+    held = torch.where(board.on_board, ON_BOARD, IN_HAND)
+    return x, torch.cat((held, torch.full_like(board.empty, EMPTY)), 1)
+
+
+def _sides(board: Board, hand: Hand) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the edges between neighbouring hexes, six slots per node: source, target and mask."""
+    games = len(board.level)
+    step = torch.tensor(STEPS, device=board.level.device)
+    near = torch.cat((board.near, board.empty.unsqueeze(-1) + step), 1).flatten(1)
+    target = board.node.gather(1, near).long()
+    here = torch.cat((board.top, board.empty_mask), 1)
+    source = torch.arange(hand.nodes, device=near.device).repeat_interleave(6).expand(games, -1)
+    return source, target, (target >= 0) & here.repeat_interleave(6, 1)
+
+
+def _stacks(board: Board) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the edges from each tile to the one above it, then to the one below it."""
+    tiles = board.level.shape[1]
+    same = board.hex.unsqueeze(-1) == board.hex.unsqueeze(-2)
+    rises = board.level.unsqueeze(-1) + 1 == board.level.unsqueeze(-2)
+    joined = same & rises & board.on_board.unsqueeze(-1)
+    slot = torch.arange(tiles, device=joined.device).expand(len(joined), -1)
+    target = torch.cat((joined.int().argmax(2), joined.int().argmax(1)), 1)
+    return slot.repeat(1, 2), target, torch.cat((joined.any(2), joined.any(1)), 1)
+
+
+def _moves(state: TensorDict, board: Board, hand: Hand) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the edges of the listed moves; a pass is an edge from the mover's queen to itself."""
+    slot, q, r = state["moves"].long().unbind(-1)
+    source = dynamics.swap_slot(slot, state["player"], hand.tiles)
+    exists, passes = slot >= 0, slot == hand.tiles
+    hexes = (r - board.upper.unsqueeze(-1) << SHIFT) + q - board.left.unsqueeze(-1)
+    target = board.node.gather(1, torch.where(exists & ~passes, hexes, 0)).long()
+    queen = torch.full_like(source, hand.queen)
+    return torch.where(passes, queen, source), torch.where(passes, queen, target), exists
+
+
+def _edge_types(hand: Hand, moves: int, device: torch.device) -> Tensor:
+    """Return the one-hot types of all edge slots, `[E, 4]`."""
+    counts = torch.tensor((6 * hand.nodes, hand.tiles, hand.tiles, moves), device=device)
+    size = first_move_edge(hand) + moves
+    kinds = torch.arange(4, device=device).repeat_interleave(counts, output_size=size)
+    return torch.nn.functional.one_hot(kinds, EDGE_FEATURES).float()

@@ -1,0 +1,205 @@
+"""The environment: observations, actions as moves, rewards of the mover, baselines, replay and recipe."""
+
+import json
+
+import pytest
+import torch
+
+from edgewise.algorithms.ppo import PPO
+from edgewise.config.errors import ConfigError
+from edgewise.envs.contract import check_graph_env
+from edgewise.envs.registry import make_env
+from edgewise.evaluation.arena.match import play_match
+from edgewise.evaluation.replays.files import check
+from edgewise.graphs.validate import validate
+from edgewise.models.actor_critic import make_actor_critic
+from edgewise.systems.hive import dynamics, observe
+from edgewise.systems.hive.baselines import greedy, random_player
+from edgewise.systems.hive.recipes.quick import RECIPE
+from edgewise.systems.hive.render import replay
+from edgewise.training.self_play.rollout import SelfPlayRollout
+
+SMALL = {"hand": "QAAGB", "max_steps": 60}
+ALL = {"expansions": "MLP"}
+
+
+def roots(count=12, plies=30, **settings):
+    """Roots of random games, one batch per ply."""
+    env = make_env("hive", num_envs=count, seed=0, **settings)
+    torch.manual_seed(0)
+    root, found = env.reset(), []
+    for _ in range(plies):
+        found.append(root.clone())
+        _, root = env.step_and_maybe_reset(env.rand_action(root))
+    return env, found
+
+
+@pytest.mark.parametrize("settings", [SMALL | {"opening_plies": (0, 6)}, ALL])
+def test_the_contract_is_kept_by_other_hands(settings):
+    check_graph_env(make_env("hive", **settings))
+
+
+@pytest.mark.parametrize("settings", [SMALL, ALL])
+def test_a_move_is_an_edge_from_its_tile_to_its_destination(settings):
+    env, found = roots(**settings)
+    for root in found:
+        validate(root["graph"], env.graph)
+        state, graph = root["state"], root["graph"]
+        assert torch.equal(root["action_mask"].sum(-1), graph["edge_mask"].gather(1, root["choices"]).sum(-1))
+        assert (graph["edge_attr"][..., observe.MOVE].gather(1, root["choices"]) == 1).all()
+        for game in range(env.num_envs):
+            _check_edges(state[game], graph[game], root["choices"][game], env.hand)
+
+
+def _check_edges(state, graph, choices, hand):
+    """Every move edge starts at its tile, and edges to one node are moves to one hex."""
+    source, target = graph["edge_index"]
+    player = int(state["player"])
+    place = {}
+    for slot in range(hand.tiles):
+        node = (slot + player * hand.size) % hand.tiles if player else slot
+        if state["level"][slot] >= 0:
+            place[node] = (int(state["q"][slot]), int(state["r"][slot]))
+    moves = state["moves"].tolist()
+    targets = {}
+    for edge, (slot, q, r) in zip(choices.tolist(), moves, strict=True):
+        if slot < 0:
+            continue
+        if slot == hand.tiles:
+            assert int(source[edge]) == int(target[edge]) == hand.queen
+            continue
+        assert int(source[edge]) == (slot + player * hand.size) % hand.tiles
+        known = targets.setdefault(int(target[edge]), (q, r))
+        assert known == (q, r)
+        assert place.get(int(target[edge]), (q, r)) == (q, r)
+    assert len(set(targets.values())) == len(targets)
+
+
+def test_adjacent_nodes_are_adjacent_hexes_and_edges_go_both_ways():
+    env, found = roots(**ALL)
+    root = found[-1]
+    adjacent = root["graph", "edge_attr"][..., observe.ADJACENT] * root["graph", "edge_mask"]
+    for game in range(env.num_envs):
+        pairs = root["graph", "edge_index"][game][:, adjacent[game] > 0].T.tolist()
+        assert {tuple(pair) for pair in pairs} == {tuple(reversed(pair)) for pair in pairs}
+        assert len(pairs) == len({tuple(pair) for pair in pairs})
+
+
+def test_both_players_observe_the_same_position_alike():
+    """Exchange the players' tiles and who is to move: the graph stays, apart from the first seat."""
+    env, found = roots(**ALL)
+    state = found[-1]["state"].clone()
+    half = env.hand.size
+    mirrored = state.clone()
+    for name in ("q", "r", "level"):
+        mirrored[name] = state[name].roll(half, 1)
+    mirrored["player"] = 1 - state["player"]
+    mirrored["last"] = dynamics.swap_slot(state["last"], torch.ones_like(state["player"]), env.hand.tiles)
+    mirrored["moves"] = dynamics.list_moves(mirrored, env.hand, max_moves=state["moves"].shape[1])
+    one, two = observe.graph(state, env.hand), observe.graph(mirrored, env.hand)
+    assert (one["x"][..., 16] != two["x"][..., 16]).all()
+    one["x"][..., 16] = two["x"][..., 16] = 0
+    assert all(torch.equal(one[name], two[name]) for name in one)
+
+
+def test_games_end_with_rewards_in_the_movers_view():
+    env = make_env("hive", num_envs=12, seed=0, opening_plies=4, max_steps=50)
+    torch.manual_seed(0)
+    players, root = (greedy(env), random_player(env)), env.reset()
+    ends = {"won": 0, "lost": 0, "drawn": 0, "truncated": 0}
+    for _ in range(110):
+        by_greedy, by_chance = (player(root.copy())["action"] for player in players)
+        root["action"] = torch.where(root["player"] == 0, by_greedy, by_chance)
+        stepped, root = env.step_and_maybe_reset(root)
+        after, mover = stepped["next"], stepped["player"]
+        surrounded = dynamics.surrounded(after["state"], env.hand)
+        rows = torch.arange(env.num_envs)
+        expected = surrounded[rows, 1 - mover].float() - surrounded[rows, mover].float()
+        assert torch.equal(after["reward"].squeeze(-1), expected)
+        repeated = dynamics.repetitions(after["state"]) >= 3
+        assert torch.equal(after["terminated"].squeeze(-1), surrounded.any(-1) | repeated)
+        ends["won"] += int((expected > 0).sum())
+        ends["lost"] += int((expected < 0).sum())
+        ends["drawn"] += int((after["terminated"].squeeze(-1) & (expected == 0)).sum())
+        ends["truncated"] += int(after["truncated"].sum())
+        white = torch.where(mover == 0, expected, -expected)
+        assert torch.equal(after["metrics", "first_player_won"], (white > 0).float())
+        assert torch.equal(after["metrics", "second_player_won"], (white < 0).float())
+    assert ends["won"]
+    assert ends["truncated"]
+
+
+def test_random_play_never_has_more_moves_than_fit():
+    for settings in (SMALL, {}, ALL):
+        env, found = roots(count=16, plies=50, **settings)
+        assert not any(root["action_mask"][:, -1].any() for root in found), env.config
+
+
+def test_openings_are_random_plies():
+    env = make_env("hive", num_envs=64, opening_plies=(3, 5), seed=0, hand="QAAGB")
+    plies = env.reset()["state", "plies"]
+    assert plies.min() == 3
+    assert plies.max() == 5
+
+
+@pytest.mark.parametrize(
+    "settings, message",
+    [
+        ({"hand": "AAA"}, "one queen"),
+        ({"expansions": "X"}, "expansions are any of"),
+        ({"expansions": "MM"}, "at most one M"),
+        ({"opening_plies": -1}, "cannot be negative"),
+    ],
+)
+def test_settings_that_cannot_be_played_are_refused(settings, message):
+    with pytest.raises(ConfigError, match=message):
+        make_env("hive", **settings)
+
+
+def test_greedy_beats_random_play():
+    env = make_env("hive", num_envs=16, seed=0, opening_plies=4, max_steps=80)
+    assert play_match(env, greedy(env), random_player(env), seed=0).score > 0.7
+
+
+def test_a_replay_shows_the_tiles_and_the_moves():
+    env = make_env("hive", num_envs=1, seed=0, **ALL)
+    torch.manual_seed(0)
+    root, states = env.reset(), []
+    for _ in range(40):
+        states.append(root["state"][0])
+        _, root = env.step_and_maybe_reset(env.rand_action(root))
+    film = replay(torch.stack(states))
+    check(film)
+    assert film["captions"][1].startswith("w")
+    assert " " in film["captions"][2]
+    assert len(film["frames"][8]["tiles"]["x"]) == int((states[8]["level"] >= 0).sum())
+
+
+def test_the_recipe_makes_updates():
+    config = RECIPE.config
+    env = make_env("hive", num_envs=8, seed=0, **config.env.to_plain())
+    torch.manual_seed(0)
+    model = make_actor_critic(env.graph, env.actions, config.model)
+    algorithm = PPO(model, config.algorithm, seed=0)
+    rollout = SelfPlayRollout(env, algorithm.policy, rollout_length=8, share=0.25)
+    before = [parameter.clone() for parameter in model.parameters()]
+    for _ in range(2):
+        algorithm.learn(rollout.collect())
+    assert any(not torch.equal(old, new) for old, new in zip(before, model.parameters(), strict=True))
+
+
+def test_a_policy_plays_with_other_hands():
+    """Features do not depend on the hand, so weights from a small one run on a large one."""
+    small, large = make_env("hive", num_envs=2, **SMALL), make_env("hive", num_envs=2, **ALL)
+    model = make_actor_critic(small.graph, small.actions, RECIPE.config.model)
+    other = make_actor_critic(large.graph, large.actions, RECIPE.config.model)
+    other.load_state_dict(model.state_dict())
+    root = other.actor(large.reset())
+    assert root["action_mask"].gather(1, root["action"].unsqueeze(-1)).all()
+
+
+def test_the_verb_prints_counts(capsys):
+    from edgewise.cli.main import main
+
+    assert main(["perft", "hive", "--depth", "3", "--pieces", "MLP", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["counts"] == [7, 294, 6678]
