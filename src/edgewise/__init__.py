@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from edgewise.data.rollout import Rollout
     from edgewise.envs.base import GraphEnv
     from edgewise.envs.contract import check_graph_env
+    from edgewise.envs.given_graphs import GraphsConfig
     from edgewise.envs.ranges import RealRange, WholeRange, lower_bound, upper_bound
     from edgewise.envs.registry import make_env
     from edgewise.envs.transition import Transition
@@ -51,7 +52,9 @@ if TYPE_CHECKING:
         EdgesDiscrete,
     )
     from edgewise.graphs.convert import from_networkx, from_pyg, to_networkx, to_pyg
+    from edgewise.graphs.datasets import GraphInstances, load_graphs, read_graphs
     from edgewise.graphs.edges import Explicit
+    from edgewise.graphs.graph_set import GraphSet
     from edgewise.graphs.rules import Nearest, Radius
     from edgewise.graphs.spec import GraphSpec
     from edgewise.graphs.topology import Topology
@@ -87,7 +90,10 @@ _HOMES = {
     "GraphEncoder": "edgewise.models.encoders.encoder",
     "GraphEnv": "edgewise.envs.base",
     "GraphGAE": "edgewise.objectives.graph_gae",
+    "GraphInstances": "edgewise.graphs.datasets",
+    "GraphSet": "edgewise.graphs.graph_set",
     "GraphSpec": "edgewise.graphs.spec",
+    "GraphsConfig": "edgewise.envs.given_graphs",
     "Interrupted": "edgewise.config.errors",
     "ModelConfig": "edgewise.models.config",
     "Nearest": "edgewise.graphs.rules",
@@ -116,6 +122,7 @@ _HOMES = {
     "evaluate": "edgewise.api",
     "from_networkx": "edgewise.graphs.convert",
     "from_pyg": "edgewise.graphs.convert",
+    "load_graphs": "edgewise.graphs.datasets",
     "load_policy": "edgewise.api",
     "lower_bound": "edgewise.envs.ranges",
     "make_actor_critic": "edgewise.models.actor_critic",
@@ -123,6 +130,7 @@ _HOMES = {
     "make_env": "edgewise.envs.registry",
     "make_head": "edgewise.models.build",
     "open_run": "edgewise.api",
+    "read_graphs": "edgewise.graphs.datasets",
     "register": "edgewise.config.plugins",
     "to_networkx": "edgewise.graphs.convert",
     "to_pyg": "edgewise.graphs.convert",
@@ -153,7 +161,10 @@ __all__ = [
     "GraphEncoder",
     "GraphEnv",
     "GraphGAE",
+    "GraphInstances",
+    "GraphSet",
     "GraphSpec",
+    "GraphsConfig",
     "Interrupted",
     "ModelConfig",
     "Nearest",
@@ -182,6 +193,7 @@ __all__ = [
     "evaluate",
     "from_networkx",
     "from_pyg",
+    "load_graphs",
     "load_policy",
     "lower_bound",
     "make_actor_critic",
@@ -189,6 +201,7 @@ __all__ = [
     "make_env",
     "make_head",
     "open_run",
+    "read_graphs",
     "register",
     "to_networkx",
     "to_pyg",

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from edgewise.config import plugins
 
 if TYPE_CHECKING:
+    from edgewise.config.run import AnyRun
     from edgewise.evaluation.result import Evaluation
     from edgewise.experiments.policy import TrainedPolicy
-    from edgewise.experiments.recipe import AnyRun
     from edgewise.experiments.run import Run
     from edgewise.training.callbacks import Callback
 
@@ -38,6 +38,8 @@ def train(
             the end; see `ew.Callback`.
         progress: whether to show a progress bar, or log lines where there is no terminal.
         settings: by last name where only one field has it, else by dotted path or as a mapping per section.
+            `graphs`, for environments that take any, may be a path, or a list or PyG Dataset of graphs, which
+            are then kept in the run folder.
 
     Example:
         >>> run = train("graphwalk-ppo", total_frames=1_000_000, env={"num_nodes": 20})
@@ -47,6 +49,10 @@ def train(
     if isinstance(algorithm, Mapping):
         settings["algorithm"], algorithm = dict(algorithm), None
     plugins.allow_typed(_words((source, algorithm, settings)))
+    if {"graphs", "env.graphs", "env"} & settings.keys():
+        from edgewise.graphs.datasets import with_named_graphs
+
+        settings = with_named_graphs(settings)
     chosen = fspath(source) if isinstance(source, PathLike) else source
     config = load_config(chosen, algorithm=algorithm, keywords=settings)
     from edgewise.experiments.launch import start

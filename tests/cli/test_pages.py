@@ -1,4 +1,7 @@
-"""Every command that a page shows can be typed: its verb, options, recipe and settings exist."""
+"""Every command that a page shows can be typed: its verb, options, recipe, environment and settings exist.
+
+A command on a file of the reader's is parsed only. Every link leads to a file.
+"""
 
 import re
 import shlex
@@ -8,22 +11,26 @@ import pytest
 
 from edgewise.cli.verbs import verbs
 from edgewise.config.errors import ConfigError
-from edgewise.config.plugins import environment, environments, recipes
+from edgewise.config.plugins import Address, algorithms, environment, environments, recipes
 from edgewise.config.schema import find
 from edgewise.config.settings import from_flags
+from edgewise.experiments.defaults import schema_of
 from edgewise.experiments.recipes import recipe
 from edgewise.terminal.parser import Parser
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
-    ROOT / "README.md",
-    ROOT / "CONTRIBUTING.md",
+    *sorted(ROOT.glob("*.md")),
     *sorted((ROOT / "docs").rglob("*.md")),
-    *sorted((ROOT / "src/edgewise/envs").glob("*/README.md")),
+    *sorted((ROOT / "examples").rglob("*.md")),
+    *sorted((ROOT / "src/edgewise/systems").glob("*/README.md")),
 ]
+WITH_COMMANDS = [page for page in PAGES if page.name != "CHANGELOG.md"]
+"""The changelog names commands in part, and those of its time."""
 IN_TEXT = re.compile(r"`(?:[A-Z_]+=\S+ )?edgewise ([^`]+)`")
 IN_BLOCK = re.compile(r"^(?:\$ )?edgewise (.+?)(?:\s+#.*)?$", re.MULTILINE)
 PLACEHOLDER = re.compile(r"[A-Z]+")
+LINK = re.compile(r"\]\(([^)#\s]+)[^)]*\)")
 
 
 def commands(page):
@@ -40,8 +47,10 @@ def commands(page):
 def faults(arguments):
     """What is wrong with a command."""
     name, *rest = arguments
+    if name not in (*verbs(), "--help"):
+        return [f"no verb {name}"]
     if "--help" in arguments:
-        return [] if name in (*verbs(), "--help") else [f"no verb {name}"]
+        return []
     parser = Parser(name, "a verb")
     verbs()[name].load().configure(parser)
     try:
@@ -50,13 +59,36 @@ def faults(arguments):
         only_named = "required" in error.message and not any(token.startswith("-") for token in rest)
         return [] if only_named else [error.message]
     flags = [*options.settings, *((text.partition("=")[0], "1") for text in getattr(options, "set", []))]
-    if name == "train" and options.source in recipes():
-        return list(from_flags(recipe(options.source).schema, flags).problems)
     if name == "train":
-        known = Path(options.source).suffix or not options.source.islower()
-        return [] if known else [f"no recipe {options.source}"]
+        return train_faults(options, flags)
+    if name == "kge" or options.plugin:
+        return []
     named = [options.env] if name == "baseline" else list(environments())
-    return [flag for flag, _ in flags if name != "kge" and not any(has(env, flag) for env in named)]
+    if any(is_file_or_address(env) for env in named):
+        return []
+    if unknown := set(named) - set(environments()):
+        return [f"no environment {', '.join(unknown)}"]
+    return [flag for flag, _ in flags if not any(has(env, flag) for env in named)]
+
+
+def train_faults(options, flags):
+    """What is wrong with a command that trains."""
+    source, chosen = options.source, options.algorithm
+    if chosen is not None and chosen not in algorithms() and not is_file_or_address(chosen):
+        return [f"no algorithm {chosen}"]
+    if source in recipes():
+        found = list(from_flags(recipe(source).schema, flags).problems)
+        return found if chosen is None else [*found, f"{source} has its algorithm already"]
+    if source in environments():
+        own = chosen is not None and is_file_or_address(chosen)
+        return [] if own else list(from_flags(schema_of(source, chosen or "ppo"), flags).problems)
+    known = is_file_or_address(source) or options.plugin or not source.islower()
+    return [] if known else [f"no recipe or environment {source}"]
+
+
+def is_file_or_address(text):
+    """Whether a word names code or a config of the reader's."""
+    return Path(text).suffix in (".py", ".yaml", ".yml", ".json") or Address.parse(text) is not None
 
 
 def has(env, flag):
@@ -65,17 +97,47 @@ def has(env, flag):
     return not isinstance(find(environment(env).load("config"), name), str)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+@pytest.mark.parametrize("page", WITH_COMMANDS, ids=lambda page: str(page.relative_to(ROOT)))
 def test_commands_of_a_page_exist(page):
     wrong = {" ".join(command): found for command in commands(page) if (found := faults(command))}
     assert not wrong
 
 
+def test_there_is_a_card_for_every_system_and_a_command_on_it():
+    cards = [page for page in PAGES if page.parent.parent.name == "systems"]
+    assert {page.parent.name for page in cards} >= {"graphwalk", "queueing", "marine", "reasoning", "hex"}
+    assert any(list(commands(page)) for page in cards)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_of_a_page_lead_to_files(page):
+    links = [link for link in LINK.findall(page.read_text(encoding="utf-8")) if "://" not in link]
+    assert not [link for link in links if not (page.parent / link).exists()]
+
+
 def test_a_command_that_does_not_exist_is_found():
+    assert faults(["no-such-verb"])
     assert faults(["envs", "marine"])
     assert faults(["export", "1", "--out", "policy"])
     assert faults(["bench", "reasoning", "--data", "1"])
     assert faults(["train", "graphwalk-ppo", "--frames", "1"])
+    assert faults(["train", "graphwalk-ppo", "--steps", "1"])
+    assert faults(["train", "graphwalk-ppo", "--algorithm", "ppo"])
     assert faults(["train", "no-such-recipe"])
+    assert faults(["train", "graphwalk", "--algorithm", "no-such-algorithm"])
+    assert faults(["train", "graphwalk", "--algorithm", "ppo", "--num-nodess", "8"])
     assert faults(["eval", "1", "--num-nodess", "8"])
+    assert faults(["baseline", "no-such-environment"])
+    assert faults(["baseline", "graphwalk", "--num-cities", "8"])
+
+
+def test_a_command_on_a_file_of_the_readers_is_only_parsed():
     assert not faults(["eval"])
+    assert not faults(["train", "tsp.py", "--num-cities", "20"])
+    assert not faults(["train", "my_package.tsp:TSPEnv", "--algorithm", "mine.py:Mine", "--speed", "3"])
+    assert not faults(["train", "graphwalk", "--algorithm", "ppo", "--num-nodes", "8"])
+    assert not faults(["train", "tsp-small", "--plugin", "recipe.py"])
+    assert not faults(["eval", "runs/tsp-1", "--num-cities", "50", "--plugin", "tsp.py"])
+    assert not faults(["baseline", "tsp.py", "--num-cities", "50"])
+    assert faults(["train", "tsp.py", "--algorithm", "no-such-algorithm"])
+    assert faults(["export", "runs/tsp-1", "--plugin"])

@@ -101,8 +101,8 @@ OFF_POLICY = {
 """A run of six batches whose replay overflows."""
 
 REPLAY_PLANTS = {
-    "other rewards": lambda state: state["algorithm"]["replay_buffer"]["stored"]["reward"].zero_(),
-    "another draw": lambda state: other(state["algorithm"]["replay_buffer"]["generator"]),
+    "other rewards": lambda state: state["data"]["replay_buffer"]["stored"]["reward"].zero_(),
+    "another draw": lambda state: other(state["data"]["replay_buffer"]["generator"]),
     "other noise": lambda state: other(state["algorithm"]["generator"]),
     "targets that follow nobody": lambda state: [
         value.zero_() for value in state["algorithm"]["targets"].values()

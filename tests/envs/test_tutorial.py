@@ -1,43 +1,113 @@
-"""The tutorial's code runs as it stands, is as short as it says, and learns."""
+"""The code and the commands of the pages run as they stand; what they say of length and learning is true."""
 
+import os
 import re
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "tutorials" / "your-own-environment.md"
-BLOCKS = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+TUTORIAL = DOCS / "tutorials" / "your-own-environment.md"
+PARTS = DOCS / "how-to" / "parts-without-the-trainer.md"
+FRAMES = ("--total-frames 5e4", "--total-frames 2e3 --hidden 16 --layers 1")
+"""What a command of the tutorial trains, and what it trains here."""
+
+
+def blocks(page, language):
+    return re.findall(rf"```{language}\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+
+
+FILE, *REST = blocks(TUTORIAL, "python")
+COMMANDS = [line for block in blocks(TUTORIAL, "console") for line in block.splitlines()]
+
+
+def run(arguments, folder):
+    """Run Python in a process of its own, so that nothing of the page stays registered here."""
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [sys.executable, *arguments], cwd=folder, env=environment, capture_output=True, text=True, timeout=600
+    )
+    assert done.returncode == 0, f"{arguments}: {done.stderr}"
+    return done.stdout
 
 
 @pytest.fixture(scope="module")
-def played():
-    """The names that the page's code leaves behind."""
+def folder(tmp_path_factory):
+    """A folder that holds the reader's file and nothing else."""
+    folder = tmp_path_factory.mktemp("reader")
+    (folder / "beacon.py").write_text(FILE)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def parts(folder):
+    """The names that the page on parts leaves behind."""
     names = {}
-    for block in BLOCKS:
-        exec(compile(block, str(PAGE), "exec"), names)
+    sys.path.insert(0, str(folder))
+    try:
+        for block in blocks(PARTS, "python"):
+            exec(compile(block, str(PARTS), "exec"), names)
+    finally:
+        sys.path.remove(str(folder))
+        sys.modules.pop("beacon", None)
     return names
 
 
+def test_the_tutorial_imports_torch_and_edgewise_alone():
+    found = re.findall(r"^ *((?:import|from) .*)$", "\n".join((FILE, *REST)), re.MULTILINE)
+    allowed = {"import torch", "import edgewise as ew", "from beacon import BeaconConfig, BeaconEnv"}
+    assert set(found) <= allowed
+
+
 def test_the_environment_takes_forty_lines():
-    code = [line for line in BLOCKS[0].splitlines() if line.strip()]
-    assert code.index("class BeaconConfig(Config):") == 7
-    assert len(code) - 7 <= 40
+    environment, _, _ = FILE.partition("def greedy")
+    code = [line for line in environment.splitlines() if line.strip()]
+    assert code.index("class BeaconConfig(ew.Config):") == 2
+    assert len(code) - 2 <= 40
 
 
-def test_the_trained_policy_beats_chance_on_sizes_seen_and_unseen(played):
+def test_every_command_of_the_tutorial_runs_in_the_readers_folder(folder):
+    assert [command.split()[1] for command in COMMANDS] == ["envs", "train", "eval"]
+    printed = {}
+    for command in COMMANDS:
+        _, verb, *rest = shlex.split(command.replace(*FRAMES))
+        printed[verb] = run(["-m", "edgewise.cli", verb, *rest], folder)
+    assert "ok" in printed["envs"]
+    for name in ("policy", "chance", "greedy", "runs/beacon-1/report.html"):
+        assert name in printed["train"]
+    assert len(printed["eval"].splitlines()) == 7
+
+    run(["-c", "\n".join(REST)], folder)
+    assert (folder / "runs/wide/config.json").is_file()
+
+
+def test_the_python_of_the_readme_runs(tmp_path):
+    (code,) = blocks(ROOT / "README.md", "python")
+    for shown, here in (("200_000", "2_000"), ("400_000", "3_000"), ("episodes=200", "episodes=8")):
+        assert shown in code
+        code = code.replace(shown, here)
+    run(["-c", code], tmp_path)
+    assert (tmp_path / "runs/graphwalk-ppo-1/report.html").is_file()
+
+
+def test_the_trained_policy_beats_chance_on_sizes_seen_and_unseen(parts):
     for sites in (12, 30):
-        worlds = played["BeaconEnv"](played["BeaconConfig"](num_sites=sites, max_steps=sites), num_envs=200)
-        policies = {"trained": played["algorithm"].policy, "chance": worlds.rand_action}
+        worlds = parts["BeaconEnv"](parts["BeaconConfig"](num_sites=sites, max_steps=sites), num_envs=200)
+        policies = {"trained": parts["algorithm"].policy, "chance": worlds.rand_action}
         returns = {
-            name: played["evaluate"](worlds, policy, episodes=200, seed=2).returns.mean()
+            name: parts["evaluate"](worlds, policy, episodes=200, seed=2).returns.mean()
             for name, policy in policies.items()
         }
         assert returns["trained"] > 0.7 * returns["chance"], "more than 0.7 of the beacons that chance lights"
 
 
-def test_a_beacon_lights_what_is_within_reach(played):
-    torch = played["torch"]
-    env = played["BeaconEnv"](played["BeaconConfig"](num_sites=3, reach=0.5), num_envs=1, seed=0)
+def test_a_beacon_lights_what_is_within_reach(parts):
+    torch = parts["torch"]
+    env = parts["BeaconEnv"](parts["BeaconConfig"](num_sites=3, reach=0.5), num_envs=1, seed=0)
     root = env.reset()
     root["state", "place"] = torch.tensor([[[0.0, 0.0], [0.4, 0.0], [0.8, 0.0]]])
     ends = {}

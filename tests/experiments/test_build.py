@@ -7,15 +7,15 @@ import torch
 
 from edgewise.config.errors import ConfigError
 from edgewise.config.plugins import environment, recipes
+from edgewise.config.seeds import derive_seed
 from edgewise.envs.registry import make_env
 from edgewise.evaluation.evaluate import evaluate
+from edgewise.evaluation.instances import Instances
 from edgewise.experiments.build import Builder, check_device
 from edgewise.experiments.check import check_recipe
-from edgewise.experiments.instances import Instances
 from edgewise.experiments.launch import make_parts, next_folder
 from edgewise.experiments.load import load_config
 from edgewise.experiments.recipes import recipe
-from edgewise.experiments.seeds import derive_seed
 from edgewise.experiments.sizes import sizes
 from edgewise.models.actor_critic import make_actor_critic
 

@@ -187,6 +187,21 @@ def test_a_part_is_named_like_a_file(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def shared(one, other):
+    """How many segments of two checkpoints are the same file."""
+    inodes = [{file.stat().st_ino for file in path.glob("segment-*")} for path in (one, other)]
+    return len(inodes[0] & inodes[1])
+
+
+def flip(file):
+    """Flip one bit in the middle of a file, in place."""
+    with open(file, "r+b") as opened:
+        opened.seek(file.stat().st_size // 2)
+        byte = opened.read(1)[0]
+        opened.seek(-1, os.SEEK_CUR)
+        opened.write(bytes([byte ^ 8]))
+
+
 class TestLargeTensors:
     """Segments: cut, shared between checkpoints, put together again."""
 
@@ -197,16 +212,78 @@ class TestLargeTensors:
     def replay(self) -> torch.Tensor:
         return torch.arange(16 * 64, dtype=torch.int16).view(16, 2, 32)
 
-    def test_what_did_not_change_is_linked(self, tmp_path):
+    def save(self, folder, step, **options):
+        """Save a replay buffer one row of which changes with each step."""
         replay = self.replay()
-        first = checkpoint.save(tmp_path, {"replay": {"x": replay}}, step=1)
-        assert same(checkpoint.load(first)["replay"]["x"], replay)
-        replay[3] += 1
-        second = checkpoint.save(tmp_path, {"replay": {"x": replay}}, step=2)
-        links = [file.stat().st_nlink for file in sorted(second.glob("segment-*"))]
-        assert sorted(links) == [1] + [2] * 7
-        assert same(checkpoint.load(second)["replay"]["x"], replay)
-        assert same(checkpoint.load(first)["replay"]["x"], self.replay())
+        replay[3] += step
+        path = checkpoint.save(
+            folder, {"weights": torch.ones(3), "replay": {"x": replay}}, step=step, **options
+        )
+        assert same(checkpoint.load(path)["replay"]["x"], replay)
+        return path
+
+    def test_what_did_not_change_is_linked_to_the_last_but_one(self, tmp_path):
+        first, second, third = (self.save(tmp_path, step) for step in (1, 2, 3))
+        assert shared(first, third) == 7
+        assert shared(first, second) == shared(second, third) == 0
+
+    @pytest.mark.parametrize("keep_last", [2, 3, 5])
+    @pytest.mark.parametrize("best", [1, 2, 3, 4])
+    def test_the_latest_shares_nothing_with_the_best_and_the_one_before(self, tmp_path, keep_last, best):
+        linked = 0
+        for step in range(1, 10):
+            before = {file.stat().st_ino for file in tmp_path.glob("*/segment-*")}
+            path = self.save(tmp_path, step, keep_last=keep_last, keep=(min(step, best),))
+            others = [other for other in checkpoint.saved(tmp_path) if other != path]
+            apart = [checkpoint.step_of(other) for other in others if not shared(other, path)]
+            assert step == 1 or step - 1 in apart
+            assert step <= best or best in apart
+            linked += bool(before & {file.stat().st_ino for file in path.glob("segment-*")})
+        assert linked >= 5
+
+    def test_with_one_to_keep_all_is_linked(self, tmp_path):
+        self.save(tmp_path, 1, keep_last=1)
+        before = {file.stat().st_ino for file in (tmp_path / "step-000000000001").glob("segment-*")}
+        second = self.save(tmp_path, 2, keep_last=1)
+        assert len(before & {file.stat().st_ino for file in second.glob("segment-*")}) == 7
+
+    def test_a_flipped_bit_is_neither_linked_nor_left(self, tmp_path, caplog):
+        """A bit that flips in a file that several checkpoints share, as on a bad disk."""
+        first, second, third = (self.save(tmp_path, step, keep_last=9) for step in (1, 2, 3))
+        damaged = next(file for file in third.glob("segment-*") if file.stat().st_nlink == 2)
+        flip(damaged)
+        for path in (first, third):
+            with pytest.raises(CheckpointError, match="does not match its SHA-256"):
+                checkpoint.load(path)
+        checkpoint.load(second)
+        self.save(tmp_path, 4, keep_last=9)
+        assert damaged.name not in caplog.text
+        fifth = self.save(tmp_path, 5, keep_last=9)
+        assert caplog.text.count(f"{damaged.name} is damaged") == 1
+        assert same(checkpoint.load(fifth)["replay"]["x"][4:], self.replay()[4:])
+        for path in (first, second, third):
+            checkpoint.load(path)
+
+    @pytest.mark.parametrize("spoil", ["flip", "cut", "remove"])
+    def test_weights_load_whatever_happens_to_the_replay(self, tmp_path, spoil):
+        path = self.save(tmp_path, 1)
+        file = next(path.glob("segment-*"))
+        {"flip": flip, "cut": lambda file: os.truncate(file, 9), "remove": os.unlink}[spoil](file)
+        assert same(checkpoint.load(path, parts=("weights",)), {"weights": torch.ones(3)})
+        assert checkpoint.latest(tmp_path, parts=("weights",)) == path
+        for parts in (None, ("replay",)):
+            with pytest.raises(CheckpointError, match="segment-"):
+                checkpoint.load(path, parts=parts)
+            with pytest.raises(CheckpointError, match="segment-"):
+                checkpoint.latest(tmp_path, parts=parts)
+
+    def test_weights_are_loaded_without_opening_the_replay(self, tmp_path, monkeypatch):
+        self.save(tmp_path, 1)
+        opened, plain = [], os.open
+        monkeypatch.setattr(os, "open", lambda name, *rest: opened.append(str(name)) or plain(name, *rest))
+        checkpoint.load(checkpoint.latest(tmp_path, parts=("weights",)), parts=("weights",))
+        assert opened
+        assert not [name for name in opened if "segment-" in name]
 
     def test_the_new_one_outlives_the_old(self, tmp_path):
         for step in (1, 2):

@@ -56,7 +56,8 @@ def no_space():
 
 
 def test_a_full_disk_at_any_call_leaves_the_older_one(tmp_path):
-    checkpoint.save(tmp_path / "start", state(1), step=1)
+    for step in (0, 1):
+        checkpoint.save(tmp_path / "start", state(step), step=step)
     seen, number = set(), 0
     while True:
         number += 1
@@ -82,7 +83,8 @@ def test_a_full_disk_at_any_call_leaves_the_older_one(tmp_path):
 
 @pytest.mark.parametrize("keep_last", [1, 3])
 def test_a_crash_at_any_call_leaves_a_whole_one(tmp_path, keep_last):
-    checkpoint.save(tmp_path / "start", state(1), step=1)
+    for step in (0, 1):
+        checkpoint.save(tmp_path / "start", state(step), step=step)
     number, crashed = 0, True
     while crashed:
         number += 1

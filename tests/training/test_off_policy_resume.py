@@ -10,9 +10,13 @@ import time
 import pytest
 import torch
 from benchmarks.kill_resume import differences, train
+from tests.training.states import same
 
+from edgewise.config.errors import CheckpointError
 from edgewise.experiments.build import Builder
+from edgewise.experiments.launch import resume
 from edgewise.experiments.load import load_config
+from edgewise.experiments.measure import load_trained
 from edgewise.training.checkpoint import store as checkpoint
 from edgewise.training.run_folder import RunFolder
 
@@ -58,7 +62,7 @@ def stopped_at(alone, place, index, *, change=None):
     saved = checkpoint.saved(folder.checkpoints)
     if change is not None:
         state = checkpoint.load(saved[index])
-        change(state["algorithm"])
+        change(state)
         shutil.rmtree(saved[index])
         checkpoint.save(folder.checkpoints, state, step=checkpoint.step_of(saved[index]), keep_last=20)
     for path in saved[index + 1 :]:
@@ -71,20 +75,20 @@ def stopped_at(alone, place, index, *, change=None):
 def test_it_ends_like_one_left_alone_from_any_checkpoint(alone, tmp_path, index):
     folder = stopped_at(alone, tmp_path / "run", index)
     assert differences(alone.path, folder.path) == []
-    state = checkpoint.load(checkpoint.latest(folder.checkpoints))["algorithm"]
-    assert len(state["replay_buffer"]["stored"]["reward"]) == 150
-    assert state["counts"]["updates"] > 10
+    state = checkpoint.load(checkpoint.latest(folder.checkpoints))
+    assert len(state["data"]["replay_buffer"]["stored"]["reward"]) == 150
+    assert state["algorithm"]["counts"]["updates"] > 10
 
 
 PLANTS = {
-    "another reward": lambda state: state["replay_buffer"]["stored"]["reward"].zero_(),
-    "nothing waiting": lambda state: state["transitions"].clear(),
-    "other priorities": lambda state: state["replay_buffer"]["sampler"]["priorities"].fill_(1.0),
-    "other draws": lambda state: state["replay_buffer"]["generator"].copy_(
+    "another reward": lambda state: state["data"]["replay_buffer"]["stored"]["reward"].zero_(),
+    "nothing waiting": lambda state: state["data"]["transitions"].clear(),
+    "other priorities": lambda state: state["data"]["replay_buffer"]["sampler"]["priorities"].fill_(1.0),
+    "other draws": lambda state: state["data"]["replay_buffer"]["generator"].copy_(
         torch.Generator().manual_seed(5).get_state()
     ),
-    "no moments": lambda state: state["optimizer"].clear(),
-    "no lag": lambda state: state.__setitem__("targets", state["networks"]),
+    "no moments": lambda state: state["algorithm"]["optimizer"].clear(),
+    "no lag": lambda state: state["algorithm"].__setitem__("targets", state["algorithm"]["networks"]),
 }
 
 
@@ -92,6 +96,19 @@ PLANTS = {
 def test_the_comparison_sees_whatever_is_not_kept(alone, tmp_path, plant):
     folder = stopped_at(alone, tmp_path / "run", 5, change=PLANTS[plant])
     assert differences(alone.path, folder.path) != []
+
+
+def test_a_policy_is_loaded_without_the_replay(alone, tmp_path):
+    """A bad disk under the replay buffer: the policy still loads, and a resumed run says what is wrong."""
+    shutil.copytree(alone.path, tmp_path / "run")
+    for path in checkpoint.saved(tmp_path / "run" / "checkpoints"):
+        file = path / "data.safetensors"
+        file.write_bytes(file.read_bytes()[::-1])
+    whole, damaged = (load_trained(path, which="latest") for path in (alone.path, tmp_path / "run"))
+    assert same(whole.algorithm.networks.state_dict(), damaged.algorithm.networks.state_dict())
+    assert len(damaged.algorithm.replay_buffer) == 0
+    with pytest.raises(CheckpointError, match=r"data\.safetensors does not match"):
+        resume(tmp_path / "run")
 
 
 def test_a_killed_process_is_resumed_by_another(alone, tmp_path):

@@ -1,16 +1,21 @@
 """The trainer with a toy algorithm: what it leaves behind, and that stopping it anywhere changes nothing."""
 
+import contextlib
 import csv
 import dataclasses
 import errno
 import json
 import os
+import pty
 import random
 import signal
+import sys
+import time
 
 import numpy as np
 import pytest
 import torch
+from tests.cli.conftest import FLAGS
 from tests.training.states import same
 from tests.training.toys import run, toy_config, toy_parts
 
@@ -274,7 +279,7 @@ class TestSignals:
         parts.rollout.collect = interrupted
         return parts
 
-    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
     def test_one_signal_saves_and_the_run_goes_on_later(self, tmp_path, number):
         whole = run(tmp_path / "whole", toy_config())
         folder = RunFolder.create(tmp_path / "run", toy_config().to_plain())
@@ -290,6 +295,49 @@ class TestSignals:
         run(folder, toy_config())
         assert (folder.path / "metrics.csv").read_bytes() == (whole.path / "metrics.csv").read_bytes()
         assert same(final(folder), final(whole))
+
+    def test_a_second_hangup_is_the_first_one_again(self, tmp_path):
+        folder = RunFolder.create(tmp_path / "run", toy_config().to_plain())
+        with pytest.raises(Interrupted, match="stopped by SIGHUP after 48 frames"):
+            run(folder, toy_config(), parts=self.interrupt(toy_parts(toy_config()), signal.SIGHUP, times=2))
+        assert checkpoint.step_of(checkpoint.latest(folder.checkpoints)) == 48
+
+    def test_a_run_under_nohup_ignores_hangups(self, tmp_path):
+        before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        try:
+            parts = self.interrupt(toy_parts(toy_config()), signal.SIGHUP)
+            folder = run(tmp_path / "run", toy_config(), parts=parts)
+        finally:
+            signal.signal(signal.SIGHUP, before)
+        assert checkpoint.step_of(checkpoint.latest(folder.checkpoints)) == 96
+
+    def test_a_closed_terminal_saves(self, tmp_path):
+        """A process whose terminal goes away, which sends it SIGHUP."""
+        settings = dict(flag.removeprefix("--").split("=") for flag in FLAGS)
+        settings |= {"training.total_frames": "1e6"}
+        arguments = [f"--{name}={value}" for name, value in settings.items()]
+        command = [sys.executable, "-m", "edgewise.cli", "train", "graphwalk-ppo", *arguments]
+        child, terminal = pty.fork()
+        if child == 0:
+            os.execve(
+                sys.executable,
+                [*command, "--out", str(tmp_path / "run")],
+                {**os.environ, "OMP_NUM_THREADS": "1"},
+            )
+        metrics = tmp_path / "run" / "metrics.csv"
+        until = time.monotonic() + 120
+        while not (metrics.exists() and len(metrics.read_bytes().splitlines()) > 2):
+            assert time.monotonic() < until
+            with contextlib.suppress(BlockingIOError):
+                os.set_blocking(terminal, False)
+                os.read(terminal, 65536)
+            time.sleep(0.02)
+        os.close(terminal)
+        os.waitpid(child, 0)
+        folder = RunFolder(tmp_path / "run")
+        frames = events(folder, "stop")[-1]["frames"]
+        assert events(folder, "stop")[-1]["reason"] == "SIGHUP"
+        assert checkpoint.step_of(checkpoint.latest(folder.checkpoints)) == frames > 0
 
     def test_a_second_signal_stops_at_once(self, tmp_path):
         folder = RunFolder.create(tmp_path / "run", toy_config().to_plain())

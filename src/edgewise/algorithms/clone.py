@@ -51,6 +51,9 @@ class Clone:
         >>> metrics = algorithm.learn(rollout.collect())
     """
 
+    data_keys = ("buffer",)
+    """Keys of the state that hold collected data."""
+
     def __init__(
         self,
         actor_critic: ActorCritic,
@@ -182,8 +185,11 @@ class Clone:
         load_module_state(self.actor_critic, state["actor_critic"], name="actor_critic")
         load_optimizer_state(self.optimizer, self.actor_critic, state["optimizer"])
         self.generator.set_state(state["generator"].cpu())
-        stored = state["buffer"]
-        size = len(stored[EXPERT_ACTION]) if stored else 0
-        self.buffer = TensorDict(stored, batch_size=[size], device=self.device).clone() if stored else None
+        if "buffer" in state:
+            stored = state["buffer"]
+            size = len(stored[EXPERT_ACTION]) if stored else 0
+            self.buffer = (
+                TensorDict(stored, batch_size=[size], device=self.device).clone() if stored else None
+            )
         for name, value in state["scalars"].items():
             self.set_scalar(name, value)

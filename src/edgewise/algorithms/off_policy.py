@@ -53,7 +53,10 @@ class OffPolicy(ABC, Generic[ConfigT]):
         targets: the target networks, a Polyak average of the online networks.
         frames: environment steps so far, counted per world.
         updates: updates so far.
+        data_keys: keys of the state that hold collected data.
     """
+
+    data_keys = ("replay_buffer", "transitions")
 
     def __init__(
         self,
@@ -306,8 +309,9 @@ class OffPolicy(ABC, Generic[ConfigT]):
         for name, optimizer in self.optimizers.items():
             moments = state["optimizer"].get(name, {})
             load_optimizer_state(optimizer, self.networks.get_submodule(name), moments)
-        self.replay_buffer.load_state_dict(state["replay_buffer"])
-        self._transitions.load_state_dict(state["transitions"])
+        if "replay_buffer" in state:
+            self.replay_buffer.load_state_dict(state["replay_buffer"])
+            self._transitions.load_state_dict(state["transitions"])
         self.generator.set_state(state["generator"].cpu())
         counts = state["counts"]
         self.frames, self.updates = counts["frames"], counts["updates"]

@@ -68,8 +68,8 @@ def run(options: Namespace, console: Console) -> int:
     config = entry.load("config")()
     chosen = combinations(config, given_settings(options.set, options.settings))
     prepare(threads=options.threads)
+    from edgewise.evaluation.instances import Instances
     from edgewise.experiments.build import check_device
-    from edgewise.experiments.instances import Instances
     from edgewise.experiments.measure import measure_baselines
     from edgewise.terminal.outcome import summary, summary_table
 

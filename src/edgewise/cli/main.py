@@ -47,6 +47,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _run(arguments: list[str], console: Console) -> int:
+    logs.to_stderr()
     arguments, named = _split_plugins(arguments)
     for reference in named:
         plugins.use_plugin(reference)
@@ -67,7 +68,6 @@ def _run(arguments: list[str], console: Console) -> int:
     if {"-h", "--help"} & set(arguments[1:]):
         console.write(parser.help_for(arguments[1:]))
         return 0
-    logs.to_stderr()
     return module.run(parser.parse(arguments[1:]), console)
 
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from edgewise.config import plugins
 from edgewise.config.plugins import Address
+from edgewise.config.run import AnyRun
 from edgewise.experiments.load import load_config, load_runs
-from edgewise.experiments.recipe import AnyRun
 from edgewise.terminal.console import Console
 from edgewise.terminal.fields import fields_help
 from edgewise.terminal.machine import prepare

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Generic, Literal, Self, TypeVar
+from typing import Annotated, Any, Generic, Literal, Self, TypeVar
 
 from pydantic import Field, JsonValue, field_validator, model_validator
 from pydantic_core import PydanticCustomError
@@ -202,3 +202,7 @@ class RunConfig(Config, Generic[EnvT, ModelT, AlgorithmT]):
             lines = "; ".join(f"{'.'.join(map(str, problem.path))}: {problem.reason}" for problem in problems)
             raise PydanticCustomError(OVERRIDE_ERROR, "{lines}", {"lines": lines, "problems": problems})
         return self
+
+
+AnyRun = RunConfig[Any, Any, Any]
+"""The config of a run, whatever its environment, model and algorithm."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from edgewise.config.loading import resolve
 from edgewise.config.model import Config
-from edgewise.config.plugins import environment
+from edgewise.config.plugins import Environment, allow_typed, environment
 from edgewise.config.settings import from_keywords
 
 if TYPE_CHECKING:
@@ -15,23 +15,32 @@ if TYPE_CHECKING:
     from edgewise.envs.base import GraphEnv
 
 
-def make_config(name: str, **fields: Any) -> Config:
+def make_config(name: str | type, **fields: Any) -> Config:
     """Return the settings of environment `name` with some fields changed.
 
     Raises:
         ConfigError: naming every field that is unknown or has an invalid value.
     """
-    schema: type[Config] = environment(name).load("config")
+    schema: type[Config] = _entry(name).load("config")
+    if "graphs" in fields:
+        from edgewise.graphs.datasets import with_named_graphs
+
+        fields = with_named_graphs(fields)
     return resolve(schema, [from_keywords(schema, fields)])
 
 
 def make_env(
-    name: str, *, num_envs: int = 1, seed: int | None = 0, device: torch.device | str = "cpu", **fields: Any
+    name: str | type,
+    *,
+    num_envs: int = 1,
+    seed: int | None = 0,
+    device: torch.device | str = "cpu",
+    **fields: Any,
 ) -> GraphEnv[Any]:
     """Build environment `name` with `num_envs` worlds, a TorchRL EnvBase of batch size `[num_envs]`.
 
     Args:
-        name: of a declared environment; `edgewise envs` lists them.
+        name: of a declared environment, which `edgewise envs` lists; or the address or class of any other.
         num_envs: number of worlds that step together.
         seed: the same seed gives the same worlds; None for different ones each time.
         device: of its tensors.
@@ -42,4 +51,12 @@ def make_env(
         torch.Size([4])
     """
     config = make_config(name, **fields)
-    return environment(name).load("env")(config, num_envs=num_envs, seed=seed, device=device)
+    return _entry(name).load("env")(config, num_envs=num_envs, seed=seed, device=device)
+
+
+def _entry(name: str | type) -> Environment:
+    """Return the declaration of an environment; an address that a user typed may be imported."""
+    if isinstance(name, type):
+        return Environment(env=name)
+    allow_typed([name])
+    return environment(name)

@@ -13,14 +13,14 @@ from edgewise.algorithms.config import SelfPlayConfig
 from edgewise.algorithms.setup import Setup
 from edgewise.config.errors import ConfigError
 from edgewise.config.plugins import Environment, algorithm, environment, load
+from edgewise.config.run import AnyRun
+from edgewise.config.seeds import derive_seed
 from edgewise.data.rollout import Rollout
 from edgewise.envs.base import GraphEnv
-from edgewise.experiments.instances import Instances, apply_stage
-from edgewise.experiments.intervention import with_intervention
-from edgewise.experiments.matches import Matches
-from edgewise.experiments.recipe import AnyRun
+from edgewise.evaluation.arena.evaluator import Matches
+from edgewise.evaluation.instances import Instances, apply_stage
+from edgewise.evaluation.intervention import with_intervention
 from edgewise.experiments.replays import replay_function
-from edgewise.experiments.seeds import derive_seed
 from edgewise.graphs.policy import Policy
 from edgewise.training.parts import Algorithm, Collector, Evaluate, Parts
 from edgewise.training.self_play.rollout import SelfPlayRollout

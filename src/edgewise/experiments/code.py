@@ -12,7 +12,7 @@ from edgewise.config import plugins
 from edgewise.config.errors import CheckpointError
 from edgewise.config.model import Config
 from edgewise.config.plugins import CodeRecord
-from edgewise.experiments.recipe import AnyRun
+from edgewise.config.run import AnyRun
 from edgewise.models.config import BUILT_IN_ENCODERS, EncoderConfig
 from edgewise.training import durable
 

@@ -14,7 +14,7 @@ from edgewise.config.errors import ConfigError
 from edgewise.config.model import Config
 from edgewise.config.plugins import Environment, environment
 from edgewise.envs.base import GraphEnv
-from edgewise.experiments.instances import changed
+from edgewise.evaluation.instances import changed
 from edgewise.experiments.lookahead import mcts_policy
 from edgewise.experiments.measure import environment_of, load_trained
 from edgewise.graphs.policy import Policy
@@ -68,7 +68,9 @@ def make_contest(
     trained = [load_trained(place, settings=settings, which=which, device=device) for place in places]
     env = _worlds(entry, trained[0].config.env, games, device=device)
     if env.observation_spec.get("player", None) is None:
-        raise ConfigError(f"{env.name} is not a game of two players", hint="`edgewise eval` measures its runs")
+        raise ConfigError(
+            f"{env.name} is not a game of two players", hint="`edgewise eval` measures its runs"
+        )
     known = entry.load_baselines()
     unknown = sorted(set(opponents) - set(known))
     if unknown:

@@ -12,8 +12,7 @@ from edgewise.config.layers import Layer
 from edgewise.config.model import Config
 from edgewise.config.plugins import Environment, algorithm, environment
 from edgewise.config.plugins.addresses import Address
-from edgewise.config.run import RunConfig
-from edgewise.experiments.recipe import AnyRun
+from edgewise.config.run import AnyRun, RunConfig
 
 DEFAULT_ALGORITHM = "ppo"
 FRAMES = 200_000

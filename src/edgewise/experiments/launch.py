@@ -11,10 +11,11 @@ from pathlib import Path
 import torch
 
 from edgewise.config.errors import ConfigError, EdgewiseError
+from edgewise.config.run import AnyRun
 from edgewise.experiments.build import Builder
 from edgewise.experiments.code import accept_code, refuse_changes, warn_of_changes, write_code
+from edgewise.experiments.given_graphs import refuse_changed_graphs, refuse_trained_graphs, write_graphs
 from edgewise.experiments.load import load_config
-from edgewise.experiments.recipe import AnyRun
 from edgewise.training import durable
 from edgewise.training.callbacks import Callback, checked_callbacks
 from edgewise.training.parts import Collector, Parts
@@ -45,9 +46,11 @@ def start(config: AnyRun, *, folder: Path | None = None, callbacks: Sequence[Cal
         callbacks: called at the start, after each batch, evaluation and checkpoint, and at the end.
     """
     callbacks = checked_callbacks(callbacks)
+    refuse_trained_graphs(config.env, config.evaluation.settings)
     config, parts = make_parts(config)
     run = create_folder(config, folder)
     write_code(config, run.path)
+    write_graphs(config, run.path)
     log.info("run folder: %s", run.path)
     with run.locked():
         _drive(Trainer(config, parts, run, callbacks=callbacks), run)
@@ -76,7 +79,9 @@ def resume(
     own = load_config(run.config_file)
     wanted = own.training.total_frames
     (warn_of_changes if accept_changed_code else refuse_changes)(own, run.path)
-    config, parts = make_parts(load_config(run.config_file, flags=flags))
+    config = load_config(run.config_file, flags=flags)
+    refuse_changed_graphs(config, run.path)
+    config, parts = make_parts(config)
     with run.locked():
         trainer = Trainer(config, parts, run, callbacks=callbacks)
         restored = trainer.restore(checkpoint)

@@ -18,12 +18,13 @@ from edgewise.config.layers import Layer, PlannedRun, Problem
 from edgewise.config.loading import resolve
 from edgewise.config.model import Config
 from edgewise.config.plugins.addresses import Address
-from edgewise.config.run import RunConfig
+from edgewise.config.run import AnyRun, RunConfig
 from edgewise.config.settings import from_flags, from_keywords
 from edgewise.config.wording import did_you_mean
+from edgewise.envs.given_graphs import check_training_split, with_split
 from edgewise.experiments.defaults import defaults
-from edgewise.experiments.recipe import AnyRun
 from edgewise.experiments.recipes import nearest, recipe
+from edgewise.graphs.given import remember_run
 
 log = logging.getLogger(__name__)
 
@@ -116,7 +117,18 @@ def _over(
             if layer.values.pop(name, None) is not None:
                 reason = "is chosen by what is trained, and cannot be changed by a setting"
                 layer.problems.append(Problem(layer.origin((name,)), (name,), reason))
-    return resolve(schema, without_replaced_schedules(layers))
+    return _with_evaluation_split(resolve(schema, without_replaced_schedules(layers)))
+
+
+def _with_evaluation_split(config: AnyRun) -> AnyRun:
+    """Name the split of given graphs that the run is evaluated on, and refuse to train on it."""
+    check_training_split(config.env)
+    settings = with_split(config.env, config.evaluation.settings)
+    if settings == config.evaluation.settings:
+        return config
+    return config.model_copy(
+        update={"evaluation": config.evaluation.model_copy(update={"settings": settings})}
+    )
 
 
 def _base(source: str, file: str | Path | None, algorithm: str | None) -> tuple[list[Layer], type[AnyRun]]:
@@ -178,6 +190,8 @@ def _from_file(source: str, algorithm: str | None) -> tuple[list[Layer], type[An
         return _on_recipe(_only_run(planned, layer))
     named, env_name = layer.values.get("recipe"), layer.values.get("env_name")
     is_complete = (Path(source).parent / "versions.json").is_file()
+    if is_complete and isinstance(layer.values.get("env"), Mapping):
+        remember_run(layer.values["env"].get("graphs"), Path(source).parent)
     if isinstance(named, str):
         try:
             found = recipe(named)

@@ -9,14 +9,17 @@ from typing import Any
 
 from edgewise.config.errors import CheckpointError, ConfigError
 from edgewise.config.plugins import environment
+from edgewise.config.run import AnyRun
+from edgewise.envs.given_graphs import with_split
+from edgewise.evaluation.instances import Instances, changed
 from edgewise.evaluation.result import Evaluation
 from edgewise.evaluation.stages import split_by_stage
 from edgewise.experiments.build import Builder
 from edgewise.experiments.code import warn_of_changes
-from edgewise.experiments.instances import Instances, changed
+from edgewise.experiments.given_graphs import refuse_trained_graphs
 from edgewise.experiments.load import load_config
 from edgewise.experiments.policy import TrainedPolicy
-from edgewise.experiments.recipe import AnyRun
+from edgewise.graphs.datasets import with_named_graphs
 from edgewise.graphs.policy import Policy
 from edgewise.training.checkpoint import store as checkpoint
 from edgewise.training.checkpoint.fitting import check_revision
@@ -24,6 +27,9 @@ from edgewise.training.parts import Algorithm
 from edgewise.training.run_folder import RunFolder
 
 WHICH = ("best", "latest")
+
+WEIGHTS = ("algorithm", "trainer")
+"""The parts of a checkpoint that a policy needs; collected data is in another and is not read."""
 
 
 @dataclass(frozen=True)
@@ -64,9 +70,10 @@ def load_trained(
     folder, path = _locate(run, which)
     config = load_config(folder.config_file, keywords={"device": device} if device else None)
     warn_of_changes(config, folder.path)
-    config = config.model_copy(update={"env": changed(config.env, settings or {})})
+    settings = with_named_graphs(settings or {})
+    config = config.model_copy(update={"env": changed(config.env, settings)})
     algorithm = Builder(_without_curriculum(config), num_envs=1).algorithm
-    state = checkpoint.load(path, parts=("algorithm", "trainer"))
+    state = checkpoint.load(path, parts=WEIGHTS)
     check_revision(path, state["trainer"])
     try:
         algorithm.load_state_dict(state["algorithm"])
@@ -123,7 +130,8 @@ def measure_run(
             device=device,
             apart=apart,
         )
-    differing = {**own.evaluation.settings, **(settings or {})}
+    differing = with_split(own.env, {**own.evaluation.settings, **with_named_graphs(settings or {})})
+    refuse_trained_graphs(own.env, differing, folder.path)
     trained = load_trained(run, settings=differing, which=which, device=device)
     instances = replace(
         Instances.make(
@@ -157,6 +165,7 @@ def _measure_kinds(
 
     `episodes` is then the number of instances of every stage.
     """
+    refuse_trained_graphs(own.env, own.evaluation.settings, _folder(run).path)
     trained = load_trained(run, settings=own.evaluation.settings, which=which, device=device)
     chosen = own.evaluation
     stages = tuple(
@@ -199,4 +208,4 @@ def _locate(run: Path, which: str) -> tuple[RunFolder, Path]:
     if checkpoint.NAME.fullmatch(run.name):
         return folder, run
     find = checkpoint.best if which == "best" else checkpoint.latest
-    return folder, find(folder.checkpoints)
+    return folder, find(folder.checkpoints, parts=WEIGHTS)

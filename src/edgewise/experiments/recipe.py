@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
-from edgewise.config.run import RunConfig
-
-AnyRun = RunConfig[Any, Any, Any]
+from edgewise.config.run import AnyRun
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from edgewise.config.errors import ConfigError
+from edgewise.config.run import AnyRun
 from edgewise.experiments.load import load_config
-from edgewise.experiments.recipe import AnyRun
 from edgewise.report.metrics_table import read_metrics
 from edgewise.training.run_folder import RunFolder
 

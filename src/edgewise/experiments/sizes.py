@@ -7,8 +7,8 @@ from typing import Any
 from tensordict import TensorDictBase
 from torch import nn
 
+from edgewise.config.run import AnyRun
 from edgewise.experiments.build import Builder
-from edgewise.experiments.recipe import AnyRun
 
 WORLDS = 2
 """The smallest number of worlds that every run can have: a gate plays pairs of games."""

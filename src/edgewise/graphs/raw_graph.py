@@ -1,4 +1,4 @@
-"""A graph as a file or networkx describes it, and its conversion to numbers: features, positions and types."""
+"""A graph as a file or networkx describes it, and its conversion to features, positions and types."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ from torch_geometric.data import Data
 
 from edgewise.config.errors import DataError
 
-TYPES = ("node_type", "edge_type", "type")
-"""Attributes that name the type of a node or an edge."""
-POSITION = ("pos", "x", "y", "z")
+MAX_TYPES = 1000
+"""Whole numbers below this are ids of types; larger ones are names."""
 
 
 @dataclass(frozen=True)
@@ -62,8 +61,9 @@ def to_data(graphs: Sequence[RawGraph]) -> tuple[list[Data], Names]:
     """Convert graphs to PyG Data with the same columns in all of them, and return what the columns mean.
 
     Numbers, truth values and sequences of numbers become features, in alphabetical order of their names.
-    `pos`, or `x` and `y` with or without `z`, becomes the position. `node_type`, `edge_type` or `type` becomes
-    the type. Other texts are ignored. An undirected edge becomes two directed ones.
+    `pos`, or `x` and `y` with or without `z`, becomes the position. `node_type`, `edge_type` or `type`
+    becomes the type, which is one-hot in `edge_attr` for edges. Other texts are ignored. An undirected edge
+    becomes two directed ones.
 
     Raises:
         DataError: an attribute is missing on some node or edge, or is not a finite number.
@@ -119,15 +119,15 @@ class _Columns:
             back = index[0] != index[1]
             index = torch.cat((index, index.flip(0)[:, back]), 1)
             values = None if values is None else torch.cat((values, values[back]))
-        kinds = None
+        own = None
         if self.node_type is not None:
-            kinds = _ids(graph.where, nodes, graph.nodes, self.node_type, self.node_types)
+            own = _ids(graph.where, nodes, graph.nodes, self.node_type, self.node_types)
         return Data(
             x=_matrix(graph.where, nodes, graph.nodes, self.node_columns),
             edge_index=index,
             edge_attr=values,
             pos=_matrix(graph.where, nodes, graph.nodes, self.position),
-            node_type=kinds,
+            node_type=own,
             num_nodes=len(graph.nodes),
         )
 
@@ -160,7 +160,11 @@ def _type_name(names: Mapping[str, bool], own: str) -> str | None:
 
 
 def _type_values(name: str | None, items: Iterable[Mapping[str, Any]]) -> list[str]:
-    return [] if name is None else sorted({str(item[name]) for item in items if name in item})
+    """Return the types by name, in the order of their ids; whole numbers are ids already."""
+    found = {} if name is None else {item[name]: None for item in items if name in item}
+    if found and all(isinstance(kind, int) and 0 <= kind < MAX_TYPES for kind in found):
+        return [str(kind) for kind in range(max(found) + 1)]
+    return sorted(map(str, found))
 
 
 def _ids(
@@ -179,7 +183,7 @@ def _matrix(
     """Return the named attributes of all items as numbers, `[len(items), width]`; None without names."""
     if not names:
         return None
-    rows = []
+    rows: list[list[float]] = []
     for item, values in zip(items, attributes, strict=True):
         row: list[float] = []
         for name in names:

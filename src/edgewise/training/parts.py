@@ -24,7 +24,12 @@ class Resumable(Protocol):
 
 
 class Algorithm(Resumable, Protocol):
-    """A learning algorithm, on-policy or off-policy."""
+    """A learning algorithm, on-policy or off-policy.
+
+    An algorithm that keeps collected data may name the keys of that data in its state as `data_keys`, such as
+    `("replay_buffer",)`. A checkpoint then stores the data apart from the weights, and `load_state_dict` must
+    accept a state without these keys, which leaves the data unchanged.
+    """
 
     @property
     def policy(self) -> Policy:
@@ -32,6 +37,13 @@ class Algorithm(Resumable, Protocol):
 
     def learn(self, batch: TensorDictBase, /) -> Mapping[str, Tensor]:
         """Update on a batch `[num_envs, T]`; returns 0-d tensors."""
+
+
+def split_data(algorithm: Algorithm) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the state of an algorithm as two: all that is not collected data, and the data."""
+    state = dict(algorithm.state_dict())
+    data = {key: state.pop(key) for key in getattr(algorithm, "data_keys", ())}
+    return state, data
 
 
 class Collector(Resumable, Protocol):

@@ -30,7 +30,7 @@ from edgewise.training.iteration import Clock, Iteration
 from edgewise.training.logging.event_log import EventLog
 from edgewise.training.logging.metrics_log import MetricsLog, TimingLog
 from edgewise.training.logging.tensorboard import TensorBoardLog
-from edgewise.training.parts import Parts
+from edgewise.training.parts import Parts, split_data
 from edgewise.training.run_evaluator import RunEvaluator
 from edgewise.training.run_folder import RunFolder
 
@@ -83,7 +83,7 @@ class Trainer:
         """Train until `training.total_frames` is reached.
 
         Raises:
-            Interrupted: on SIGINT or SIGTERM; the run was saved after the current batch.
+            Interrupted: on SIGINT, SIGTERM or SIGHUP; the run was saved after the current batch.
             NumericalStop: a number was not finite; the batch is saved in the run folder.
             CheckpointError: the run could not be saved.
         """
@@ -273,8 +273,10 @@ class Trainer:
 
     def _state(self) -> dict[str, State]:
         """Return everything that the rest of the run depends on, and the seconds spent."""
+        algorithm, data = split_data(self.parts.algorithm)
         return {
-            "algorithm": self.parts.algorithm.state_dict(),
+            "algorithm": algorithm,
+            "data": data,
             "rollout": self.parts.rollout.state_dict(),
             "random": random_state.capture(),
             "trainer": {
@@ -292,7 +294,7 @@ class Trainer:
     def _load(self, state: Mapping[str, State]) -> None:
         own = state["trainer"]
         self._curriculum.load_state_dict(own["curriculum"])
-        self.parts.algorithm.load_state_dict(state["algorithm"])
+        self.parts.algorithm.load_state_dict({**state["algorithm"], **state.get("data", {})})
         self.parts.rollout.load_state_dict(state["rollout"])
         self._iteration.load_state_dict(own["iteration"])
         self._iteration.clock = Clock(**state["clock"])

@@ -194,7 +194,7 @@ def test_a_file_that_fails_says_where(write, text, words):
 
 
 def test_a_module_that_is_not_there():
-    with pytest.raises(ConfigError, match="there is no module no_such_package.module"):
+    with pytest.raises(ConfigError, match=r"there is no module no_such_package\.module"):
         import_place(Address("no_such_package.module"))
 
 

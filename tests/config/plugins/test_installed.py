@@ -1,4 +1,4 @@
-"""Entry points of installed packages are listed without importing them, and imported when their name is used."""
+"""Entry points of installed packages are listed without importing them, and imported by their name."""
 
 import json
 import os
@@ -143,7 +143,8 @@ def test_help_imports_no_entry_point(install, folder):
     """Twenty packages, each of which leaves a file when it is imported."""
     for number in range(COUNT):
         name = f"plugin_{number}"
-        text = f"open({str(folder / f'imported_{number}')!r}, 'w').close()\ndef configure(p): ...\ndef run(o, c): return 0\n"
+        text = f"open({str(folder / f'imported_{number}')!r}, 'w').close()\n"
+        text += "def configure(parser): ...\ndef run(options, console): return 0\n"
         groups = {group.removeprefix("edgewise."): {f"name-{number}": f"{name}:X"} for group in GROUPS}
         install(name, text, **{**groups, "verbs": {f"verb-{number}": name}})
     program = [sys.executable, "-m", "edgewise.cli"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from edgewise.config.plugins import addresses, registry, trust
 from edgewise.config.plugins.places import is_installed, real_file
@@ -21,7 +22,7 @@ def isolated() -> Iterator[None]:
         ...     module = use_plugin("tsp.py")
     """
     modules, path = set(sys.modules), list(sys.path)
-    tables = [addresses._imported, trust._files, trust._modules]
+    tables: list[dict[Any, Any]] = [addresses._imported, trust._files, trust._modules]
     tables += [table for each in registry._registered.values() for table in (each.names, each.addresses)]
     kept = [dict(table) for table in tables]
     trust.forget()

@@ -193,9 +193,10 @@ def all_systems() -> tuple[System, ...]:
 def declared(kind: str) -> Mapping[str, Any]:
     """Return what systems declare and what was registered, by name; what ships with edgewise goes first."""
     found: dict[str, Any] = {}
-    for system in all_systems():
-        found = _parts(system, kind) | found
-    return _registered[kind].names | found
+    for table in (*(_parts(system, kind) for system in all_systems()), _registered[kind].names):
+        for name, part in table.items():
+            found.setdefault(name, part)
+    return found
 
 
 def _shipped(kind: str) -> dict[str, Any]:

@@ -6,17 +6,17 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from edgewise.config.model import Config
+from edgewise.envs.given_graphs import GraphsConfig
 from edgewise.envs.ranges import WholeRange, lower_bound, upper_bound
 
 
-class GraphwalkConfig(Config):
-    """Size of the graphs and length of the episodes."""
+class GraphwalkConfig(GraphsConfig):
+    """Size of the graphs, or graphs of your own, and length of the episodes."""
 
     num_nodes: WholeRange = (4, 12)
-    """Number of nodes, or the range to sample it from."""
+    """Number of nodes, or the range to sample it from; no effect on given graphs."""
     extra_edges: int = Field(2, ge=0)
-    """Edges in addition to a spanning tree; fewer if they do not fit."""
+    """Edges in addition to a spanning tree, fewer if they do not fit; no effect on given graphs."""
     max_steps: int = Field(40, gt=0)
     """Steps after which an episode is truncated."""
     max_nodes: int | None = None

@@ -31,6 +31,12 @@ def neighbours(node: Tensor, *, edge_index: Tensor, edge_mask: Tensor, num_nodes
     return count.scatter_add(-1, edge_index[:, 1], leaves.int()) > 0
 
 
+def or_stay(free: Tensor, node: Tensor) -> Tensor:
+    """Return `free` `[B, N]`, with `node` `[B]` where nothing is free, as in a dead end."""
+    here = torch.zeros_like(free).scatter(-1, node.unsqueeze(-1), True)
+    return free | (here & ~free.any(-1, keepdim=True))
+
+
 def distances(goal: Tensor, *, edge_index: Tensor, edge_mask: Tensor, num_nodes: int) -> Tensor:
     """Compute the distance from every node to `goal` `[B]`, `[B, N]` int64; `num_nodes` without a path.
 

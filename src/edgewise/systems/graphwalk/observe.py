@@ -19,6 +19,12 @@ def graph_spec(capacity: int, extra_edges: int) -> GraphSpec:
     return GraphSpec(capacity, NODE_FEATURES, edges=Explicit(num_edges=2 * (capacity - 1 + added)))
 
 
+def given_graph_spec(given: GraphSpec) -> GraphSpec:
+    """Return the shape of observed graphs with the nodes and edges of given ones."""
+    assert isinstance(given.edges, Explicit)
+    return GraphSpec(given.num_nodes, NODE_FEATURES, edges=Explicit(num_edges=given.edges.num_edges))
+
+
 def graph(state: TensorDict) -> dict[str, Tensor]:
     """Return the observed graphs of the worlds in `state`, batch size `[B]`."""
     node = torch.arange(state["node_mask"].shape[-1], device=state.device)

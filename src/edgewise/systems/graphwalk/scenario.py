@@ -1,11 +1,21 @@
-"""Sample worlds: connected random graphs of different sizes, each with a start and a goal."""
+"""Sample worlds: connected random graphs of different sizes, or given ones, each with a start and a goal."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+import numpy as np
 import torch
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import shortest_path
 from torch import Tensor
 
+from edgewise.config.errors import DataError
+from edgewise.graphs.datasets import GraphInstances
 from edgewise.systems.graphwalk import dynamics
+
+GRAPH_ENTRIES = ("node_mask", "edge_index", "edge_mask")
+"""Entries of a state that are the graph."""
 
 
 def sample_walks(
@@ -45,6 +55,49 @@ def sample_walks(
         "goal": goal,
         "shortest": distance.gather(-1, current.unsqueeze(-1)).squeeze(-1),
     }
+
+
+def given_distances(given: GraphInstances) -> Tensor:
+    """Compute the distances in given graphs, `[K, N, N]` int16 from rows to columns; -1 without a path.
+
+    Raises:
+        DataError: a graph has no two nodes with a path between them.
+    """
+    num_nodes = given.spec.num_nodes
+    found = torch.full((len(given), num_nodes, num_nodes), -1, dtype=torch.int16)
+    for number, label in enumerate(given.labels):
+        source, target = given.graphs["edge_index"][number][:, given.graphs["edge_mask"][number]].numpy()
+        links = csr_array((np.ones(len(source)), (source, target)), shape=(num_nodes, num_nodes))
+        distance = shortest_path(links, unweighted=True)
+        found[number] = torch.from_numpy(np.where(np.isfinite(distance), distance, -1)).short()
+        if not (found[number] > 0).any():
+            raise DataError(f"{label}: no edge leads from one node to another, so there is no walk")
+    return found
+
+
+def sample_given_walks(
+    graphs: Mapping[str, Tensor], distance: Tensor, *, count: int, generator: torch.Generator
+) -> dict[str, Tensor]:
+    """Sample `count` worlds: a given graph each, a start, and a goal that can be reached from it.
+
+    Args:
+        graphs: `node_mask` `[K, N]`, `edge_index` `[K, 2, E]`, `edge_mask` `[K, E]`.
+        distance: from `given_distances`.
+        count: number of worlds B.
+        generator: source of randomness.
+
+    Returns:
+        The entries of `sample_walks`.
+    """
+    device = distance.device
+    which = torch.randint(len(distance), (count,), generator=generator, device=device)
+    reachable = distance[which] > 0
+    uniform = torch.rand(2, count, reachable.shape[-1], generator=generator, device=device)
+    current = uniform[0].masked_fill(~reachable.any(-1), -1.0).argmax(-1)
+    ends = reachable.gather(1, current.view(-1, 1, 1).expand(-1, 1, reachable.shape[-1])).squeeze(1)
+    goal = uniform[1].masked_fill(~ends, -1.0).argmax(-1)
+    chosen = {name: graphs[name][which] for name in GRAPH_ENTRIES}
+    return {**chosen, "current": current, "goal": goal, "shortest": distance[which, current, goal].long()}
 
 
 def _pairs(capacity: int, device: torch.device) -> tuple[Tensor, Tensor]:

@@ -35,7 +35,7 @@ class HiveConfig(Config):
 
     @property
     def move_capacity(self) -> int:
-        """Capacity of the list of moves: ants go anywhere around the hive, other tiles only to a few hexes."""
+        """Capacity of the list of moves: ants go anywhere around the hive, other tiles to a few hexes."""
         if self.max_moves is not None:
             return self.max_moves
         hand = self.tiles

@@ -128,7 +128,7 @@ def _abilities(board: Board, hand: Hand) -> Tensor:
 
 
 def _movers(hand: Hand, kind: int, ready: Tensor, abilities: Tensor) -> Movers:
-    """Return the own tiles that may move like `kind`; where values cannot be read, with those that may not."""
+    """Return the own tiles that may move like `kind`; also others where values cannot be read."""
     slots = torch.tensor(hand.slots(kind, MOSQUITO), dtype=torch.int64, device=ready.device)
     able = ready[:, slots] & abilities[:, slots, kind]
     if can_read(able):
@@ -148,13 +148,16 @@ def _mark(moves: Tensor, board: Board, movers: Movers, hexes: Tensor, reached: T
     flat[(row.unsqueeze(-1) + node).flatten()] = True
 
 
-def _mark_set(moves: Tensor, board: Board, movers: Movers, words: Tensor) -> None:
-    """Mark moves to the empty hexes in the sets `words` `[R, Y]`."""
-    empty = board.empty[movers.game]
-    found = bitboards.contains(words, empty & LOW, empty >> SHIFT) & board.empty_mask[movers.game]
-    found = found & movers.ready.unsqueeze(-1)
+def _around(board: Board, game: Tensor, words: Tensor) -> Tensor:
+    """Return which empty hexes around the hive of `game` `[R]` are in the sets `[R, Y]`, `[R, C]` bool."""
+    empty = board.empty[game]
+    return bitboards.contains(words, empty & LOW, empty >> SHIFT) & board.empty_mask[game]
+
+
+def _mark_around(moves: Tensor, board: Board, movers: Movers, found: Tensor) -> None:
+    """Mark moves to the empty hexes `found` `[R, C]` around the hive."""
     tiles = board.level.shape[1]
-    moves[movers.game, movers.slot, tiles:-1] |= found
+    moves[movers.game, movers.slot, tiles:-1] |= found & movers.ready.unsqueeze(-1)
 
 
 def _add_steps(moves: Tensor, board: Board, ready: Tensor, abilities: Tensor) -> None:
@@ -192,11 +195,14 @@ def _add_jumps(moves: Tensor, board: Board, movers: Movers) -> None:
 
 def _lifted(board: Board, occupied: Tensor, movers: Movers) -> tuple[Tensor, Tensor]:
     """Return the hive without the mover and the mover's hex, both as bits `[R, Y]`."""
-    at = board.hex[movers.game, movers.slot].unsqueeze(-1)
-    start = bitboards.from_cells(
-        at & LOW, at >> SHIFT, torch.ones_like(at, dtype=torch.bool), rows=board.rows
-    )
+    start = _single(board.hex[movers.game, movers.slot], rows=board.rows)
     return occupied[movers.game] & ~start, start
+
+
+def _single(hexes: Tensor, *, rows: int) -> Tensor:
+    """Return sets of one hex each, `[R]` to bits `[R, Y]`."""
+    at = hexes.unsqueeze(-1)
+    return bitboards.from_cells(at & LOW, at >> SHIFT, torch.ones_like(at, dtype=torch.bool), rows=rows)
 
 
 def _add_ants(moves: Tensor, board: Board, occupied: Tensor, movers: Movers) -> None:
@@ -204,7 +210,7 @@ def _add_ants(moves: Tensor, board: Board, occupied: Tensor, movers: Movers) -> 
     rest, start = _lifted(board, occupied, movers)
     ways = bitboards.slides(rest)
     reached = bitboards.flood(start, lambda words: bitboards.slide(words, ways))
-    _mark_set(moves, board, movers, reached & ~start)
+    _mark_around(moves, board, movers, _around(board, movers.game, reached & ~start))
 
 
 def _add_spiders(moves: Tensor, board: Board, occupied: Tensor, movers: Movers) -> None:
@@ -215,30 +221,27 @@ def _add_spiders(moves: Tensor, board: Board, occupied: Tensor, movers: Movers) 
     """
     rest, start = _lifted(board, occupied, movers)
     ways = bitboards.slides(rest)
-    reached = torch.zeros_like(start)
-    firsts = bitboards.slide(start, ways)
-    for number in range(6):
-        first = firsts & _neighbour(start, number)
-        second = bitboards.slide(first, ways) & ~start
-        reached = reached | (bitboards.slide(second, ways) & ~first & ~start)
-    _mark_set(moves, board, movers, reached)
+    near = board.near[movers.game, movers.slot]
+    firsts = bitboards.contains(bitboards.slide(start, ways), near & LOW, near >> SHIFT)
+    row, direction = _listed(firsts)
+    first = _single(near[row, direction], rows=board.rows)
+    first = torch.where(firsts[row, direction].unsqueeze(-1), first, 0)
+    ways = (ways[0][row], ways[1][row], ways[2][row])
+    second = bitboards.slide(first, ways) & ~start[row]
+    third = bitboards.slide(second, ways) & ~first & ~start[row]
+    paths = torch.zeros(len(start), board.empty.shape[1], dtype=torch.int8, device=start.device)
+    paths.index_add_(0, row, _around(board, movers.game[row], third).to(torch.int8))
+    _mark_around(moves, board, movers, paths > 0)
 
 
-def _neighbour(words: Tensor, direction: int) -> Tensor:
-    """Return the set moved by one hex in a direction."""
-    match direction:
-        case 0:
-            return words << 1
-        case 1:
-            return bitboards.below(words) << 1
-        case 2:
-            return bitboards.below(words)
-        case 3:
-            return words >> 1
-        case 4:
-            return bitboards.above(words) >> 1
-        case _:
-            return bitboards.above(words)
+def _listed(flags: Tensor) -> tuple[Tensor, Tensor]:
+    """Return row and column of the true entries of `[R, K]`; of all entries where values cannot be read."""
+    if can_read(flags):
+        row, column = flags.nonzero(as_tuple=True)
+        return row, column
+    rows, columns = flags.shape
+    row = torch.arange(rows, device=flags.device).repeat_interleave(columns)
+    return row, torch.arange(columns, device=flags.device).repeat(rows)
 
 
 def _add_ladybugs(moves: Tensor, board: Board, movers: Movers) -> None:

@@ -44,13 +44,16 @@ def graph(state: TensorDict, hand: Hand) -> dict[str, Tensor]:
     board = dynamics.mover_board(state)
     x, node_type = _nodes(state, board, hand)
     parts = (_sides(board, hand), _stacks(board), _moves(state, board, hand))
-    index = torch.cat([torch.stack((source, target), 1) for source, target, _ in parts], 2)
-    mask = torch.cat([exists for _, _, exists in parts], 1)
+    sources, targets, exist = zip(*parts, strict=True)
+    mask = torch.cat(exist, 1)
+    index = torch.empty(len(mask), 2, mask.shape[1], dtype=torch.int64, device=mask.device)
+    torch.cat(sources, 1, out=index[:, 0])
+    torch.cat(targets, 1, out=index[:, 1])
     return {
         "x": x,
         "node_mask": torch.cat((torch.ones_like(board.top), board.empty_mask), 1),
         "node_type": node_type,
-        "edge_index": torch.where(mask.unsqueeze(1), index, 0),
+        "edge_index": index,
         "edge_mask": mask,
         "edge_attr": _edge_types(hand, parts[2][2].shape[1], mask.device).expand(*mask.shape, -1),
     }
@@ -97,10 +100,10 @@ def _sides(board: Board, hand: Hand) -> tuple[Tensor, Tensor, Tensor]:
     games = len(board.level)
     step = torch.tensor(STEPS, device=board.level.device)
     near = torch.cat((board.near, board.empty.unsqueeze(-1) + step), 1).flatten(1)
-    target = board.node.gather(1, near).long()
+    node = board.node.gather(1, near)
     here = torch.cat((board.top, board.empty_mask), 1)
     source = torch.arange(hand.nodes, device=near.device).repeat_interleave(6).expand(games, -1)
-    return source, target, (target >= 0) & here.repeat_interleave(6, 1)
+    return source, node.clamp(min=0).long(), (node >= 0) & here.repeat_interleave(6, 1)
 
 
 def _stacks(board: Board) -> tuple[Tensor, Tensor, Tensor]:
@@ -109,9 +112,11 @@ def _stacks(board: Board) -> tuple[Tensor, Tensor, Tensor]:
     same = board.hex.unsqueeze(-1) == board.hex.unsqueeze(-2)
     rises = board.level.unsqueeze(-1) + 1 == board.level.unsqueeze(-2)
     joined = same & rises & board.on_board.unsqueeze(-1)
-    slot = torch.arange(tiles, device=joined.device).expand(len(joined), -1)
-    target = torch.cat((joined.int().argmax(2), joined.int().argmax(1)), 1)
-    return slot.repeat(1, 2), target, torch.cat((joined.any(2), joined.any(1)), 1)
+    slot = torch.arange(tiles, device=joined.device)
+    # One column gives the tile above or below, as the only one of its row, and one whether there is any.
+    number = torch.stack((slot, torch.ones_like(slot)), 1).float()
+    found = torch.cat((joined.float() @ number, joined.mT.float() @ number), 1).long()
+    return slot.repeat(len(joined), 2), found[..., 0], found[..., 1] > 0
 
 
 def _moves(state: TensorDict, board: Board, hand: Hand) -> tuple[Tensor, Tensor, Tensor]:
@@ -120,9 +125,9 @@ def _moves(state: TensorDict, board: Board, hand: Hand) -> tuple[Tensor, Tensor,
     source = dynamics.swap_slot(slot, state["player"], hand.tiles)
     exists, passes = slot >= 0, slot == hand.tiles
     hexes = (r - board.upper.unsqueeze(-1) << SHIFT) + q - board.left.unsqueeze(-1)
-    target = board.node.gather(1, torch.where(exists & ~passes, hexes, 0)).long()
-    queen = torch.full_like(source, hand.queen)
-    return torch.where(passes, queen, source), torch.where(passes, queen, target), exists
+    target = board.node.gather(1, torch.where(exists & ~passes, hexes, 0)).clamp(min=0).long()
+    source = source.clamp(min=0).masked_fill(passes, hand.queen)
+    return source, target.masked_fill(passes, hand.queen), exists
 
 
 def _edge_types(hand: Hand, moves: int, device: torch.device) -> Tensor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +15,13 @@ from torch import Tensor
 from edgewise.training import durable
 from edgewise.training.checkpoint import manifest, segments, serialise, tensor_file
 from edgewise.training.checkpoint.manifest import SKELETON, FileEntry, Manifest, TensorEntry, Unusable
+from edgewise.training.checkpoint.segments import Sources
 from edgewise.training.checkpoint.serialise import State
 
 PART = re.compile(r"[a-z][a-z0-9_]*")
 
 
-def write(staging: Path, state: Mapping[str, State], *, step: int, sources: Sequence[Path]) -> None:
+def write(staging: Path, state: Mapping[str, State], *, step: int, sources: Sources) -> None:
     """Write every file of a checkpoint into the folder `staging`.
 
     Args:
@@ -45,7 +46,31 @@ def write(staging: Path, state: Mapping[str, State], *, step: int, sources: Sequ
 
 def read(path: Path, parts: Collection[str] | None) -> dict[str, State]:
     """Return the state in a checkpoint folder, or some parts of it; raises `Unusable` before loading."""
+    listed, skeletons = _checked(path, parts)
+    return {
+        part: _read_part(path, listed, part=part, skeleton=skeleton) for part, skeleton in skeletons.items()
+    }
+
+
+def fault(path: Path, parts: Collection[str] | None = None) -> str | None:
+    """Return why a checkpoint cannot be used, according to the hashes of its files, or None if it can.
+
+    Args:
+        path: its folder.
+        parts: names of the parts that are wanted; files of others are not read.
+    """
+    try:
+        _checked(path, parts)
+    except Unusable as cause:
+        return str(cause)
+    return None
+
+
+def _checked(path: Path, parts: Collection[str] | None) -> tuple[Manifest, dict[str, Any]]:
+    """Check the files of the wanted parts; return the manifest and the nesting of each part."""
     listed = manifest.read(path)
+    files = list(listed.files) if parts is None else [SKELETON, *_files_of(listed, parts)]
+    manifest.check_sizes(path, listed, files)
     manifest.check_file(path, listed, SKELETON)
     skeletons = manifest.guarded(lambda: json.loads(manifest.read_small(path / SKELETON)), SKELETON)
     if not isinstance(skeletons, dict):
@@ -54,27 +79,17 @@ def read(path: Path, parts: Collection[str] | None) -> dict[str, State]:
     for part in wanted:
         if part not in skeletons:
             raise Unusable(f"it has no part {part}")
-    for name in _files_of(listed, wanted):
-        manifest.check_file(path, listed, name)
+    for name in files:
+        if name != SKELETON:
+            manifest.check_file(path, listed, name)
     for part in wanted:
         if _file_of(part) in listed.files:
             manifest.check_tensors(path, listed, _file_of(part))
-    return {part: _read_part(path, listed, part=part, skeleton=skeletons[part]) for part in wanted}
-
-
-def fault(path: Path) -> str | None:
-    """Return why a checkpoint cannot be used, according to the hashes of its files, or None if it can."""
-    try:
-        listed = manifest.read(path)
-        for name in listed.files:
-            manifest.check_file(path, listed, name)
-    except Unusable as cause:
-        return str(cause)
-    return None
+    return listed, {part: skeletons[part] for part in wanted}
 
 
 def _write_part(
-    staging: Path, file: str, tensors: Mapping[str, Tensor], *, listed: Manifest, sources: Sequence[Path]
+    staging: Path, file: str, tensors: Mapping[str, Tensor], *, listed: Manifest, sources: Sources
 ) -> None:
     """Write the tensors of one part, large ones as segments, and list them in the manifest."""
     small = {}

@@ -63,13 +63,19 @@ def check_fit(
     missing = {"algorithm", "rollout", "random", "trainer", "clock"} - state.keys()
     if missing:
         raise CheckpointError(f"checkpoint {path} is not of a run: it has no part {min(missing)}")
+    if not all(isinstance(state.get(name, {}), Mapping) for name in ("algorithm", "data")):
+        raise CheckpointError(f"checkpoint {path} has no state of an algorithm")
     if not isinstance(state["trainer"], Mapping) or "identity" not in state["trainer"]:
         raise CheckpointError(f"checkpoint {path} has no record of the run that wrote it")
     changed = next(_changes(*_comparable(state["trainer"]["identity"], identity(config)), ()), None)
     if changed is not None:
         raise CheckpointError(f"checkpoint {path} was made with {changed}")
-    for name, part in (("algorithm", parts.algorithm), ("rollout", parts.rollout)):
-        difference = serialise.difference(state[name], part.state_dict())
+    algorithm = {**state["algorithm"], **state.get("data", {})}
+    for name, found, part in (
+        ("algorithm", algorithm, parts.algorithm),
+        ("rollout", state["rollout"], parts.rollout),
+    ):
+        difference = serialise.difference(found, part.state_dict())
         if difference is not None:
             raise CheckpointError(f"checkpoint {path} does not fit this run: {name}/{difference}")
 

@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
@@ -69,7 +69,7 @@ def write(folder: Path, manifest: Manifest) -> None:
 
 
 def read(folder: Path) -> Manifest:
-    """Read the manifest of a checkpoint folder, and check everything but the content of the listed files.
+    """Read the manifest of a checkpoint folder, and check it apart from the files that it lists.
 
     Raises:
         Unusable: with the reason.
@@ -82,6 +82,18 @@ def read(folder: Path) -> Manifest:
     manifest = _parse(content)
     _check_listing(folder, manifest)
     return manifest
+
+
+def check_sizes(folder: Path, manifest: Manifest, names: Collection[str]) -> None:
+    """Check that files exist, are regular and have the sizes of the manifest; raises `Unusable`."""
+    for name in sorted(set(names) - set(os.listdir(folder))):
+        raise Unusable(f"{name} is missing")
+    for name in names:
+        status, size = _status(folder / name), manifest.files[name].bytes
+        if not stat.S_ISREG(status.st_mode):
+            raise Unusable(f"{name} is not a regular file")
+        if status.st_size != size:
+            raise Unusable(f"{name} has {status.st_size} bytes instead of {size}")
 
 
 def check_file(folder: Path, manifest: Manifest, name: str) -> None:
@@ -175,20 +187,10 @@ def guarded(parse: Callable[[], T], name: str) -> T:
 
 
 def _check_listing(folder: Path, manifest: Manifest) -> None:
-    expected = {MANIFEST, SEAL, *manifest.files}
-    found = set(os.listdir(folder))
-    for name in sorted(expected - found):
-        raise Unusable(f"{name} is missing")
-    for name in sorted(found - expected):
+    for name in sorted(set(os.listdir(folder)) - {MANIFEST, SEAL, *manifest.files}):
         raise Unusable(f"{name} is not part of it")
     if SKELETON not in manifest.files:
         raise Unusable(f"{MANIFEST} lists no {SKELETON}")
-    for name, entry in manifest.files.items():
-        status = _status(folder / name)
-        if not stat.S_ISREG(status.st_mode):
-            raise Unusable(f"{name} is not a regular file")
-        if status.st_size != entry.bytes:
-            raise Unusable(f"{name} has {status.st_size} bytes instead of {entry.bytes}")
     for tensor, stored in manifest.tensors.items():
         if (stored.file is None) == (not stored.segments):
             raise Unusable(f"{MANIFEST} does not say where {tensor} is")

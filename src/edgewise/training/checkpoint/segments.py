@@ -2,17 +2,20 @@
 
 A replay buffer of many gigabytes changes by a few per cent between two checkpoints. Its bytes are split into
 segments, each a safetensors file named by its SHA-256. A segment that an older checkpoint already has becomes
-a hard link to the same file, which needs no write and no space. Files are never changed once written, so a
-link is as safe as a copy, and deleting the older checkpoint does not affect the newer. On loading, segments
-are concatenated in an unnamed file and memory-mapped.
+a hard link to the same file, which needs no write and no space. Deleting the older checkpoint does not affect
+the newer. A damaged file would spoil every checkpoint that shares it. So its content is compared with its
+SHA-256 before it is linked, and a new checkpoint shares nothing with the best and with the one before it: it
+links to the last but one. On loading, segments are concatenated in an unnamed file and memory-mapped.
 """
 
 from __future__ import annotations
 
+import logging
 import mmap
 import os
 import tempfile
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
@@ -27,6 +30,60 @@ LARGE = 1 << 26
 ENTRY = "bytes"
 """The name of the one tensor in a segment."""
 
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Older checkpoints whose segments a new one may share.
+
+    Args:
+        folders: of the checkpoints, the preferred first.
+        apart: checkpoints with which no file may be shared, directly or through another checkpoint.
+    """
+
+    folders: Sequence[Path] = ()
+    apart: Sequence[Path] = ()
+    _damaged: dict[str, list[Path]] = field(default_factory=dict)
+    _excluded: set[tuple[int, int]] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        for folder in self.apart:
+            self._excluded.update(map(_inode, folder.glob("segment-*.safetensors")))
+
+    def link(self, path: Path, digest: str) -> bool:
+        """Hard-link `path` to a file of the same name with the SHA-256 `digest`, if there is one."""
+        for folder in self.folders:
+            older = folder / path.name
+            try:
+                if _inode(older) in self._excluded:
+                    continue
+                if tensor_file.digest_of_file(older) == digest:
+                    os.link(older, path, follow_symlinks=False)
+                    return True
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                log.warning("%s cannot be shared: %s", older, error.strerror or error)
+                continue
+            self._damaged.setdefault(path.name, []).append(older)
+        return False
+
+    def repair(self, path: Path) -> None:
+        """Replace the damaged files that `link` found by links to `path`."""
+        damaged = self._damaged.pop(path.name, [])
+        if damaged:
+            names = ", ".join(older.parent.name for older in damaged)
+            log.warning("%s is damaged in %s, and is written again: check this disk", path.name, names)
+        for older in damaged:
+            staging = older.parent.with_name(f".stage-{older.name}")
+            try:
+                staging.unlink(missing_ok=True)
+                os.link(path, staging)
+                os.rename(staging, older)
+            except OSError as error:
+                log.warning("%s cannot be replaced: %s", older, error.strerror or error)
+
 
 def is_large(tensor: Tensor) -> bool:
     """Return whether `tensor` is stored as segments: it is large, contiguous and on the CPU."""
@@ -34,13 +91,13 @@ def is_large(tensor: Tensor) -> bool:
     return in_memory and tensor.numel() * tensor.element_size() > LARGE
 
 
-def write(folder: Path, tensor: Tensor, *, sources: Sequence[Path]) -> list[tuple[str, FileEntry]]:
+def write(folder: Path, tensor: Tensor, *, sources: Sources) -> list[tuple[str, FileEntry]]:
     """Write the segments of `tensor` into `folder` and return them in order; equal segments share a file.
 
     Args:
         folder: the checkpoint being written.
         tensor: any shape, contiguous, in memory or mapped.
-        sources: older checkpoints to share segments with.
+        sources: older checkpoints.
     """
     flat = tensor_file.as_bytes(tensor)
     written = []
@@ -49,8 +106,10 @@ def write(folder: Path, tensor: Tensor, *, sources: Sequence[Path]) -> list[tupl
         digest = tensor_file.digest_of(content)
         path = folder / f"segment-{digest}.safetensors"
         size = tensor_file.size_of(content)
-        if not path.exists() and not _link(path, sources, size):
-            tensor_file.write(path, content)
+        if not path.exists():
+            if not sources.link(path, digest):
+                tensor_file.write(path, content)
+            sources.repair(path)
         written.append((path.name, FileEntry(bytes=size, sha256=digest)))
     return written
 
@@ -69,17 +128,10 @@ def read(folder: Path, entry: TensorEntry) -> Tensor:
     return torch.frombuffer(mapped, dtype=dtype).view(entry.shape)
 
 
-def _link(path: Path, sources: Sequence[Path], size: int) -> bool:
-    """Hard-link `path` to the file of the same name and size in the first source that has it."""
-    for source in sources:
-        older = source / path.name
-        try:
-            if older.lstat().st_size == size:
-                os.link(older, path, follow_symlinks=False)
-                return True
-        except OSError:
-            continue
-    return False
+def _inode(path: Path) -> tuple[int, int]:
+    """Return what identifies a file whatever its name."""
+    status = path.lstat()
+    return status.st_dev, status.st_ino
 
 
 def _append_payload(path: Path, target: int) -> None:

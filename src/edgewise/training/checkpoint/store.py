@@ -21,6 +21,7 @@ from edgewise.config.errors import CheckpointError
 from edgewise.training import durable
 from edgewise.training.checkpoint import contents, manifest
 from edgewise.training.checkpoint.manifest import Unusable
+from edgewise.training.checkpoint.segments import Sources
 from edgewise.training.checkpoint.serialise import State
 
 BEST = "best.json"
@@ -54,7 +55,7 @@ def save(
         try:
             folder.mkdir(parents=True, exist_ok=True)
             clean(folder)
-            _create(final, state, step=step)
+            _create(final, state, step=step, sources=_sources(folder, keep_last=keep_last, keep=keep))
         except OSError as error:
             raise CheckpointError(_cannot_save(final, error)) from error
     _prune(folder, keep_last=keep_last, keep=keep)
@@ -80,15 +81,19 @@ def load(path: Path, *, parts: Collection[str] | None = None) -> dict[str, State
         raise CheckpointError(_refusal(path, cause)) from cause
 
 
-def latest(folder: Path) -> Path:
+def latest(folder: Path, *, parts: Collection[str] | None = None) -> Path:
     """Return the newest valid checkpoint in `folder`; damaged ones are skipped with a warning.
+
+    Args:
+        folder: folder of the checkpoints.
+        parts: names of the parts that must be valid; all if not given. Files of other parts are not read.
 
     Raises:
         CheckpointError: there is none.
     """
     causes = []
     for path in reversed(saved(folder)):
-        cause = contents.fault(path)
+        cause = contents.fault(path, parts)
         if cause is None:
             return path
         log.warning("checkpoint %s cannot be used: %s", path, cause)
@@ -96,17 +101,22 @@ def latest(folder: Path) -> Path:
     raise CheckpointError(f"no usable checkpoint in {folder}" + (f" ({'; '.join(causes)})" if causes else ""))
 
 
-def best(folder: Path) -> Path:
-    """Return the checkpoint with the best evaluation; the latest if none is marked or it no longer exists."""
+def best(folder: Path, *, parts: Collection[str] | None = None) -> Path:
+    """Return the checkpoint with the best evaluation; the latest if none is marked or it no longer exists.
+
+    Args:
+        folder: folder of the checkpoints.
+        parts: as in `latest`.
+    """
     try:
         name = json.loads(manifest.read_small(folder / BEST))["checkpoint"]
     except (Unusable, ValueError, KeyError, TypeError):
-        return latest(folder)
+        return latest(folder, parts=parts)
     if not isinstance(name, str) or not NAME.fullmatch(name):
         raise CheckpointError(f"{folder / BEST} names no checkpoint: {name!r}")
     if not (folder / name).exists():
         log.warning("the best checkpoint %s no longer exists: using the latest", folder / name)
-        return latest(folder)
+        return latest(folder, parts=parts)
     return folder / name
 
 
@@ -160,12 +170,12 @@ def set_aside(folder: Path, *, newer_than: int) -> list[Path]:
     return moved
 
 
-def _create(final: Path, state: Mapping[str, State], *, step: int) -> None:
+def _create(final: Path, state: Mapping[str, State], *, step: int, sources: Sources) -> None:
     """Write the checkpoint `final` in a staging folder, which is removed on any error."""
     staging = final.with_name(f"{STAGING}{final.name}")
     try:
         staging.mkdir()
-        contents.write(staging, state, step=step, sources=list(reversed(saved(final.parent))))
+        contents.write(staging, state, step=step, sources=sources)
         durable.sync_folder(staging)
         _discard(final)
         os.rename(staging, final)
@@ -173,6 +183,13 @@ def _create(final: Path, state: Mapping[str, State], *, step: int) -> None:
     except BaseException:
         shutil.rmtree(staging, ignore_errors=True)
         raise
+
+
+def _sources(folder: Path, *, keep_last: int, keep: Collection[int]) -> Sources:
+    """Return the older checkpoints; the best and the newest of several are kept apart from the next."""
+    older = list(reversed(saved(folder)))
+    apart = [path for path in older if step_of(path) in keep]
+    return Sources(older, apart=apart + (older[:1] if keep_last > 1 else []))
 
 
 def _prune(folder: Path, *, keep_last: int, keep: Collection[int]) -> None:

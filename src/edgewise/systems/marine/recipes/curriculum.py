@@ -7,6 +7,7 @@ from typing import Literal, cast
 
 from edgewise.algorithms.off_policy_config import OffPolicyConfig
 from edgewise.config.run import (
+    AnyRun,
     CheckpointConfig,
     EvaluationConfig,
     EvaluationStage,
@@ -16,7 +17,7 @@ from edgewise.config.run import (
     Until,
 )
 from edgewise.config.schedules import Linear, Schedule
-from edgewise.experiments.recipe import AnyRun, Recipe
+from edgewise.experiments.recipe import Recipe
 from edgewise.systems.marine.config import MarineConfig
 from edgewise.systems.marine.models.config import MarineEgoConfig
 

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from edgewise.config.errors import ConfigError
-from edgewise.experiments.recipe import AnyRun
+from edgewise.config.run import AnyRun
 from edgewise.systems.reasoning.embeddings.embedding import KnowledgeEmbedding
 from edgewise.systems.reasoning.embeddings.store import load_kge
 from edgewise.systems.reasoning.engine.support import usable_matches

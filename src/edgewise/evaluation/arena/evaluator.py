@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from edgewise.evaluation.arena.match import Match, play_match
+from edgewise.evaluation.instances import Instances
 from edgewise.evaluation.result import Evaluation
-from edgewise.experiments.instances import Instances
 from edgewise.graphs.policy import Policy, acting_in
 
 

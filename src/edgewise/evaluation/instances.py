@@ -14,13 +14,14 @@ from edgewise.config.layers import Layer
 from edgewise.config.loading import resolve
 from edgewise.config.model import Config
 from edgewise.config.plugins import Environment
+from edgewise.config.run import AnyRun
+from edgewise.config.seeds import derive_seed
 from edgewise.envs.base import GraphEnv
+from edgewise.envs.given_graphs import with_split
 from edgewise.evaluation.evaluate import evaluate
+from edgewise.evaluation.intervention import with_intervention
 from edgewise.evaluation.result import Evaluation
 from edgewise.evaluation.stages import StageEpisodes, with_stage_metrics
-from edgewise.experiments.intervention import with_intervention
-from edgewise.experiments.recipe import AnyRun
-from edgewise.experiments.seeds import derive_seed
 from edgewise.graphs.policy import Policy, PortablePolicy, acting_in
 
 ConfigT = TypeVar("ConfigT", bound=Config)
@@ -78,6 +79,7 @@ class Instances:
         device: str = "cpu",
     ) -> Instances:
         """Build instances of an environment with some fields of its config changed."""
+        settings = with_split(config, settings)
         worlds = entry.load("env")(changed(config, settings), num_envs=episodes, seed=seed, device=device)
         return cls(env=worlds, entry=entry, seed=seed, settings=dict(settings))
 

@@ -1,0 +1,101 @@
+"""Measures trained policies and baselines against near-optimal tours: `python measure.py runs/tsp20-1 --cities 20,50`.
+
+Optimal tours come from LKH (`pip install elkai`), which finds the optimum of instances of this size almost always.
+"""
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+import torch
+from tsp import BASELINES, TSPEnv
+
+import edgewise as ew
+
+SCALE = 1e6
+"""LKH computes with whole numbers."""
+
+
+def play(env, act, seed):
+    """Play one episode in every world of the instances of a seed; return the lengths of the tours `[B]`."""
+    env.set_seed(seed)
+    root = env.reset()
+    while not root["done"].all():
+        root = env.step(root.set("action", act(root)))["next"]
+    return root["metrics", "tour"]
+
+
+def optimal(env, seed):
+    """Return the lengths of the tours that LKH finds, `[B]`."""
+    import elkai
+
+    env.set_seed(seed)
+    place = env.reset()["state", "place"].double()
+    lengths = []
+    for distance in torch.cdist(place, place):
+        tour = elkai.DistanceMatrix((distance * SCALE).round().long().tolist()).solve_tsp()
+        lengths.append(sum(float(distance[one, other]) for one, other in zip(tour, tour[1:], strict=False)))
+    return torch.tensor(lengths)
+
+
+def sampled(policy, samples):
+    """Return the function that plays each instance several times by chance, and keeps the shortest tour."""
+
+    def lengths(env, seed):
+        played = [play(env, lambda root: policy.act(root, deterministic=False), seed) for _ in range(samples)]
+        return torch.stack(played).amin(0)
+
+    return lengths
+
+
+def main():
+    """Print a Markdown table of mean tours and gaps to the optimum."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("runs", nargs="*", type=Path, metavar="RUN", help="run folders")
+    parser.add_argument("--cities", default="20,50,100", help="numbers of cities, separated by commas")
+    parser.add_argument("--episodes", type=int, default=200, help="instances of each size (200)")
+    parser.add_argument("--samples", type=int, default=16, help="tours per instance for `best of` (16)")
+    parser.add_argument("--seed", type=int, default=12345, help="random seed of the instances (12345)")
+    options = parser.parse_args()
+    try:
+        import elkai  # noqa: F401
+    except ImportError:
+        sys.stderr.write("skipped: optimal tours need LKH; install it with `pip install elkai`\n")
+        return 0
+    torch.set_num_threads(1)
+    sys.stdout.write("| cities | policy | mean tour | gap to the optimum | CPU seconds |\n|---|---|---|---|---|\n")
+    for cities in map(int, options.cities.split(",")):
+        env = ew.make_env(TSPEnv, num_envs=options.episodes, num_cities=cities)
+        best = optimal(env, options.seed)
+        for name, lengths in players(options, env, cities).items():
+            torch.manual_seed(options.seed)
+            begin = time.process_time()
+            found = lengths(env, options.seed)
+            seconds = time.process_time() - begin
+            gap = 100 * (found.double() / best - 1)
+            error = float(gap.std()) / len(gap) ** 0.5
+            sys.stdout.write(
+                f"| {cities} | {name} | {float(found.mean()):.3f} | {float(gap.mean()):.2f} ± {error:.2f} % "
+                f"| {seconds:.1f} |\n"
+            )
+            sys.stdout.flush()
+        sys.stdout.write(f"| {cities} | LKH | {float(best.mean()):.3f} | 0 % | |\n")
+    return 0
+
+
+def players(options, env, cities):
+    """Return functions from an environment and a seed to the lengths of tours, by name."""
+    found = {}
+    for name, make in BASELINES.items():
+        policy = make(env)
+        found[name] = lambda env, seed, policy=policy: play(env, lambda root: policy(root)["action"], seed)
+    for run in options.runs:
+        policy = ew.load_policy(run, plugins=[Path(__file__).with_name("tsp.py")], num_cities=cities)
+        found[run.name] = lambda env, seed, policy=policy: play(env, policy.act, seed)
+        found[f"{run.name}, best of {options.samples}"] = sampled(policy, options.samples)
+    return found
+
+
+if __name__ == "__main__":
+    sys.exit(main())

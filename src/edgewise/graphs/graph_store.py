@@ -1,0 +1,76 @@
+"""A set of graphs as one file without pickle: safetensors, with splits and names as JSON in its header."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import Tensor
+from torch_geometric.data import Data
+
+from edgewise.config.errors import DataError
+from edgewise.graphs.graph_set import KEYS, GraphSet
+from edgewise.graphs.raw_graph import Names
+
+FORMAT = "edgewise-graphs/1"
+
+
+def dump_graph_set(graphs: GraphSet) -> bytes:
+    """Return the content of a file that `load_graph_set` reads."""
+    tensors = {
+        "num_nodes": torch.tensor([int(graph.num_nodes) for graph in graphs.graphs]),
+        "num_edges": torch.tensor([int(graph.num_edges) for graph in graphs.graphs]),
+        "edge_index": torch.cat([graph.edge_index for graph in graphs.graphs], 1).contiguous(),
+    }
+    for key in KEYS:
+        if graphs.graphs[0].get(key) is not None:
+            tensors[key] = torch.cat([graph[key] for graph in graphs.graphs]).contiguous()
+    names = graphs.names
+    header = {
+        "format": FORMAT,
+        "source": graphs.source,
+        "labels": graphs.labels,
+        "splits": {split: list(members) for split, members in graphs.splits.items()},
+        "node_features": names.node_features,
+        "edge_features": names.edge_features,
+        "node_types": names.node_types,
+    }
+    return save(tensors, metadata={"graphs": json.dumps(header)})
+
+
+def load_graph_set(path: Path) -> GraphSet:
+    """Read a file of `dump_graph_set`.
+
+    Raises:
+        DataError: the file is damaged or something else.
+    """
+    try:
+        with safe_open(path, framework="pt") as file:
+            header = json.loads((file.metadata() or {})["graphs"])
+            tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
+        return _graph_set(header, tensors)
+    except (SafetensorError, OSError) as error:
+        raise DataError(f"{path} cannot be read: {error}") from error
+    except (KeyError, TypeError, ValueError, RuntimeError, IndexError, RecursionError) as error:
+        raise DataError(f"{path} is not a set of graphs: {error!r}") from error
+
+
+def _graph_set(header: dict[str, Any], tensors: dict[str, Tensor]) -> GraphSet:
+    if header["format"] != FORMAT:
+        raise ValueError(f"format {header['format']!r} is not {FORMAT!r}")
+    nodes, edges = tensors["num_nodes"].tolist(), tensors["num_edges"].tolist()
+    parts: dict[str, list[Tensor]] = {"edge_index": list(tensors["edge_index"].split(edges, 1))}
+    for key in KEYS:
+        if key in tensors:
+            parts[key] = list(tensors[key].split(edges if key == "edge_attr" else nodes))
+    graphs = tuple(
+        Data(num_nodes=count, **{key: values[number] for key, values in parts.items()})
+        for number, count in enumerate(nodes)
+    )
+    names = Names(*(tuple(header[key]) for key in ("node_features", "edge_features", "node_types")))
+    splits = {split: tuple(members) for split, members in header["splits"].items()}
+    return GraphSet(header["source"], graphs, tuple(header["labels"]), splits, names)
