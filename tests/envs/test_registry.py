@@ -54,3 +54,8 @@ def test_a_declaration_leads_to_all_parts(name):
     assert entry.load_baselines()
     assert callable(entry.load("replay"))
     assert entry.summary
+
+
+def test_a_device_that_is_absent_is_refused_in_words():
+    with pytest.raises(ConfigError, match=r"device: got cuda:7, but this machine has \d+ of kind cuda"):
+        make_env("graphwalk", device="cuda:7")

@@ -11,12 +11,13 @@ from edgewise.config.seeds import derive_seed
 from edgewise.envs.registry import make_env
 from edgewise.evaluation.evaluate import evaluate
 from edgewise.evaluation.instances import Instances
-from edgewise.experiments.build import Builder, check_device
+from edgewise.experiments.build import Builder
 from edgewise.experiments.check import check_recipe
 from edgewise.experiments.launch import make_parts, next_folder
 from edgewise.experiments.load import load_config
 from edgewise.experiments.recipes import recipe
 from edgewise.experiments.sizes import sizes
+from edgewise.graphs.devices import check_device
 from edgewise.models.actor_critic import make_actor_critic
 
 

@@ -74,8 +74,8 @@ def run(options: Namespace, console: Console) -> int:
     settings = _settings(options, RunFolder(_folder(options.runs[0])).config_file)
     prepare(threads=options.threads)
     from edgewise.evaluation.arena.tournament import play_arena
-    from edgewise.experiments.build import check_device
     from edgewise.experiments.contest import exploitability, make_contest
+    from edgewise.graphs.devices import check_device
 
     check_device(options.device or "cpu")
     others = [name for name in options.opponents.split(",") if name and name != ANCHOR]

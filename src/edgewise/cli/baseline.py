@@ -69,8 +69,8 @@ def run(options: Namespace, console: Console) -> int:
     chosen = combinations(config, given_settings(options.set, options.settings))
     prepare(threads=options.threads)
     from edgewise.evaluation.instances import Instances
-    from edgewise.experiments.build import check_device
     from edgewise.experiments.measure import measure_baselines
+    from edgewise.graphs.devices import check_device
     from edgewise.terminal.outcome import summary, summary_table
 
     check_device(options.device or "cpu")

@@ -60,7 +60,7 @@ def _show(names: list[str], console: Console) -> int:
 def _check(names: list[str], console: Console, *, seed: int, device: str) -> int:
     from edgewise.envs.contract import check_graph_env
     from edgewise.envs.registry import make_env
-    from edgewise.experiments.build import check_device
+    from edgewise.graphs.devices import check_device
 
     check_device(device)
     results: list[dict[str, Any]] = []

@@ -87,8 +87,8 @@ def run(options: Namespace, console: Console) -> int:
         )
     chosen = combinations(config.env, given_settings(options.set, options.settings))
     prepare(threads=options.threads)
-    from edgewise.experiments.build import check_device
     from edgewise.experiments.code import code_changes
+    from edgewise.graphs.devices import check_device
     from edgewise.terminal.outcome import summary, summary_table
 
     check_device(options.device or "cpu")

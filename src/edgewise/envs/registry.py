@@ -50,7 +50,11 @@ def make_env(
         >>> make_env("graphwalk", num_envs=4, num_nodes=(5, 8)).batch_size
         torch.Size([4])
     """
+    from edgewise.graphs.devices import check_device
+
     config = make_config(name, **fields)
+    if str(device).startswith(("cuda", "mps")):
+        check_device(str(device))
     return _entry(name).load("env")(config, num_envs=num_envs, seed=seed, device=device)
 
 

@@ -21,6 +21,7 @@ from edgewise.evaluation.arena.evaluator import Matches
 from edgewise.evaluation.instances import Instances, apply_stage
 from edgewise.evaluation.intervention import with_intervention
 from edgewise.experiments.replays import replay_function
+from edgewise.graphs.devices import check_device
 from edgewise.graphs.policy import Policy
 from edgewise.training.parts import Algorithm, Collector, Evaluate, Parts
 from edgewise.training.self_play.rollout import SelfPlayRollout
@@ -165,18 +166,4 @@ class Builder:
             gate=chosen.gate,
             gate_games=chosen.gate_games,
             seed=derive_seed(self.config.seed, "self-play"),
-        )
-
-
-def check_device(device: str) -> None:
-    """Raise ConfigError if this machine does not have `device`."""
-    kind, _, index = device.partition(":")
-    present = {
-        "cpu": 1,
-        "cuda": torch.cuda.device_count(),
-        "mps": int(torch.backends.mps.is_available()),
-    }.get(kind, 0)
-    if not (index or "0").isdigit() or int(index or 0) >= present:
-        raise ConfigError(
-            f"device: got {device}, but this machine has {present} of kind {kind}", hint="use cpu"
         )

@@ -71,7 +71,7 @@ class Iteration:
         collected = time.perf_counter()
         self._inputs.root = batch
         is_finite = health.finite(batch)
-        with self._stop_on_bad_inputs(frames):
+        with self._stop_on_bad_inputs(frames, batch):
             checked = prefixed("learn", algorithm.learn(batch))
             checked |= prefixed("health", health.diagnostics(algorithm.policy, batch))
         episodes = prefixed("episode", self._episodes.update(batch))
@@ -96,12 +96,17 @@ class Iteration:
         self._episodes.load_state_dict(state["episodes"])
 
     @contextmanager
-    def _stop_on_bad_inputs(self, frames: int) -> Iterator[None]:
-        """Raise NumericalStop in place of any error inside if the inputs were not finite."""
+    def _stop_on_bad_inputs(self, frames: int, batch: TensorDictBase | None = None) -> Iterator[None]:
+        """Raise NumericalStop in place of any error inside if the inputs or outputs were not finite.
+
+        The batch is saved if there is one, otherwise the last input of the policy.
+        """
         try:
             yield
         except Exception as error:
-            causes, root = self._inputs.causes(), self._inputs.root
+            causes, root = self._inputs.causes(), self._inputs.root if batch is None else batch
+            if not causes and isinstance(error, NumericalStop):
+                causes = ["outputs of the policy"]
             if causes and root is not None:
                 raise self._numerical_stop(root, causes, frames) from error
             raise
