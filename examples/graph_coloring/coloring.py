@@ -1,4 +1,4 @@
-"""Graph colouring: colour the nodes of a random graph so that no edge joins two equal colours, with few colours."""
+"""Graph colouring: no edge may join two nodes of one colour. `edgewise train coloring.py` trains it."""
 
 import math
 

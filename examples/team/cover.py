@@ -21,7 +21,7 @@ class CoverConfig(ew.Config):
 
 
 class CoverEnv(ew.GraphEnv[CoverConfig]):
-    """Each agent chooses its velocity; the team's reward is minus the mean distance from landmarks to agents."""
+    """Each agent chooses its velocity; the reward is minus the mean distance from landmarks to agents."""
 
     def setup(self):
         agents = ew.upper_bound(self.config.num_agents)
@@ -54,7 +54,8 @@ class CoverEnv(ew.GraphEnv[CoverConfig]):
         }
         distance = uncovered(state["place"], state["landmark"], state["active"])
         covered = mean_of((distance < self.config.reach).float(), state["active"])
-        return {"graph": graph, "metrics": {"covered": covered, "distance": mean_of(distance, state["active"])}}
+        metrics = {"covered": covered, "distance": mean_of(distance, state["active"])}
+        return {"graph": graph, "metrics": metrics}
 
 
 def apart(place, landmark, active):

@@ -1,6 +1,6 @@
-"""Callbacks of one's own: `edgewise train tsp.py --logger callbacks.py:TextLogger`, or in Python.
+"""Callbacks of one's own: `edgewise train tsp.py --logger callbacks.py:TextLogger`.
 
-    ew.train("tsp.py", callbacks=[TextLogger(), StopBelow(4.2)])
+In Python: `ew.train("tsp.py", callbacks=[TextLogger(), StopBelow(4.2)])`.
 """
 
 import edgewise as ew

@@ -1,11 +1,12 @@
-"""Measures trained policies and baselines against near-optimal tours: `python measure.py runs/tsp20-1 --cities 20,50`.
+"""Measures policies and baselines against optimal tours: `python measure.py runs/tsp20-1 --cities 20,50`.
 
-Optimal tours come from LKH (`pip install elkai`), which finds the optimum of instances of this size almost always.
+Optimal tours come from LKH (`pip install elkai`), which nearly always finds the optimum at these sizes.
 """
 
 import argparse
 import sys
 import time
+from itertools import pairwise
 from pathlib import Path
 
 import torch
@@ -35,7 +36,7 @@ def optimal(env, seed):
     lengths = []
     for distance in torch.cdist(place, place):
         tour = elkai.DistanceMatrix((distance * SCALE).round().long().tolist()).solve_tsp()
-        lengths.append(sum(float(distance[one, other]) for one, other in zip(tour, tour[1:], strict=False)))
+        lengths.append(sum(float(distance[one, other]) for one, other in pairwise(tour)))
     return torch.tensor(lengths)
 
 
@@ -64,7 +65,9 @@ def main():
         sys.stderr.write("skipped: optimal tours need LKH; install it with `pip install elkai`\n")
         return 0
     torch.set_num_threads(1)
-    sys.stdout.write("| cities | policy | mean tour | gap to the optimum | CPU seconds |\n|---|---|---|---|---|\n")
+    sys.stdout.write(
+        "| cities | policy | mean tour | gap to the optimum | CPU seconds |\n|---|---|---|---|---|\n"
+    )
     for cities in map(int, options.cities.split(",")):
         env = ew.make_env(TSPEnv, num_envs=options.episodes, num_cities=cities)
         best = optimal(env, options.seed)

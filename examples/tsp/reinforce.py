@@ -66,7 +66,7 @@ class Reinforce:
 
 
 def returns_to_go(reward, done):
-    """Return the rewards `[B, T, 1]` from each step to the end of its episode, and where that end is known."""
+    """Return the rewards `[B, T, 1]` from each step to the end of its episode, and where that is known."""
     returns, is_known = torch.zeros_like(reward), torch.zeros_like(done)
     later, is_later_known = torch.zeros_like(reward[:, 0]), torch.zeros_like(done[:, 0])
     for step in reversed(range(reward.shape[1])):

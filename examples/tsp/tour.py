@@ -23,9 +23,7 @@ def run(options, console):
         stepped = env.step(root)
         root = stepped["next"]
     length = float(root["metrics", "tour"])
-    console.show(
-        {"tour": tour, "length": length}, f"{' → '.join(map(str, [*tour, 0]))}, {length:.3f} long"
-    )
+    console.show({"tour": tour, "length": length}, f"{' → '.join(map(str, [*tour, 0]))}, {length:.3f} long")
     return 0
 
 

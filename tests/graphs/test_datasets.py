@@ -8,6 +8,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from safetensors.torch import load, save
 from torch_geometric.data import Data, HeteroData, InMemoryDataset
 
 import edgewise as ew
@@ -317,6 +318,48 @@ def test_a_stored_set_with_a_planted_leak_is_refused(tmp_path):
     path.write_bytes(dump_graph_set(found))
     with pytest.raises(DataError, match="same graph"):
         load_graph_set(path)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("edge_index", torch.full((2, 75), 99)),
+        ("edge_index", torch.zeros(2, 75)),
+        ("num_nodes", torch.tensor(-1)),
+        ("num_nodes", torch.arange(10)),
+        ("x", torch.full((75, 1), torch.nan)),
+        ("node_type", torch.full((75,), -1)),
+    ],
+)
+def test_a_hostile_stored_set_is_refused(tmp_path, key, value):
+    content = dump_graph_set(ew.read_graphs([ring(size) for size in range(3, 13)]))
+    header = safe_header(content)
+    path = tmp_path / "graphs.safetensors"
+    path.write_bytes(save({**load(content), key: value}, metadata=header))
+    with pytest.raises(DataError):
+        load_graph_set(path)
+
+
+def test_a_stored_set_with_foreign_splits_is_refused(tmp_path):
+    content = dump_graph_set(ew.read_graphs([ring(size) for size in range(3, 13)]))
+    plain = json.loads(safe_header(content)["graphs"])
+    path = tmp_path / "graphs.safetensors"
+    for change in (
+        {"splits": {"train": [0], "test": [77]}},
+        {"splits": {"train": [77]}},
+        {"splits": 3},
+        {"labels": []},
+        {"format": "x"},
+    ):
+        path.write_bytes(save(load(content), metadata={"graphs": json.dumps({**plain, **change})}))
+        with pytest.raises(DataError):
+            load_graph_set(path)
+
+
+def safe_header(content):
+    """The metadata of a safetensors file."""
+    length = int.from_bytes(content[:8], "little")
+    return json.loads(content[8 : 8 + length])["__metadata__"]
 
 
 def test_a_changed_folder_is_read_again(tmp_path):

@@ -10,6 +10,7 @@ GENERIC = (
         "train", "train a recipe or a config file, and write a run folder with a report", "edgewise.cli.train"
     ),
     Verb("resume", "continue a run from its last checkpoint", "edgewise.cli.resume"),
+    Verb("verify", "check every checkpoint and file of a run", "edgewise.cli.verify"),
     Verb("eval", "evaluate runs on fixed instances, with baselines and over settings", "edgewise.cli.eval"),
     Verb("arena", "play matches between players of a game, and rate them", "edgewise.cli.arena"),
     Verb("baseline", "evaluate hand-written policies of an environment", "edgewise.cli.baseline"),

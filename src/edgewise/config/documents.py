@@ -11,6 +11,7 @@ from typing import Any
 
 import yaml
 
+from edgewise.config import run_files
 from edgewise.config.layers import Layer, Path, Problem
 
 MAX_VALUES = 100_000
@@ -81,7 +82,7 @@ def parse_value(text: str) -> Any:
 
 def _read_text(file: FilePath) -> str:
     try:
-        return file.read_text(encoding="utf-8-sig")
+        return run_files.read_bytes(file).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise MalformedError(f"is not UTF-8 text (byte {error.start})") from error
     except IsADirectoryError as error:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
+from edgewise.config import run_files
 from edgewise.config.errors import CheckpointError
 
 FORMAT = 2
@@ -48,7 +48,7 @@ def _format_of_config(config: dict[str, Any] | None) -> int:
 def _read(path: Path) -> dict[str, Any] | None:
     """Read a JSON object; returns None if there is none."""
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
+        value = run_files.read_json(path)
+    except (OSError, ValueError):
         return None
     return value if isinstance(value, dict) else None

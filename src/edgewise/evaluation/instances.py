@@ -131,7 +131,7 @@ class Instances:
         """Build the environment's baselines of these names for these instances."""
         known = self.entry.load_baselines()
         names = tuple(sorted(known)) if names == ("all",) else names
-        unknown = sorted(set(names) - set(known))
+        unknown = sorted({name for name in names if name not in known})
         if unknown:
             raise ConfigError(
                 f"{self.env.name} has no baseline {', '.join(unknown)}",

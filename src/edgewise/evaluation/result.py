@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from edgewise.config import run_files
 from edgewise.config.errors import DataError
 from edgewise.evaluation.statistics import Interval, Values, bca_interval
 
@@ -154,16 +155,14 @@ class Evaluation:
         """Write the evaluation as JSON, by an atomic replacement of the file."""
         target = Path(path)
         target.parent.mkdir(parents=True, exist_ok=True)
-        staging = target.with_name(f".{target.name}.stage")
-        staging.write_text(json.dumps(self.to_json(), allow_nan=False) + "\n", encoding="utf-8")
-        staging.replace(target)
+        run_files.replace(target, (json.dumps(self.to_json(), allow_nan=False) + "\n").encode())
         return target
 
     @classmethod
     def load(cls, path: Path | str) -> Evaluation:
         """Read an evaluation."""
         try:
-            return cls.from_json(json.loads(Path(path).read_text(encoding="utf-8")))
+            return cls.from_json(run_files.read_json(Path(path)))
         except OSError as error:
             raise DataError(f"{path}: cannot be read: {error.strerror}") from error
         except DataError as error:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from edgewise.config import plugins
+from edgewise.config import plugins, run_files
 from edgewise.config.errors import CheckpointError
 from edgewise.config.model import Config
 from edgewise.config.plugins import CodeRecord
@@ -97,8 +97,8 @@ def _encoders(values: Any) -> Iterator[EncoderConfig]:
 def _read(folder: Path) -> list[dict[str, Any]] | None:
     """Return what was recorded; None if that cannot be read."""
     try:
-        recorded = json.loads((folder / CODE).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
+        recorded = run_files.read_json(folder / CODE)
+    except (OSError, ValueError):
         return None
     is_list = isinstance(recorded, list) and all(isinstance(each, dict) for each in recorded)
     return recorded if is_list else None

@@ -72,7 +72,7 @@ def make_contest(
             f"{env.name} is not a game of two players", hint="`edgewise eval` measures its runs"
         )
     known = entry.load_baselines()
-    unknown = sorted(set(opponents) - set(known))
+    unknown = sorted({name for name in opponents if name not in known})
     if unknown:
         hint = f"it has {', '.join(sorted(known))}"
         raise ConfigError(f"{env.name} has no player {', '.join(unknown)}", hint=hint)

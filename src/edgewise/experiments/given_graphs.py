@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from edgewise.config import run_files
 from edgewise.config.errors import CheckpointError, DataError
 from edgewise.config.model import Config
 from edgewise.config.run import AnyRun
@@ -96,10 +98,10 @@ def _part(found: GraphSet, split: str) -> dict[str, Any]:
 def _recorded(folder: Path) -> dict[str, Any] | None:
     """Return the record of a run folder; None if it has none."""
     file = folder / RECORD
-    if not file.is_file():
+    if not os.path.lexists(file):
         return None
     try:
-        record = json.loads(file.read_text(encoding="utf-8"))
+        record: dict[str, Any] = run_files.read_json(file)
         if record["format"] != FORMAT:
             raise ValueError(f"format {record['format']!r} is not {FORMAT!r}")
         trained = record["splits"][record["trained_on"]]["graphs"]
@@ -107,6 +109,6 @@ def _recorded(folder: Path) -> dict[str, Any] | None:
             trained, list
         ):
             raise TypeError("a split has no SHA-256")
-    except (OSError, KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+    except (OSError, KeyError, TypeError, ValueError, AttributeError) as error:
         raise DataError(f"{file} is not a record of graphs: {error!r}") from error
     return record

@@ -35,7 +35,7 @@ def from_objects(source: Any) -> tuple[list[Data], list[str], Names]:
         converted, names = _from_hetero(graphs, labels)
     elif all(isinstance(graph, Data) for graph in graphs):
         converted, names = (
-            [_from_data(graph, label) for graph, label in zip(graphs, labels, strict=True)],
+            [checked_data(graph, label) for graph, label in zip(graphs, labels, strict=True)],
             Names(),
         )
     elif all(hasattr(graph, "nodes") and hasattr(graph, "is_directed") for graph in graphs):
@@ -59,8 +59,12 @@ def _from_networkx(graph: Any, label: str) -> RawGraph:
     )
 
 
-def _from_data(graph: Data, label: str) -> Data:
-    """Return the entries of a Data that an environment can use, checked."""
+def checked_data(graph: Data, label: str) -> Data:
+    """Return the entries of a Data that an environment can use.
+
+    Raises:
+        DataError: its tensors do not fit each other, or are not finite.
+    """
     nodes = graph.num_nodes
     if nodes is None:
         fail(label, "the number of nodes is unknown", hint="set x or num_nodes")

@@ -44,6 +44,7 @@ class GraphSet:
 
     def __post_init__(self) -> None:
         _check_columns(self.graphs, self.labels)
+        _check_types(self)
         _check_apart(self)
 
     def __len__(self) -> int:
@@ -153,6 +154,17 @@ def _check_columns(graphs: Sequence[Data], labels: Sequence[str]) -> None:
                     f"{label}: {got} columns of {key}, but {expected} in {labels[0]}",
                     hint="give all graphs the same features",
                 )
+
+
+def _check_types(found: GraphSet) -> None:
+    """Raise DataError unless node types are ids from zero, and named ones if types have names."""
+    for graph, label in zip(found.graphs, found.labels, strict=True):
+        types = graph.get("node_type")
+        known = len(found.names.node_types)
+        if types is not None and (int(types.min()) < 0 or (known and int(types.max()) >= known)):
+            raise DataError(
+                f"{label}: node types from {int(types.min())} to {int(types.max())}, {known} have names"
+            )
 
 
 def _check_apart(found: GraphSet) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,15 @@ from safetensors.torch import save
 from torch import Tensor
 from torch_geometric.data import Data
 
+from edgewise.config import run_files
 from edgewise.config.errors import DataError
+from edgewise.graphs.graph_objects import checked_data
 from edgewise.graphs.graph_set import KEYS, GraphSet
 from edgewise.graphs.raw_graph import Names
 
 FORMAT = "edgewise-graphs/1"
+LARGEST = 1 << 36
+"""Largest accepted size of a file, in bytes."""
 
 
 def dump_graph_set(graphs: GraphSet) -> bytes:
@@ -49,13 +54,14 @@ def load_graph_set(path: Path) -> GraphSet:
         DataError: the file is damaged or something else.
     """
     try:
+        os.close(run_files.open_to_read(path, largest=LARGEST))
         with safe_open(path, framework="pt") as file:
-            header = json.loads((file.metadata() or {})["graphs"])
+            header = run_files.parse_json((file.metadata() or {})["graphs"])
             tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
         return _graph_set(header, tensors)
     except (SafetensorError, OSError) as error:
         raise DataError(f"{path} cannot be read: {error}") from error
-    except (KeyError, TypeError, ValueError, RuntimeError, IndexError, RecursionError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError, RuntimeError, IndexError) as error:
         raise DataError(f"{path} is not a set of graphs: {error!r}") from error
 
 
@@ -68,9 +74,11 @@ def _graph_set(header: dict[str, Any], tensors: dict[str, Tensor]) -> GraphSet:
         if key in tensors:
             parts[key] = list(tensors[key].split(edges if key == "edge_attr" else nodes))
     graphs = tuple(
-        Data(num_nodes=count, **{key: values[number] for key, values in parts.items()})
-        for number, count in enumerate(nodes)
+        checked_data(Data(num_nodes=count, **{key: values[number] for key, values in parts.items()}), label)
+        for number, (count, label) in enumerate(zip(nodes, header["labels"], strict=True))
     )
     names = Names(*(tuple(header[key]) for key in ("node_features", "edge_features", "node_types")))
     splits = {split: tuple(members) for split, members in header["splits"].items()}
-    return GraphSet(header["source"], graphs, tuple(header["labels"]), splits, names)
+    if not all(number in range(len(graphs)) for members in splits.values() for number in members):
+        raise ValueError("a split has a graph that is not there")
+    return GraphSet(str(header["source"]), graphs, tuple(header["labels"]), splits, names)

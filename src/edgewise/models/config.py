@@ -48,8 +48,9 @@ class EncoderConfig(Config):
     heads: int = Field(4, ge=1)
     """Number of attention heads."""
     conv: str = "GATv2Conv"
-    """Convolution of kind `gnn`: `GATv2Conv`, `GATConv`, `TransformerConv`, `GINEConv`, `GINConv`, `SAGEConv`,
-    `GENConv`, `GCNConv`, `GraphConv`, or the name or address of an own one, such as `my_conv.py:MyConv`."""
+    """Convolution of kind `gnn`: `GATv2Conv`, `GATConv`, `TransformerConv`, `GINEConv`, `GINConv`,
+    `SAGEConv`, `GENConv`, `GCNConv`, `GraphConv`, or the name or address of an own one, such as
+    `my_conv.py:MyConv`."""
     feed_forward: int = Field(0, ge=0)
     """Width of the feed-forward part of a transformer block as a multiple of `hidden`; 0 for no such part."""
     soft_cap: float | None = Field(None, gt=0)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import csv
 import itertools
+import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TextIO
 
 import numpy as np
 
+from edgewise.config import run_files
 from edgewise.evaluation.statistics import Values
 
 MAX_ROWS = 20_000
@@ -59,15 +62,18 @@ class Curve:
 
 def read_metrics(path: Path) -> MetricsTable:
     """Read a metrics file; incomplete rows, left by a crash, are ignored."""
-    with path.open(encoding="utf-8", newline="") as file:
+    with _open(path) as file:
         rows = sum(1 for line in file if line.strip()) - 1
     if rows < 1:
         return MetricsTable()
     stride = -(-rows // MAX_ROWS)
-    with path.open(encoding="utf-8", newline="", errors="replace") as file:
+    with _open(path) as file:
         filled = (line for line in file if line.strip())
-        header = next(csv.reader(itertools.islice(filled, 1)))
-        cells = [row for row in csv.reader(_every(filled, stride)) if len(row) == len(header)]
+        try:
+            header = next(csv.reader(itertools.islice(filled, 1)))
+            cells = [row for row in csv.reader(_every(filled, stride)) if len(row) == len(header)]
+        except csv.Error as error:
+            raise ValueError(str(error)) from error
     columns, texts = {}, {}
     for name, values in zip(header, zip(*cells, strict=True), strict=False):
         numbers = _numbers(values)
@@ -92,6 +98,11 @@ def thin(x: Values, y: Values, *, points: int) -> Curve:
         low=np.minimum.reduceat(y, starts),
         high=np.maximum.reduceat(y, starts),
     )
+
+
+def _open(path: Path) -> TextIO:
+    descriptor = run_files.open_to_read(path, largest=run_files.LARGEST_TABLE)
+    return os.fdopen(descriptor, encoding="utf-8", newline="", errors="replace")
 
 
 def _every(lines: Iterable[str], stride: int) -> Iterator[str]:

@@ -6,13 +6,13 @@ import base64
 import hashlib
 import html
 import json
-import os
 import string
 from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from edgewise.config import run_files
 from edgewise.config.errors import DataError
 from edgewise.report.page_data import build_page_data
 from edgewise.report.run_data import read_run
@@ -49,10 +49,8 @@ def write_report(folder: Path | str, *others: Path | str, target: Path | str | N
     path = Path(folder) / "report.html" if target is None else Path(target)
     if path.is_dir():
         raise DataError(f"{path}: is a folder, and a report is a file", hint="give the file to write")
-    staging = path.with_name(f".{path.name}.{os.getpid()}.stage")
     try:
-        staging.write_text(page(build_page_data(runs)), encoding="utf-8")
-        staging.replace(path)
+        run_files.replace(path, page(build_page_data(runs)).encode())
     except OSError as error:
         raise DataError(f"{path}: the report cannot be written: {error.strerror}") from error
     return path

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+from edgewise.config import run_files
 from edgewise.config.errors import DataError
 from edgewise.config.run_format import check_run_format
 from edgewise.evaluation.replays import files as replay
@@ -101,7 +102,7 @@ def read_run(folder: Path | str) -> RunData:
 
 def _part(path: Path, read: Callable[[Path], T], otherwise: T, notes: list[str]) -> T:
     """Read one file of the folder; returns `otherwise` if it is missing or cannot be read."""
-    if not path.exists():
+    if not os.path.lexists(path):
         return otherwise
     try:
         return read(path)
@@ -113,7 +114,7 @@ def _part(path: Path, read: Callable[[Path], T], otherwise: T, notes: list[str])
 
 
 def _read_object(path: Path) -> dict[str, Any]:
-    value = json.loads(path.read_text(encoding="utf-8"))
+    value = run_files.read_json(path)
     if not isinstance(value, dict):
         raise DataError(f"{path.name}: an object is needed, got a {type(value).__name__}")
     return value
@@ -122,9 +123,10 @@ def _read_object(path: Path) -> dict[str, Any]:
 def _read_events(path: Path) -> list[dict[str, Any]]:
     """Read the newest events; an incomplete line, left by a crash, is ignored."""
     events = []
-    for line in path.read_text(encoding="utf-8", errors="replace").splitlines()[-MAX_EVENTS:]:
+    text = run_files.read_bytes(path, largest=run_files.LARGEST_TABLE).decode(errors="replace")
+    for line in text.splitlines()[-MAX_EVENTS:]:
         try:
-            event = json.loads(line)
+            event = run_files.parse_json(line)
         except ValueError:
             continue
         if isinstance(event, dict):
@@ -142,7 +144,7 @@ def _replays(folder: Path, notes: list[str]) -> list[RecordedEpisode]:
     """Read the newest episodes, then one of each earlier evaluation, evenly spaced back to the first."""
     small = []
     for path in sorted(folder.glob("*.json")):
-        if path.stat().st_size <= MAX_REPLAY_BYTES:
+        if path.lstat().st_size <= MAX_REPLAY_BYTES:
             small.append(path)
         else:
             notes.append(f"{path.name} is too large for the report")

@@ -6,6 +6,8 @@ import os
 import stat
 from pathlib import Path
 
+from edgewise.config import run_files
+
 
 def sync_folder(folder: Path) -> None:
     """Flush the entries of `folder` to disk."""
@@ -25,6 +27,7 @@ def write_whole(path: Path, content: bytes) -> None:
 
 def replace_whole(path: Path, content: bytes) -> None:
     """Replace the content of `path` atomically; a reader gets the old or the new content, never a part."""
+    run_files.check_place(path.parent)
     staging = path.with_name(f".{path.name}.stage")
     staging.unlink(missing_ok=True)
     try:
@@ -45,6 +48,7 @@ def write_fully(descriptor: int, content: bytes | memoryview) -> None:
 
 def open_plain(path: Path) -> int:
     """Open a regular file for reading; a symbolic link or anything else raises `OSError`."""
+    run_files.check_place(path)
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)

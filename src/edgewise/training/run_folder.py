@@ -13,6 +13,7 @@ report.html      built from the above
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
@@ -25,6 +26,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from edgewise.config import run_files
 from edgewise.config.errors import ConfigError, DataError
 from edgewise.config.run_format import FORMAT, check_run_format
 from edgewise.training import durable
@@ -119,9 +121,12 @@ class RunFolder:
             ConfigError: another process has the lock; the message names it.
         """
         try:
-            descriptor = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT, 0o644)
+            descriptor = run_files.open_to_append(self.path / "lock")
         except OSError as error:
-            raise ConfigError(f"cannot write to the run folder {self.path}: {error.strerror}") from error
+            where = f"{error.filename}: " if error.errno in (errno.ELOOP, errno.EMLINK) else ""
+            raise ConfigError(
+                f"cannot write to the run folder {self.path}: {where}{error.strerror}"
+            ) from error
         try:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -131,11 +136,29 @@ class RunFolder:
                     f"{self.path} is being written to by {holder}",
                     hint="stop that process first, or wait until it is done",
                 ) from error
+            self._prepare()
             os.ftruncate(descriptor, 0)
             durable.write_fully(descriptor, f"process {os.getpid()} on {socket.gethostname()}\n".encode())
             yield
         finally:
             os.close(descriptor)
+
+    def _prepare(self) -> None:
+        """Refuse symbolic links, which would let a run write elsewhere; create folders that were removed.
+
+        Raises:
+            ConfigError: the folder contains a link, or cannot be written to.
+        """
+        for link in run_files.links_in(self.path):
+            raise ConfigError(
+                f"{link} is a symbolic link, and a run folder must not contain any",
+                hint="put the file or folder itself in its place",
+            )
+        try:
+            for folder in (self.checkpoints, self.evaluations, self.replays):
+                folder.mkdir(exist_ok=True)
+        except OSError as error:
+            raise ConfigError(f"cannot write to {self.path}: {error.strerror}: {error.filename}") from error
 
 
 def versions() -> dict[str, str]:
@@ -155,7 +178,7 @@ def _json(value: object) -> bytes:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
+        value = run_files.read_json(path)
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror}") from error
     except ValueError as error:

@@ -5,6 +5,7 @@ import logging
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -154,6 +155,16 @@ def test_a_name_that_is_no_identifier(write):
 def test_files_beside_it_can_be_imported(write):
     write("code/beside_it.py", "y = 7\n")
     assert import_file(write("code/imports_it.py", "from beside_it import y\n")).y == 7
+
+
+def test_two_files_with_different_files_of_one_name_beside_them(write):
+    """Python has one module of a name; another folder's file is never used in place of the one beside it."""
+    for place in ("a", "b"):
+        write(f"{place}/same_beside.py", f"y = {place!r}\n")
+        write(f"{place}/imports_{place}.py", "import json, os.path\nfrom same_beside import y\n")
+    assert import_file(Path("a/imports_a.py")).y == "a"
+    with pytest.raises(ConfigError, match="rename one of them"):
+        import_file(Path("b/imports_b.py"))
 
 
 def test_a_file_beside_it_that_imports_it_back(write):

@@ -1,6 +1,6 @@
 """Compare the tensor rules with the plain-Python rules, and with OpenSpiel where it is installed.
 
-    python -m tests.systems.hive.compare --positions 50000 [--open-spiel] [--seed N] [--json]
+    python -m tests.systems.hive.compare --positions 50000 [--open-spiel] [--seed N]
 
 Random games of all variants and of reduced hands are played by both engines. In every position the legal
 moves, the ends and the repetitions must be equal; the first difference is an error. Against OpenSpiel,
@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import sys
 from itertools import product
 
 import torch
@@ -195,12 +196,15 @@ def compare_open_spiel(letters, *, plies, seed):
     return other.equal, other.pinned, other.other
 
 
+def note(text):
+    sys.stderr.write(f"{text}\n")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--positions", type=int, default=50_000)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--open-spiel", action="store_true")
-    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--open-spiel", action="store_true", help="also compare as many with OpenSpiel")
     options = parser.parse_args()
     torch.set_num_threads(1)
     compared, seed = dict.fromkeys(HANDS, 0), options.seed
@@ -208,6 +212,7 @@ def main():
         letters = min(compared, key=compared.get)
         compared[letters] += compare_games(letters, games=8, plies=PLIES[seed % 3], seed=seed)
         seed += 1
+        note(f"{sum(compared.values()):,} positions equal in both engines")
     result = {"positions": sum(compared.values()), "by_hand": compared, "differences": 0}
     if options.open_spiel:
         totals = {"equal": 0, "only_pinned_tiles_differ": 0, "other": 0}
@@ -216,6 +221,7 @@ def main():
             counts = compare_open_spiel(letters, plies=PLIES[seed % 3], seed=seed)
             totals = {name: totals[name] + count for name, count in zip(totals, counts, strict=True)}
             seed += 1
+            note(f"OpenSpiel: {totals}")
         result["open_spiel"] = totals
     print(json.dumps(result, indent=2))  # noqa: T201
 

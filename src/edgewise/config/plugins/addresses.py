@@ -12,6 +12,7 @@ import os
 import re
 import sys
 import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -20,7 +21,7 @@ from typing import Any
 
 from edgewise.config.errors import ConfigError, EdgewiseError
 from edgewise.config.plugins.installed import EntryPoint
-from edgewise.config.plugins.places import real_path
+from edgewise.config.plugins.places import is_installed, real_file, real_path
 
 log = logging.getLogger(__name__)
 
@@ -134,6 +135,7 @@ def import_file(path: Path) -> ModuleType:
         return known
     if not os.path.isfile(real):
         raise ConfigError(f"there is no file {path}", hint="give the path of a Python file")
+    _check_beside(real)
     folder, name = _folder_and_name(real)
     if str(folder) not in sys.path:
         sys.path.append(str(folder))
@@ -172,6 +174,38 @@ def module_of_file(real: Path) -> ModuleType | None:
         if os.path.samestat(found, wanted) and real_path(file) == real:
             return module
     return None
+
+
+def _check_beside(real: Path) -> None:
+    """Raise ConfigError if the file would import another file of the same name in place of one beside it."""
+    for top in sorted({name.partition(".")[0] for level, name in import_statements(real) if level == 0}):
+        own = [real.parent / f"{top}.py", real.parent / top / "__init__.py"]
+        other = real_file(sys.modules.get(top))
+        if other is None or is_installed(other) or other in map(real_path, own):
+            continue
+        if any(file.is_file() for file in own):
+            raise ConfigError(
+                f"{real} imports {top}, but this process has imported {other} under that name",
+                hint="rename one of them, or use each in a process of its own",
+            )
+
+
+def import_statements(file: Path) -> Iterator[tuple[int, str]]:
+    """Return the level and dotted name of all that a file's import statements name, wherever they stand."""
+    import ast
+
+    try:
+        tree = ast.parse(file.read_bytes())
+    except (OSError, ValueError, SyntaxError, RecursionError):
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((0, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = [node.module] if node.module else []
+            yield from (
+                (node.level, ".".join([*base, *more])) for more in ([], *([a.name] for a in node.names))
+            )
 
 
 def _folder_and_name(real: Path) -> tuple[Path, str]:

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, get_args
 
 from edgewise.config.errors import ConfigError
-from edgewise.config.plugins.addresses import load, resolve_part
+from edgewise.config.plugins.addresses import Address, load, resolve_part
 
 if TYPE_CHECKING:
     from edgewise.config.model import Config
@@ -43,6 +43,23 @@ class Verb:
             raise ConfigError(
                 f"the verb {self.name}: {found!r} has no `configure(parser)` and `run(options, console)`"
             )
+        return found
+
+
+class Baselines(dict[str, Callable[..., Any]]):
+    """The baselines of an environment by name; an address leads to a function of `env`."""
+
+    def __contains__(self, name: object) -> bool:
+        return super().__contains__(name) or (isinstance(name, str) and Address.parse(name) is not None)
+
+    def __missing__(self, name: str) -> Callable[..., Any]:
+        from inspect import signature
+
+        from edgewise.config.plugins.finding import find
+
+        found: Callable[..., Any] = find("baseline", name)
+        if next(iter(signature(found).parameters), None) != "env":
+            raise ConfigError(f"{name} is no baseline: expected a function of `env` that returns a policy")
         return found
 
 
@@ -90,13 +107,13 @@ class Environment:
         return None
 
     def load_baselines(self) -> Mapping[str, Callable[..., Any]]:
-        """Return the baselines by name; empty if there are none."""
+        """Return the baselines by name; those that are addressed are found too."""
         found = self.load("baselines")
         if found is not None and not isinstance(found, Mapping):
             raise ConfigError(
                 f"BASELINES of {self.env}: got {type(found).__name__}, expected names and functions"
             )
-        return found or {}
+        return Baselines(found or {})
 
 
 @dataclass(frozen=True)

@@ -111,16 +111,18 @@ def _granted(kind: Kind, address: Address) -> Address:
 
 
 def _moved(kind: Kind, address: Address) -> Path | None:
-    """Return the only allowed file of the same name; else the only plug-in that defines the same name."""
+    """Return the only allowed file of the same name; else the only plug-in that defines what is wanted."""
     wanted = Path(address.place).name if address.is_file else f"{address.place.rpartition('.')[2]}.py"
     same = [file for file in allowed_files() if file.name == wanted]
-    if not same and address.name:
-        same = [file for file in allowed_files() if address.name in _names(kind, module_of_file(file))]
+    if not same:
+        same = [file for file in allowed_files() if _defines(kind, address.name, module_of_file(file))]
     return same[0] if len(same) == 1 else None
 
 
-def _names(kind: Kind, module: ModuleType | None) -> set[str]:
-    return set() if module is None else {name for name, _ in defined_in(module, kind)}
+def _defines(kind: Kind, name: str, module: ModuleType | None) -> bool:
+    """Return whether a module defines this name of a kind; without a name, whether it defines just one."""
+    names = [] if module is None else [found for found, _ in defined_in(module, kind)]
+    return name in names if name else len(names) == 1
 
 
 def _at(kind: Kind, address: Address, reference: str) -> Any:

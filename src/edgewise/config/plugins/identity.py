@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from edgewise.config.plugins.addresses import import_statements
 from edgewise.config.plugins.places import is_beside, real_file, root_of
 
 
@@ -90,22 +91,9 @@ def _imports(file: Path) -> set[Path]:
 
 def _imported_by(file: Path) -> Iterator[Path]:
     """Return the files that a file's import statements name, wherever in it they stand."""
-    import ast
-
-    try:
-        tree = ast.parse(file.read_bytes())
-    except (OSError, ValueError, SyntaxError, RecursionError):
-        return
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            names, folder = [alias.name for alias in node.names], None
-        elif isinstance(node, ast.ImportFrom):
-            base = node.module or ""
-            names = [base, *(f"{base}.{alias.name}".strip(".") for alias in node.names)]
-            folder = file.parents[node.level - 1] if 0 < node.level <= len(file.parents) else None
-        else:
-            continue
-        for name in filter(None, names):
+    for level, name in import_statements(file):
+        folder = file.parents[level - 1] if 0 < level <= len(file.parents) else None
+        if name:
             yield from _files_of(name, folder, file)
 
 

@@ -36,11 +36,12 @@ def allow(reference: str) -> Address:
 
 
 def allow_typed(texts: Sequence[str]) -> None:
-    """Allow every address among the words of a command line."""
+    """Allow every address among the words of a command line, also in lists with commas."""
     for text in texts:
         value = text.partition("=")[2] if text.startswith("--") else text
-        if value and Address.parse(value) is not None:
-            allow(value)
+        for word in (value, *value.split(",")):
+            if Address.parse(word) is not None:
+                allow(word)
 
 
 def is_allowed(address: Address) -> bool:

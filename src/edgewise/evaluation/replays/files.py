@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from edgewise.config import run_files
 from edgewise.config.errors import DataError
 from edgewise.evaluation.replays.check import GUIDE, applied, check
 from edgewise.evaluation.replays.schema import FORMAT
@@ -44,14 +45,14 @@ def save(replay: Mapping[str, Any], path: Path | str) -> Path:
     target = Path(path)
     text = json.dumps(compact(check(replay)), separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text(text, encoding="utf-8")
+    run_files.replace(target, text.encode())
     return target
 
 
 def load(path: Path | str) -> dict[str, Any]:
     """Read and check a replay."""
     try:
-        replay = json.loads(Path(path).read_text(encoding="utf-8"))
+        replay = run_files.read_json(Path(path))
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror}") from error
     except ValueError as error:

@@ -9,10 +9,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from edgewise.config import run_files
 from edgewise.evaluation.result import Evaluation
 from edgewise.training import durable
 from edgewise.training.callbacks import ResumableCallback, RunInfo
 from edgewise.training.run_evaluator import mean_measures
+
+CHUNK = 1 << 16
+"""Bytes that are read at a time to find the last complete line."""
 
 
 class EventLog(ResumableCallback):
@@ -56,15 +60,23 @@ class EventLog(ResumableCallback):
         """Append one event: `start`, `resume`, `stage`, `evaluation`, `checkpoint`, `best` or `stop`."""
         moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         line = json.dumps({"time": moment, "event": event, **fields}, ensure_ascii=False)
-        descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+        descriptor = run_files.open_to_append(self._path)
         try:
-            _drop_incomplete_line(descriptor, self._path)
+            _drop_incomplete_line(descriptor)
             durable.write_fully(descriptor, f"{line}\n".encode())
         finally:
             os.close(descriptor)
 
 
-def _drop_incomplete_line(descriptor: int, path: Path) -> None:
-    size = os.fstat(descriptor).st_size
-    if size and os.pread(descriptor, 1, size - 1) != b"\n":
-        os.ftruncate(descriptor, path.read_bytes().rfind(b"\n") + 1)
+def _drop_incomplete_line(descriptor: int) -> None:
+    size = end = os.fstat(descriptor).st_size
+    if not size or os.pread(descriptor, 1, size - 1) == b"\n":
+        return
+    while end:
+        start = max(0, end - CHUNK)
+        found = os.pread(descriptor, end - start, start).rfind(b"\n")
+        if found >= 0:
+            os.ftruncate(descriptor, start + found + 1)
+            return
+        end = start
+    os.ftruncate(descriptor, 0)

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from edgewise.config import run_files
 from edgewise.evaluation.result import Evaluation
 from edgewise.training import durable
 from edgewise.training.callbacks import Metrics, ResumableCallback, RunInfo
@@ -97,10 +98,16 @@ class MetricsLog(ResumableCallback):
         self._rewrite(kept)
 
     def _read(self) -> list[dict[str, str]]:
-        if not self.path.exists():
+        try:
+            descriptor = run_files.open_to_read(self.path, largest=run_files.LARGEST_TABLE)
+        except FileNotFoundError:
             return []
-        with open(self.path, newline="", encoding="utf-8", errors="replace") as file:
-            return list(csv.DictReader(file, restval=""))
+        with os.fdopen(descriptor, newline="", encoding="utf-8", errors="replace") as file:
+            try:
+                return list(csv.DictReader(file, restval=""))
+            except csv.Error as error:
+                log.warning("%s cannot be read: %s", self.path, error)
+                return []
 
     def _rewrite(self, rows: Sequence[Mapping[str, str]]) -> None:
         lines = [_line(self.columns), *(_line([row.get(name, "") for name in self.columns]) for row in rows)]
@@ -108,7 +115,7 @@ class MetricsLog(ResumableCallback):
 
     def _write(self, line: bytes) -> None:
         if self._descriptor is None:
-            self._descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND)
+            self._descriptor = run_files.open_to_append(self.path)
         durable.write_fully(self._descriptor, line)
 
 

@@ -1,0 +1,34 @@
+"""`edgewise verify`: check every checkpoint and file of a run."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from pathlib import Path
+
+from edgewise.config.errors import CheckpointError
+from edgewise.terminal.console import Console, table
+from edgewise.terminal.parser import Parser
+
+
+def configure(parser: Parser) -> None:
+    """Add the arguments of the verb."""
+    parser.add_argument("run", metavar="RUN", type=Path, help="run folder")
+    parser.examples("edgewise verify runs/graphwalk-ppo-1", "edgewise verify runs/graphwalk-ppo-1 --json")
+
+
+def run(options: Namespace, console: Console) -> int:
+    """Check the run; the exit code is 0 if everything is whole, else 3."""
+    from edgewise.training.verify import verify_run
+
+    files = verify_run(options.run)
+    damaged = [file for file in files if file.fault is not None]
+    data = {
+        "run": str(options.run),
+        "whole": not damaged,
+        "files": [{"name": file.name, "whole": file.fault is None, "fault": file.fault} for file in files],
+    }
+    rows = [[file.name, "whole" if file.fault is None else f"damaged: {file.fault}"] for file in files]
+    console.show(data, table(["file", "state"], rows))
+    if damaged:
+        console.note(f"{len(damaged)} of {len(files)} are damaged")
+    return CheckpointError.exit_code if damaged else 0

@@ -1,0 +1,127 @@
+"""Check every file of a run folder, and say which are whole."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from edgewise.config import run_files
+from edgewise.config.errors import EdgewiseError
+from edgewise.evaluation.replays import files as replay
+from edgewise.evaluation.result import Evaluation
+from edgewise.training.checkpoint import contents, store
+from edgewise.training.run_folder import RunFolder
+
+
+@dataclass(frozen=True)
+class CheckedFile:
+    """One file or checkpoint of a run.
+
+    Args:
+        name: path inside the run folder.
+        fault: what is wrong with it; None if it is whole.
+    """
+
+    name: str
+    fault: str | None
+
+
+def verify_run(path: Path) -> list[CheckedFile]:
+    """Check every checkpoint and every file of a run; nothing is changed.
+
+    Args:
+        path: a run folder.
+
+    Raises:
+        DataError: it is not a run folder.
+        CheckpointError: another version of edgewise wrote it in a format that this one cannot read.
+    """
+    folder = RunFolder(path)
+    return [CheckedFile(str(file.relative_to(folder.path)), fault) for file, fault in _faults(folder)]
+
+
+def _faults(folder: RunFolder) -> Iterator[tuple[Path, str | None]]:
+    for link in run_files.links_in(folder.path):
+        yield link, "it is a symbolic link, and a run folder must not contain any"
+    for name, check in FILES.items():
+        if os.path.lexists(folder.path / name) or name in NEEDED:
+            yield folder.path / name, _fault(folder.path / name, check)
+    for file in sorted(folder.evaluations.glob("*.json")):
+        yield file, _fault(file, Evaluation.load)
+    for file in sorted(folder.replays.glob("*.json")):
+        yield file, _fault(file, replay.load)
+    saved = store.saved(folder.checkpoints)
+    for checkpoint in saved:
+        yield checkpoint, contents.fault(checkpoint)
+    if os.path.lexists(folder.checkpoints / store.BEST):
+        yield folder.checkpoints / store.BEST, _fault(folder.checkpoints / store.BEST, _check_best)
+    if not saved:
+        yield folder.checkpoints, "there is no checkpoint"
+
+
+def _fault(path: Path, check: Callable[[Path], object]) -> str | None:
+    """Return why a check fails, in one line; None if it does not."""
+    try:
+        check(path)
+    except EdgewiseError as error:
+        return error.message.removeprefix(f"{path}: ")
+    except OSError as error:
+        return f"it cannot be read: {error.strerror or error}"
+    except ValueError as error:
+        return str(error).partition("\n")[0]
+    return None
+
+
+def _check_object(path: Path) -> None:
+    if not isinstance(run_files.read_json(path), dict):
+        raise ValueError("it is not a JSON object")
+
+
+def _check_table(path: Path) -> None:
+    text = run_files.read_text(path, largest=run_files.LARGEST_TABLE)
+    try:
+        header, *rows = csv.reader(io.StringIO(text, newline=""))
+    except csv.Error as error:
+        raise ValueError(f"it is not a table: {error}") from error
+    for number, row in enumerate(rows, start=1):
+        if len(row) != len(header):
+            raise ValueError(f"row {number} has {len(row)} cells instead of {len(header)}")
+    if not text.endswith("\n"):
+        raise ValueError("its last line is incomplete")
+
+
+def _check_events(path: Path) -> None:
+    lines = run_files.read_text(path, largest=run_files.LARGEST_TABLE).split("\n")
+    for number, line in enumerate(lines[:-1], start=1):
+        try:
+            is_event = "event" in run_files.parse_json(line)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"line {number} is not JSON: {error}") from error
+        if not is_event:
+            raise ValueError(f"line {number} is not an event")
+    if lines[-1]:
+        raise ValueError("its last line is incomplete")
+
+
+def _check_best(path: Path) -> None:
+    found = run_files.read_json(path)
+    name = found.get("checkpoint") if isinstance(found, dict) else None
+    if not isinstance(name, str) or not store.NAME.fullmatch(name):
+        raise ValueError("it names no checkpoint")
+    if not (path.parent / name).is_dir():
+        raise ValueError(f"{name} no longer exists")
+
+
+FILES: dict[str, Callable[[Path], object]] = {
+    "code.json": run_files.read_json,
+    "config.json": _check_object,
+    "versions.json": _check_object,
+    "metrics.csv": _check_table,
+    "timing.csv": _check_table,
+    "events.jsonl": _check_events,
+}
+NEEDED = ("config.json", "versions.json")
