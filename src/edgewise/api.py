@@ -132,7 +132,7 @@ def load_policy(
 ) -> TrainedPolicy:
     """Load the trained policy of a run: a module that sets `action` in a TensorDict of its environment.
 
-    It samples under TorchRL's `ExplorationType.RANDOM`; under `DETERMINISTIC`, and in `act`, it takes its mode.
+    It samples under TorchRL's `ExplorationType.RANDOM`; under `DETERMINISTIC` and in `act` it takes its mode.
 
     Args:
         path: a run, its folder, or a checkpoint's folder within it.

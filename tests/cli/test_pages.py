@@ -48,7 +48,8 @@ def faults(arguments):
     """What is wrong with a command."""
     name, *rest = arguments
     if name not in (*verbs(), "--help"):
-        return [f"no verb {name}"]
+        # A verb of the reader's own comes with a plug-in.
+        return [] if "--plugin" in rest else [f"no verb {name}"]
     if "--help" in arguments:
         return []
     parser = Parser(name, "a verb")
@@ -133,6 +134,7 @@ def test_a_command_that_does_not_exist_is_found():
 
 def test_a_command_on_a_file_of_the_readers_is_only_parsed():
     assert not faults(["eval"])
+    assert not faults(["tour", "runs/tsp-1", "--plugin", "tour.py"])
     assert not faults(["train", "tsp.py", "--num-cities", "20"])
     assert not faults(["train", "my_package.tsp:TSPEnv", "--algorithm", "mine.py:Mine", "--speed", "3"])
     assert not faults(["train", "graphwalk", "--algorithm", "ppo", "--num-nodes", "8"])

@@ -22,7 +22,10 @@ def configure(parser: Parser) -> None:
     """Add the arguments of the verb."""
     parser.takes_settings = True
     parser.details = _details
-    parser.usage = "edgewise train WHAT [--algorithm NAME] [--config FILE] [--out FOLDER] [--logger NAME] [--dry-run] [--SETTING VALUE ...]"
+    parser.usage = (
+        "edgewise train WHAT [--algorithm NAME] [--config FILE] [--out FOLDER] [--logger NAME] [--dry-run]\n"
+        "                      [--SETTING VALUE ...]"
+    )
     parser.add_argument(
         "source",
         metavar="WHAT",
@@ -108,7 +111,7 @@ def _details(arguments: Sequence[str]) -> str:
     named += [word for word in words if Address.parse(word) is not None]
     if not named:
         return (
-            "\n\nEvery setting is a flag; `edgewise train WHAT --help` lists those of a recipe or environment."
+            "\n\nEvery setting is a flag; `edgewise train WHAT --help` lists them for each of these."
             "\nThe last part of a name is enough if it is unique: --total-frames for --training.total-frames."
             f"\n\nrecipes: {', '.join(plugins.recipes())}"
             f"\n\nenvironments: {', '.join(plugins.environments())}"

@@ -58,7 +58,7 @@ class Parser(argparse.ArgumentParser):
             "--plugin",
             action="append",
             metavar="FILE_OR_MODULE",
-            help="import this first: a Python file or module with environments, algorithms, recipes, verbs, …",
+            help="Python file or module to import first, with environments, algorithms, recipes, verbs",
         )
 
     def add_argument(self, *names: str, **options: Any) -> argparse.Action:

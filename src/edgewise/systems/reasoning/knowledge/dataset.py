@@ -56,8 +56,8 @@ class Dataset:
     def with_facts_in_training(self) -> Dataset:
         """Return the dataset with the atoms of `facts.txt` before those of `train`, each atom once.
 
-        Some published layouts keep most training atoms in `facts.txt`. A dataset without that file is returned
-        unchanged.
+        Some published layouts keep most training atoms in `facts.txt`. A dataset without that file is
+        returned unchanged.
         """
         if self.facts is self.train:
             return self
