@@ -1,4 +1,4 @@
-"""A recipe in Python, a preset with a name: `edgewise train tsp-small --plugin recipe.py`."""
+"""A recipe in Python, a preset with a name: `edgewise train recipe.py`."""
 
 from tsp import TSPConfig, TSPEnv
 
@@ -10,7 +10,6 @@ RECIPE = ew.Recipe(
     name="tsp-small",
     summary="ten cities, in two CPU-minutes",
     config=ew.RunConfig[TSPConfig, ew.ModelConfig, ew.PPOConfig](
-        recipe="tsp-small",
         env_name="tsp",
         algorithm_name="ppo",
         name="tsp-small",

@@ -103,6 +103,12 @@ def test_own_recipe_in_python(tsp, tmp_path, capsys):
         assert main(words) == 0
 
 
+@pytest.mark.parametrize("source", ["recipe.py", "recipe.py:RECIPE"])
+def test_own_recipe_by_its_file(tsp, capsys, source):
+    assert main(["train", source, "--dry-run", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["config"]["name"] == "tsp-small"
+
+
 def test_own_recipe_in_yaml(tsp, tmp_path, capsys):
     folder = tmp_path / "run"
     arguments = ["train", "tsp20.yaml", "--num-cities", "6", *FLAGS, "--out", str(folder)]
