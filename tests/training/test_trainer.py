@@ -266,6 +266,13 @@ def test_a_damaged_checkpoint_loads_nothing(tmp_path):
 class TestSignals:
     """Ctrl-C finishes the batch and saves; a second one stops at once."""
 
+    @pytest.fixture(autouse=True)
+    def _hangups_count(self):
+        """Tests may run under `nohup` themselves."""
+        before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+        yield
+        signal.signal(signal.SIGHUP, before)
+
     def interrupt(self, parts, number, *, times=1):
         collect, batches = parts.rollout.collect, []
 
