@@ -33,7 +33,7 @@ layers: $(STAMP)  ## the import contracts
 	$(BIN)/lint-imports
 
 learn: $(STAMP)  ## the runs that must learn; long
-	$(BIN)/python -m pytest -n 2 -m learning tests/learning
+	$(BIN)/python -m pytest -n 2 -m learning tests/learning tests/examples
 
 bench: $(STAMP)  ## every benchmark of the core, as tables and JSON
 	$(BIN)/edgewise bench core

@@ -56,7 +56,9 @@ def main():
     parser.add_argument("runs", nargs="*", type=Path, metavar="RUN", help="run folders")
     parser.add_argument("--cities", default="20,50,100", help="numbers of cities, separated by commas")
     parser.add_argument("--episodes", type=int, default=200, help="instances of each size (200)")
-    parser.add_argument("--samples", type=int, default=16, help="tours per instance for `best of` (16); 0 for none")
+    parser.add_argument(
+        "--samples", type=int, default=16, help="tours per instance for `best of` (16); 0 for none"
+    )
     parser.add_argument("--seed", type=int, default=12345, help="random seed of the instances (12345)")
     options = parser.parse_args()
     try:

@@ -156,7 +156,7 @@ def test_runs_of_different_environments_are_no_seeds(edgewise, trained, tmp_path
 def test_an_arena_is_for_games(edgewise, trained):
     outcome = edgewise("arena", trained, "--games", 2)
     assert outcome.code == 2
-    assert "graphwalk is no game of two players" in outcome.err
+    assert "graphwalk is not a game of two players" in outcome.err
 
 
 def test_resume_of_what_is_no_run(edgewise, tmp_path):

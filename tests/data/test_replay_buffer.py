@@ -136,8 +136,11 @@ def test_a_checkpoint_rewrites_only_the_segments_that_were_written_to(storage, t
     while len(replay) < 10 * rows:
         replay.extend(transitions(len(replay), worlds=8, steps=20))
     old = checkpoint.save(tmp_path, {"replay": replay.state_dict()}, step=1)
+    between = checkpoint.save(tmp_path, {"replay": replay.state_dict()}, step=2)
     replay.extend(transitions(1)[: rows // 4])
-    new = checkpoint.save(tmp_path, {"replay": replay.state_dict()}, step=2)
+    new = checkpoint.save(tmp_path, {"replay": replay.state_dict()}, step=3)
+    inodes = [{os.stat(path).st_ino for path in folder.glob("segment-*")} for folder in (between, new)]
+    assert not inodes[0] & inodes[1]
     shared = {path.name for path in old.glob("segment-*")} & {path.name for path in new.glob("segment-*")}
     written = {path.name for path in new.glob("segment-*")} - shared
     assert 1 <= len(written) <= 2 * 2

@@ -124,13 +124,22 @@ def with_named_graphs(settings: Mapping[str, Any]) -> dict[str, Any]:
         source = named.get(f"{prefix}graphs")
         if isinstance(source, PathLike):
             named[f"{prefix}graphs"] = fspath(source)
-        elif source is not None and not isinstance(source, str):
+        elif not _is_plain(source):
             seed = named.get(f"{prefix}split_seed", 0)
             found = read_graphs(source, seed=seed if isinstance(seed, int) else 0)
             named[f"{prefix}graphs"] = given.remember(found.name, found)
     if isinstance(named.get("env"), Mapping):
         named["env"] = with_named_graphs(named["env"])
     return named
+
+
+def _is_plain(source: Any) -> bool:
+    """Return whether a setting holds names and numbers only, as an environment's own field `graphs` may."""
+    if isinstance(source, Mapping):
+        return all(_is_plain(each) for each in source.values())
+    if isinstance(source, list | tuple):
+        return all(_is_plain(each) for each in source)
+    return source is None or isinstance(source, str | int | float)
 
 
 def _from_text(source: str, seed: int) -> GraphSet:
