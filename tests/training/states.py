@@ -1,9 +1,11 @@
 """States that a checkpoint must bring back bit for bit, and the comparison that says so."""
 
+import multiprocessing
 import resource
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import torch
 from hypothesis import strategies as st
@@ -46,6 +48,14 @@ def same(left, right) -> bool:
 
 def raw(tensor: Tensor) -> bytes:
     return tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()
+
+
+def in_a_new_process(function: Callable[[Path], None], folder: Path) -> None:
+    """Call `function(folder)` in a process whose heap holds no freed memory that an allocation could reuse."""
+    process = multiprocessing.get_context("spawn").Process(target=function, args=(folder,))
+    process.start()
+    process.join()
+    assert process.exitcode == 0
 
 
 @contextmanager

@@ -11,7 +11,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.training.states import little_memory, same, states
+from tests.training.states import in_a_new_process, little_memory, same, states
 
 from edgewise.config.errors import CheckpointError
 from edgewise.training.checkpoint import segments
@@ -322,14 +322,18 @@ class TestLargeTensors:
         assert same(checkpoint.load(checkpoint.save(tmp_path, state, step=1)), state)
 
 
-def test_a_mapped_replay_is_saved_and_loaded_without_a_copy_in_memory(tmp_path):
+def save_and_load_a_mapped_replay(folder):
     size = segments.LARGE + 1000
-    replay = torch.from_file(str(tmp_path / "replay"), shared=True, size=size, dtype=torch.uint8)
+    replay = torch.from_file(str(folder / "replay"), shared=True, size=size, dtype=torch.uint8)
     replay[-1] = 7
     with little_memory(segments.LARGE // 2):
         with pytest.raises(RuntimeError):
             replay.clone()
-        path = checkpoint.save(tmp_path / "checkpoints", {"replay": replay}, step=1)
+        path = checkpoint.save(folder / "checkpoints", {"replay": replay}, step=1)
         loaded = checkpoint.load(path)["replay"]
     assert torch.equal(loaded, replay)
     assert len(list(path.glob("segment-*"))) == 2
+
+
+def test_a_mapped_replay_is_saved_and_loaded_without_a_copy_in_memory(tmp_path):
+    in_a_new_process(save_and_load_a_mapped_replay, tmp_path)

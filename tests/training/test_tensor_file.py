@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors import safe_open
 from safetensors.torch import load_file
-from tests.training.states import DTYPES, little_memory, raw, same, tensors
+from tests.training.states import DTYPES, in_a_new_process, little_memory, raw, same, tensors
 
 from edgewise.training.checkpoint import tensor_file
 
@@ -60,11 +60,15 @@ def test_sparse_and_complex_are_refused_by_name(tmp_path):
         tensor_file.write(tmp_path / "b", {"weight": torch.zeros(2, dtype=torch.complex128)})
 
 
-def test_a_mapped_tensor_is_streamed_without_a_copy_in_memory(tmp_path):
+def stream_a_mapped_tensor(folder):
     size = 1 << 26
-    mapped = torch.from_file(str(tmp_path / "replay"), shared=True, size=size, dtype=torch.uint8)
+    mapped = torch.from_file(str(folder / "replay"), shared=True, size=size, dtype=torch.uint8)
     with little_memory(1 << 25):
         with pytest.raises(RuntimeError):
             mapped.clone()
-        tensor_file.write(tmp_path / "x.safetensors", {"replay": mapped})
-    assert (tmp_path / "x.safetensors").stat().st_size > size
+        tensor_file.write(folder / "x.safetensors", {"replay": mapped})
+    assert (folder / "x.safetensors").stat().st_size > size
+
+
+def test_a_mapped_tensor_is_streamed_without_a_copy_in_memory(tmp_path):
+    in_a_new_process(stream_a_mapped_tensor, tmp_path)
