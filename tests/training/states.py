@@ -51,7 +51,7 @@ def raw(tensor: Tensor) -> bytes:
 
 
 def in_a_new_process(function: Callable[[Path], None], folder: Path) -> None:
-    """Call `function(folder)` in a process whose heap holds no freed memory that an allocation could reuse."""
+    """Call `function(folder)` in a process whose heap holds no freed memory to reuse."""
     process = multiprocessing.get_context("spawn").Process(target=function, args=(folder,))
     process.start()
     process.join()
