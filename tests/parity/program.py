@@ -14,7 +14,7 @@ def compare_file(
 ) -> int:
     """Prints the differences of every case by what differs; the exit code, 1 if one is above the limit."""
     parser = argparse.ArgumentParser(prog=f"python -m tests.parity.{name}", description=about)
-    parser.add_argument("file", type=Path, help="recorded trajectories, as in the golden format")
+    parser.add_argument("file", type=Path, help="recorded trajectories, as in recordings/")
     cases = json.loads(parser.parse_args(arguments).file.read_text())["cases"]
     worst = 0.0
     for number, case in enumerate(cases):

@@ -7,8 +7,7 @@ import pytest
 from tests.parity.marine import main, replay
 from tests.parity.program import LIMIT
 
-GOLDEN = Path(__file__).parents[3] / "shared" / "golden" / "marine.json"
-pytestmark = pytest.mark.skipif(not GOLDEN.exists(), reason="the recorded trajectories are not here")
+GOLDEN = Path(__file__).parent / "recordings" / "marine.json"
 
 
 @pytest.fixture(scope="module")

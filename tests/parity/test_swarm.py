@@ -7,8 +7,7 @@ import pytest
 from tests.parity.program import LIMIT
 from tests.parity.swarm import main, replay
 
-GOLDEN = Path(__file__).parents[3] / "shared" / "golden" / "swarm.json"
-pytestmark = pytest.mark.skipif(not GOLDEN.exists(), reason="the recorded trajectories are not here")
+GOLDEN = Path(__file__).parent / "recordings" / "swarm.json"
 
 
 @pytest.fixture(scope="module")
