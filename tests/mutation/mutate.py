@@ -2,8 +2,13 @@
 
     python -m tests.mutation.mutate [--only PATTERN] [--tests PATTERN] [--list] [--fresh] [--workers 2] [--floor 95]
 
-Nothing is changed in the working tree: faults are planted in copies. A run that is interrupted goes on where it
-stopped; a fault counts as found without a new run while its file and the test that found it are unchanged.
+Nothing is changed in the working tree: all happens in a copy. One process imports the package, collects the
+tests and records which lines each of them reaches. For every fault it forks, replaces the code of the changed
+function, and runs the tests that reach it until one fails. A fault outside of functions, or one that no test
+noticed, is then written to the file of a copy, and the tests run in a process that imports everything anew.
+
+A run that is interrupted goes on where it stopped; a fault counts as found without a new run while its file and
+the test that found it are unchanged.
 """
 
 from __future__ import annotations
@@ -17,35 +22,80 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from itertools import groupby, islice
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
+from tests.mutation import collected, fork_server, reach
 from tests.mutation import faults as fault_list
-from tests.mutation import fork_server, reach
+from tests.mutation.collected import Collected
 from tests.mutation.faults import PACKAGE, Fault
-from tests.mutation.fork_server import TIMED_OUT, Session
+from tests.mutation.fork_server import TIMED_OUT, Session, run_sessions
+from tests.mutation.hot_patch import Functions, make_patch
 
 PROJECT = Path(__file__).parents[2]
 KEPT = PROJECT / ".mutate"
-CHUNKS = (12, 80)
-"""Number of tests in the first sessions of a fault; the last session has the others."""
-BATCH = 8
-"""Test files that are recorded in one session."""
 BUDGET = 60.0
 """Seconds of tests, as recorded, that are run at most for one fault."""
+COLD_BUDGET = 15.0
+"""The same for processes that import everything anew."""
+UNPLANTED = 99
+"""Exit code of a session in which a fault could not be planted by replacing code."""
 
 
 @dataclass
-class Outcome:
-    """What became of a fault: found by `test`, or not, with the number of tests that were run."""
+class Plan:
+    """What is done, and what was found so far.
 
-    fault: Fault
-    test: str | None
-    tests: int
+    Attributes:
+        faults: to be planted.
+        copy: of the project.
+        work: folder for logs.
+        workers: sessions at a time.
+        pattern: of the test files that are used.
+        found: by the name of a fault: the test that found it, and hashes of its file and of the test's file.
+    """
+
+    faults: list[Fault]
+    copy: Path
+    work: Path
+    workers: int
+    pattern: str
+    found: dict[str, dict[str, str]] = field(default_factory=dict)
+
+    @property
+    def left(self) -> list[Fault]:
+        """The faults that no test has found yet."""
+        return [fault for fault in self.faults if fault.name not in self.found]
+
+    def test_files(self) -> list[str]:
+        """Return the test files that are used."""
+        return [each for each in reach.test_files(self.copy) if re.search(self.pattern, each)]
+
+    def read(self) -> None:
+        """Read the findings of earlier runs that still hold."""
+        kept = json.loads(_FOUND.read_text()) if _FOUND.exists() else {}
+        for fault in self.faults:
+            entry = kept.get(fault.name)
+            if entry is not None and entry == self._finding(fault, entry["test"]):
+                self.found[fault.name] = entry
+
+    def keep(self, fault: Fault, test: str) -> None:
+        """Keep a finding for later runs."""
+        self.found[fault.name] = self._finding(fault, test)
+        kept = json.loads(_FOUND.read_text()) if _FOUND.exists() else {}
+        KEPT.mkdir(exist_ok=True)
+        _FOUND.write_text(json.dumps(kept | {fault.name: self.found[fault.name]}, indent=1))
+
+    def _finding(self, fault: Fault, test: str) -> dict[str, str]:
+        """Return what must be unchanged for a finding to hold."""
+        file = self.copy / test.split("::")[0]
+        digest = reach.digest(file) if file.is_file() else ""
+        return {"test": test, "source": reach.digest(fault.path(self.copy)), "test_file": digest}
+
+
+_FOUND = KEPT / "found.json"
 
 
 def main() -> int:
@@ -69,20 +119,23 @@ def main() -> int:
     if options.fresh:
         shutil.rmtree(KEPT, ignore_errors=True)
     fork_server.preload()
+    _register_profiles()
     with tempfile.TemporaryDirectory(prefix="edgewise-mutate-") as work:
-        root, *copies = (
-            fork_server.make_copy(PROJECT, Path(work) / str(number)) for number in range(options.workers + 1)
-        )
-        _prepare_sessions()
-        reached = _record(root, copies, Path(work) / "logs", pattern=options.tests)
-        outcomes = _plant_all(chosen, reached, root, copies, Path(work) / "logs")
-    return _table(outcomes, floor=options.floor)
+        copy = fork_server.make_copy(PROJECT, Path(work) / "copy")
+        plan = Plan(chosen, copy, Path(work), options.workers, options.tests)
+        plan.read()
+        if plan.left:
+            _in_child(lambda: _hot(plan))
+            plan.read()
+        if plan.left:
+            _cold(plan)
+        return _table(plan, floor=options.floor)
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Plant the listed faults and print which no test noticed.")
     parser.add_argument("--only", metavar="PATTERN", help="only faults whose file or text match this expression")
-    parser.add_argument("--tests", metavar="PATTERN", default="", help="use only test files whose path matches")
+    parser.add_argument("--tests", metavar="PATTERN", default="", help="only test files whose path matches")
     parser.add_argument("--list", action="store_true", help="print the list of faults and stop")
     parser.add_argument("--fresh", action="store_true", help="forget earlier results and record all tests again")
     parser.add_argument("--workers", type=int, default=2, help="sessions at a time (2)")
@@ -90,7 +143,7 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _prepare_sessions() -> None:
+def _register_profiles() -> None:
     """Give all sessions the same examples in every run; a failing one is not made smaller."""
     from hypothesis import HealthCheck, Phase, settings
 
@@ -106,139 +159,150 @@ def _prepare_sessions() -> None:
     os.environ["HYPOTHESIS_PROFILE"] = "mutate"
 
 
-def _record(root: Path, copies: list[Path], logs: Path, *, pattern: str) -> reach.Reach:
+def _in_child(call: Callable[[], object]) -> None:
+    """Call a function in a fork that shares this terminal, and wait for it."""
+    sys.stdout.flush()
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            call()
+            code = 0
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(code)
+    if os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]):
+        raise SystemExit("the tests could not be collected")
+
+
+def _hot(plan: Plan) -> None:
+    """Collect all tests, record what is not recorded yet, and plant faults by replacing code."""
+    fork_server.enter_copy(plan.copy)
+
+    def work(tests: Collected) -> None:
+        reached = _record(tests, plan)
+        if reached.failed:
+            print(f"{len(reached.failed)} tests fail without a fault and are not used:", *reached.failed, sep="\n  ")
+        functions = Functions(plan.copy / PACKAGE)
+        _plant_hot(tests, plan, reached, functions)
+
+    collected.collect(plan.test_files(), work)
+
+
+def _record(tests: Collected, plan: Plan) -> reach.Reach:
     """Record the test files that are new or changed, and return the whole map."""
-    folder = KEPT / "reach"
-    files = [each for each in reach.test_files(root) if re.search(pattern, each)]
-    needed = reach.stale(folder, root, files)
-    batches = {
-        f"{together}.{number}": list(some)
-        for together, group in groupby(needed, key=lambda each: each.rsplit("/", 1)[0].replace("/", "."))
-        for number, some in enumerate(batched(group, BATCH))
-    }
+    folder, files = KEPT / "reach", plan.test_files()
+    folder.mkdir(parents=True, exist_ok=True)
+    needed = reach.stale(folder, plan.copy, files)
 
-    def session(name: str) -> Session:
-        def call(copy: Path) -> int:
-            os.environ["HYPOTHESIS_PROFILE"] = "record"
-            return reach.record(batches[name], copy, folder)
+    def session(test_file: str) -> Session:
+        def call() -> int:
+            from hypothesis import settings
 
-        return Session(name, call, timeout=1800.0)
+            settings.load_profile("record")
+            return reach.record(tests, test_file, plan.copy, folder)
 
-    with _progress("recording tests", len(needed)) as advance:
-        for done, code in fork_server.run_sessions([session(name) for name in batches], copies, logs=logs):
+        return Session(test_file.replace("/", "."), call, timeout=1800.0)
+
+    with _progress("recording", len(needed)) as advance:
+        for done, code in run_sessions(
+            [session(each) for each in needed], workers=plan.workers, logs=plan.work / "logs"
+        ):
             if code:
-                tail = (logs / f"{done.name}.log").read_text()[-2000:]
-                raise SystemExit(f"recording {', '.join(batches[done.name])} failed with code {code}:\n{tail}")
-            for each in batches[done.name]:
-                advance(each)
-    reached = reach.read(folder, files)
-    if reached.failed:
-        print(f"{len(reached.failed)} tests fail without a fault and are not used:", *reached.failed, sep="\n  ")
-    return reached
+                raise SystemExit(_failed(plan, done, code))
+            advance(done.name)
+    return reach.read(folder, files)
 
 
-def batched(items: Iterable[str], size: int) -> Iterator[tuple[str, ...]]:
-    """Yield tuples of up to `size` items."""
-    rest = iter(items)
-    while some := tuple(islice(rest, size)):
-        yield some
+def _plant_hot(tests: Collected, plan: Plan, reached: reach.Reach, functions: Functions) -> None:
+    """Run the tests that reach each fault in a fork with the code of a function replaced."""
+    by_name = {_safe(fault): fault for fault in plan.left}
+
+    def session(fault: Fault, names: list[str]) -> Session:
+        def call() -> int:
+            path = fault.path(plan.copy)
+            source = path.read_text()
+            patch = make_patch(path, source, fault.planted(source))
+            if patch is None or not functions.apply(patch):
+                return UNPLANTED
+            failed = tests.first_failure(names)
+            if failed is None:
+                return 0
+            (plan.work / f"{_safe(fault)}.test").write_text(failed)
+            return 1
+
+        seconds = sum(reached.seconds[name] for name in names)
+        return Session(_safe(fault), call, timeout=60.0 + 20.0 * seconds)
+
+    sessions = []
+    for fault in plan.left:
+        names = reached.tests_of(fault, plan.copy, budget=BUDGET)
+        sessions.append(session(fault, [name for name in names if name in tests.items]))
+    with _progress("planting", len(sessions)) as advance:
+        for done, code in run_sessions(sessions, workers=plan.workers, logs=plan.work / "logs"):
+            fault = by_name[done.name]
+            if code not in (0, UNPLANTED):
+                plan.keep(fault, _killer(plan, fault, code))
+            state = {0: "not noticed", UNPLANTED: "to be imported"}.get(code, "found")
+            advance(f"{state}: {fault.file}: {fault.what}")
 
 
-def _plant_all(
-    chosen: list[Fault], reached: reach.Reach, root: Path, copies: list[Path], logs: Path
-) -> list[Outcome]:
-    """Run the tests that reach each fault, in rounds: the likeliest ones first, all others for what is left."""
-    store = KEPT / "found.json"
-    found = json.loads(store.read_text()) if store.exists() else {}
-    tests = {fault.name: _within_budget(reached.tests_of(fault, root), reached) for fault in chosen}
-    outcomes = {
-        fault.name: Outcome(fault, found[fault.name]["test"], 0)
-        for fault in chosen
-        if _still_found(found.get(fault.name), fault, root)
-    }
-    by_name = {fault.name: fault for fault in chosen}
-    with _progress("planting faults", len(chosen)) as advance:
-        for _ in outcomes:
-            advance("")
-        start = 0
-        for size in (*CHUNKS, None):
-            stop = None if size is None else start + size
-            left = [fault for fault in chosen if fault.name not in outcomes and tests[fault.name][start:stop]]
-            sessions = [_plant(fault, tests[fault.name][start:stop], reached, root, logs) for fault in left]
-            for session, code in fork_server.run_sessions(sessions, copies, logs=logs):
-                fault = by_name[session.name.replace("|", "/")]
-                if code != 0:
-                    test = _killer(logs / f"{session.name}.test", code)
-                    outcomes[fault.name] = Outcome(fault, test, len(tests[fault.name]))
-                    found[fault.name] = _finding(fault, test, root)
-                    store.write_text(json.dumps(found, indent=1))
-                    advance(f"{fault.file}: {fault.what}")
-            start = stop or 0
-        for fault in chosen:
-            if fault.name not in outcomes:
-                outcomes[fault.name] = Outcome(fault, None, len(tests[fault.name]))
-                advance(f"LIVES {fault.file}: {fault.what}")
-    return [outcomes[fault.name] for fault in chosen]
+def _cold(plan: Plan) -> None:
+    """Plant the faults that are left in the files of copies, and import everything anew for each."""
+    reached = reach.read(KEPT / "reach", plan.test_files())
+    by_name = {_safe(fault): fault for fault in plan.left}
+
+    def session(fault: Fault) -> Session:
+        names = reached.tests_of(fault, plan.copy, budget=COLD_BUDGET)
+
+        def call() -> int:
+            if not names:
+                return 0
+            own = plan.work / f"cold-{_safe(fault)}"
+            shutil.copytree(plan.copy, own, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
+            path = fault.path(own)
+            path.write_text(fault.planted(path.read_text()))
+            fork_server.enter_copy(own)
+            failed: list[str | None] = ["(the tests could not be collected)"]
+
+            def work(tests: Collected) -> None:
+                failed[0] = tests.first_failure([name for name in names if name in tests.items])
+
+            collected.collect(dict.fromkeys(name.split("::")[0] for name in names), work)
+            shutil.rmtree(own, ignore_errors=True)
+            if failed[0] is None:
+                return 0
+            (plan.work / f"{_safe(fault)}.test").write_text(failed[0])
+            return 1
+
+        return Session(_safe(fault), call, timeout=240.0 + 20.0 * COLD_BUDGET)
+
+    with _progress("planting in files", len(by_name)) as advance:
+        for done, code in run_sessions(
+            [session(fault) for fault in plan.left], workers=plan.workers, logs=plan.work / "logs"
+        ):
+            fault = by_name[done.name]
+            if code:
+                plan.keep(fault, _killer(plan, fault, code))
+            advance(f"{'found' if code else 'LIVES'}: {fault.file}: {fault.what}")
 
 
-def _within_budget(tests: list[str], reached: reach.Reach) -> list[str]:
-    """Return the first tests that take `BUDGET` seconds together."""
-    kept, spent = [], 0.0
-    for test in tests:
-        spent += reached.seconds[test]
-        if spent > BUDGET:
-            break
-        kept.append(test)
-    return kept
+def _safe(fault: Fault) -> str:
+    return fault.name.replace("/", "|")
 
 
-def _plant(fault: Fault, tests: list[str], reached: reach.Reach, root: Path, logs: Path) -> Session:
-    """Return a session that runs tests with a fault until one fails."""
-    name = fault.name.replace("/", "|")
-
-    def call(_: Path) -> int:
-        import pytest
-
-        class FirstFailure:
-            def pytest_runtest_logreport(self, report: Any) -> None:
-                if report.failed:
-                    (logs / f"{name}.test").write_text(report.nodeid)
-
-            def pytest_collectreport(self, report: Any) -> None:
-                if report.failed:
-                    (logs / f"{name}.test").write_text(report.nodeid)
-
-        arguments = ["-x", "-q", "--tb=line", "-p", "no:xdist", "-p", "no:cacheprovider", "-m", "not learning"]
-        return int(pytest.main([*arguments, *tests], plugins=[FirstFailure()]))
-
-    seconds = sum(reached.seconds[test] for test in tests)
-    text = fault.planted(fault.path(root).read_text())
-    return Session(name, call, timeout=45.0 + 6.0 * seconds, file=PACKAGE / fault.file, text=text)
-
-
-def _killer(note: Path, code: int) -> str:
+def _killer(plan: Plan, fault: Fault, code: int) -> str:
     """Return the test that failed, or in words how the session ended without one."""
-    if code == TIMED_OUT:
-        return "(out of time)"
+    note = plan.work / f"{_safe(fault)}.test"
     if note.exists():
         return note.read_text()
-    if code < 0:
-        return f"(signal {-code})"
-    return f"(pytest ended with code {code})"
+    return "(out of time)" if code == TIMED_OUT else f"(ended with code {code})"
 
 
-def _finding(fault: Fault, test: str, root: Path) -> dict[str, str]:
-    """Return what must be unchanged for a finding to hold."""
-    file = root / test.split("::")[0]
-    return {
-        "test": test,
-        "source": reach.digest(fault.path(root)),
-        "test_file": reach.digest(file) if file.is_file() else "",
-    }
-
-
-def _still_found(kept: dict[str, str] | None, fault: Fault, root: Path) -> bool:
-    return kept is not None and kept == _finding(fault, kept["test"], root)
+def _failed(plan: Plan, session: Session, code: int) -> str:
+    tail = (plan.work / "logs" / f"{session.name}.log").read_text()[-2000:]
+    return f"{session.name} failed with code {code}:\n{tail}"
 
 
 @contextmanager
@@ -256,30 +320,30 @@ def _progress(title: str, total: int) -> Iterator[Callable[[str], None]]:
             count += 1
             bar.advance(task)
             bar.refresh()
-            if bar.disable and text:
+            if bar.disable:
                 print(f"{title} {count}/{total} {time.monotonic() - began:.0f}s {text}", flush=True)
 
         yield advance
 
 
-def _table(outcomes: list[Outcome], *, floor: float) -> int:
+def _table(plan: Plan, *, floor: float) -> int:
     """Print who lived and the share of faults found per package; return 1 below the floor."""
     total, found = Counter[str](), Counter[str]()
-    for outcome in outcomes:
-        package = "/".join(outcome.fault.file.split("/")[: 2 if outcome.fault.file.startswith("systems") else 1])
+    for fault in plan.faults:
+        package = "/".join(fault.file.split("/")[: 2 if fault.file.startswith("systems") else 1])
         total[package] += 1
-        found[package] += outcome.test is not None
+        found[package] += fault.name in plan.found
     print(f"\n{'package':24}{'faults':>8}{'found':>8}{'share':>8}")
     for package, count in sorted(total.items()):
         print(f"{package:24}{count:>8}{found[package]:>8}{found[package] / count:>8.0%}")
     share = 100 * found.total() / total.total()
     print(f"{'all':24}{total.total():>8}{found.total():>8}{share / 100:>8.1%}")
-    lived = [outcome for outcome in outcomes if outcome.test is None]
-    if lived:
+    if plan.left:
+        reached = reach.read(KEPT / "reach", plan.test_files())
         print("\nNo test noticed:")
-    for outcome in lived:
-        reached = f"{outcome.tests} tests reach it" if outcome.tests else "no test reaches it"
-        print(f"  {outcome.fault.file}: {outcome.fault.what} ({reached})")
+        for fault in plan.left:
+            tests = len(reached.tests_of(fault, plan.copy))
+            print(f"  {fault.file}: {fault.what} ({tests or 'no'} {'test' if tests == 1 else 'tests'} reach it)")
     if share < floor:
         print(f"\n{share:.1f} % of the faults were found, fewer than {floor:g} %", file=sys.stderr)
     return int(share < floor)

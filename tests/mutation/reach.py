@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import pytest
-
+from tests.mutation.collected import Collected
 from tests.mutation.faults import PACKAGE, Fault
 
 SKIPPED = ("tests/learning", "tests/examples", "tests/architecture", "tests/mutation")
@@ -30,54 +30,28 @@ def test_files(root: Path) -> list[str]:
     return [path for path in found if not path.startswith(SKIPPED)]
 
 
-class _Recorder:
-    """A pytest plug-in that switches the context of coverage with every test."""
-
-    def __init__(self, coverage: Any) -> None:
-        self.coverage = coverage
-        self.seconds: dict[str, float] = {}
-        self.outcome: dict[str, str] = {}
-
-    @pytest.hookimpl(hookwrapper=True)
-    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> Any:
-        self.coverage.switch_context(item.nodeid)
-        yield
-        self.coverage.switch_context("")
-
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        self.seconds[report.nodeid] = self.seconds.get(report.nodeid, 0.0) + report.duration
-        if report.outcome != "passed" or report.when == "call":
-            self.outcome[report.nodeid] = report.outcome
-
-
-def record(test_files: Sequence[str], copy: Path, folder: Path) -> int:
-    """Run some test files and write which lines of the package each of their tests reaches."""
+def record(tests: Collected, test_file: str, copy: Path, folder: Path) -> int:
+    """Run the tests of one file and write which lines of the package each of them reaches."""
     import coverage
 
     package = copy / PACKAGE
+    names = [name for name in tests.items if name.split("::")[0] == test_file]
     tracer = coverage.Coverage(data_file=None, source=[str(package)], config_file=False, messages=False)
-    recorder = _Recorder(tracer)
     tracer.start()
-    arguments = ["-m", "not learning", "-p", "no:xdist", "-p", "no:cacheprovider", "-q"]
-    code = int(pytest.main([*arguments, *test_files], plugins=[recorder]))
+    tests.run(names, around=tracer.switch_context)
     tracer.stop()
-    if code not in (0, 1, 5):
-        return code
-    reached = _reached(tracer.get_data(), package)
-    folder.mkdir(parents=True, exist_ok=True)
-    for test_file in test_files:
-        outcome = {name: each for name, each in recorder.outcome.items() if name.split("::")[0] == test_file}
-        passed = [name for name, each in outcome.items() if each == "passed"]
-        document = {
-            "digest": digest(copy / test_file),
-            "sources": {file: digest(package / file) for file in reached},
-            "tests": {name: round(recorder.seconds[name], 3) for name in passed},
-            "failed": sorted(name for name, each in outcome.items() if each == "failed"),
-            "lines": {
-                file: {name: f"{bits[name]:x}" for name in passed if name in bits} for file, bits in reached.items()
-            },
-        }
-        recording(folder, test_file).write_text(json.dumps(document))
+    reached = _reached(tracer.get_data(), package) if names else {}
+    passed = [name for name in names if tests.outcome.get(name) == "passed"]
+    document = {
+        "digest": digest(copy / test_file),
+        "sources": {file: digest(package / file) for file in reached},
+        "tests": {name: round(tests.seconds[name], 3) for name in passed},
+        "failed": [name for name in names if tests.outcome.get(name) == "failed"],
+        "lines": {
+            file: {name: f"{bits[name]:x}" for name in passed if name in bits} for file, bits in reached.items()
+        },
+    }
+    recording(folder, test_file).write_text(json.dumps(document))
     return 0
 
 
@@ -116,11 +90,16 @@ class Reach:
                 (name, int(bits, 16), recorded) for name, bits in tests.items()
             )
 
-    def tests_of(self, fault: Fault, root: Path) -> list[str]:
+    def tests_of(self, fault: Fault, root: Path, *, budget: float = math.inf) -> list[str]:
         """Return the tests that reach a fault, those that should find it soonest first.
 
         A test counts if it ran a line of the changed statement. If that statement runs at import, or the file
         is not the one that was recorded, it counts if it ran any line of the file.
+
+        Args:
+            fault: the fault.
+            root: of the project.
+            budget: seconds that all of them may take together.
         """
         path = fault.path(root)
         statement, now = fault.lines(path.read_text()), digest(path)
@@ -131,7 +110,13 @@ class Reach:
             if statement.runs_at_import or recorded != now or bits & wanted
         ]
         usable = (test for test in dict.fromkeys(found) if self.seconds[test] <= SLOWEST)
-        return sorted(usable, key=lambda test: self._cost(test, fault))
+        chosen, spent = [], 0.0
+        for test in sorted(usable, key=lambda test: self._cost(test, fault)):
+            spent += self.seconds[test]
+            if spent > budget:
+                break
+            chosen.append(test)
+        return chosen
 
     def _cost(self, test: str, fault: Fault) -> float:
         """Prefer short tests, and those in the folder that mirrors the file of the fault."""

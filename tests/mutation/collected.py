@@ -1,0 +1,69 @@
+"""A pytest session that collects all tests once, and then runs chosen ones in forks."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ARGUMENTS = ("-s", "-qq", "--no-header", "--no-summary", "-m", "not learning", "-p", "no:xdist", "-p", "no:cacheprovider")
+
+
+class Collected:
+    """A plug-in that hands the collected tests to a function in place of running them.
+
+    Args:
+        then: called once with this object, when all tests are collected.
+
+    Attributes:
+        items: by node id.
+        seconds: duration of each test that was run in this process.
+        outcome: `passed`, `failed` or `skipped`, of each test that was run in this process.
+    """
+
+    def __init__(self, then: Callable[[Collected], None]) -> None:
+        self._then = then
+        self.items: dict[str, pytest.Item] = {}
+        self.seconds: dict[str, float] = {}
+        self.outcome: dict[str, str] = {}
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Replace pytest's loop over the tests."""
+        self.items = {item.nodeid: item for item in session.items}
+        self._then(self)
+        return True
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Note how a test ended."""
+        self.seconds[report.nodeid] = self.seconds.get(report.nodeid, 0.0) + report.duration
+        if report.outcome != "passed" or report.when == "call":
+            self.outcome[report.nodeid] = report.outcome
+
+    def run(self, names: Sequence[str], *, around: Callable[[str], Any] | None = None) -> None:
+        """Run tests in this process, with `around` called with the name of each before and "" after it."""
+        items = [self.items[name] for name in names]
+        for item, following in zip(items, [*items[1:], None], strict=True):
+            if around is not None:
+                around(item.nodeid)
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+            if around is not None:
+                around("")
+
+    def first_failure(self, names: Sequence[str]) -> str | None:
+        """Run tests in this process until one fails, and return that one."""
+        for name in names:
+            item = self.items[name]
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=item)
+            if self.outcome.get(name) == "failed":
+                return name
+        return None
+
+
+def collect(test_files: Iterable[str], then: Callable[[Collected], None]) -> int:
+    """Collect the tests of some files in this process, call `then`, and return pytest's exit code."""
+    return int(pytest.main([*ARGUMENTS, *test_files], plugins=[Collected(then)]))
