@@ -15,6 +15,7 @@ import torch
 from benchmarks.program import cpu_seconds, main
 from tensordict import TensorDict
 
+from edgewise.algorithms.deciders import EgoDeciders
 from edgewise.algorithms.off_policy import OffPolicy
 from edgewise.algorithms.registry import algorithm_class, algorithm_config
 from edgewise.data.transitions import compact
@@ -41,10 +42,10 @@ def seen(count: int) -> TensorDict:
 def transitions(count: int, *, discrete: bool) -> TensorDict:
     """Sample random transitions, of which one in thirty is terminal."""
     entries = {
-        "ego": seen(count),
+        "observation": seen(count),
         "action": torch.randint(25, (count,)) if discrete else torch.rand(count, 2) * 2 - 1,
         "reward": torch.randn(count),
-        "next_ego": seen(count),
+        "next_observation": seen(count),
         "discount": 0.99 * (torch.rand(count) > 1 / 30),
         "steps": torch.ones(count, dtype=torch.int8),
     }
@@ -56,7 +57,7 @@ def ready(name: str, *, batch: int, stored: int, encoder: str = "flat") -> OffPo
     discrete = name in ("dqn", "iqn", "rainbow")
     layout = AgentsDiscrete(3, 25) if discrete else AgentsContinuous(3, 2)
     config = algorithm_config(name)(minibatch_size=batch, replay_size=stored)
-    agent = algorithm_class(name)(SPEC, layout, config=config, model=MarineEgoConfig(encoder=encoder))
+    agent = algorithm_class(name)(EgoDeciders(SPEC, layout, MarineEgoConfig(encoder=encoder)), config=config)
     agent.replay_buffer.extend(compact(transitions(stored, discrete=discrete)))
     return agent
 

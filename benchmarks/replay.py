@@ -81,8 +81,8 @@ def stored(count: int) -> TensorDict:
     """Sample transitions as the replay buffer stores them."""
     return TensorDict(
         {
-            "ego": ego(count),
-            "next_ego": ego(count),
+            "observation": ego(count),
+            "next_observation": ego(count),
             "action": torch.rand(count, 2),
             "reward": torch.rand(count),
             "span": torch.ones(count, dtype=torch.int8),

@@ -6,44 +6,48 @@ import torch
 from tensordict import TensorDict
 from torch import nn
 
+from edgewise.algorithms.deciders import EgoDeciders
 from edgewise.algorithms.off_policy import OffPolicy
 from edgewise.algorithms.off_policy_config import OffPolicyConfig
 from edgewise.algorithms.registry import ALGORITHMS, algorithm_class, algorithm_config
 from edgewise.graphs.actions import AgentsContinuous, AgentsDiscrete
 from edgewise.models.agents.ego import EgoSpec
-from edgewise.models.agents.networks import EgoQNetwork
+from edgewise.models.agents.networks import QNetwork
 from edgewise.models.config import EgoConfig
 
 DISCRETE = ("dqn", "rainbow", "iqn")
 CONTINUOUS = ("ac-iqn", "sac", "ddpg")
 SMALL = {"minibatch_size": 16, "replay_size": 200, "learning_starts": 0, "updates_per_transition": 0.1}
 ROBOTS = 3
+MODEL = EgoConfig(hidden=16, self_width=8, object_width=8)
 
 
 class Simple(OffPolicy[OffPolicyConfig]):
     """Values of choices, learnt by squared error; remembers what it was given to learn from."""
 
-    def build(self, spec, actions, *, model):
+    def build(self, deciders):
         self.seen = []
-        return nn.ModuleDict(
-            {"network": EgoQNetwork(spec, model, num_actions=actions.num_actions), "spare": nn.Linear(1, 1)}
-        )
+        features, hidden = deciders.features("critic"), deciders.model.hidden
+        network = QNetwork(features, hidden=hidden, num_actions=deciders.num_choices)
+        return nn.ModuleDict({"network": network, "spare": nn.Linear(1, 1)})
 
-    def act(self, ego):
-        return self.networks["network"](ego).argmax(-1)
+    def act(self, observation):
+        return self.networks["network"](observation).argmax(-1)
 
     def update(self, samples):
         self.seen.append(samples.clone())
-        value = self.networks["network"](samples["ego"]).gather(-1, samples["action"].unsqueeze(-1))[:, 0]
+        value = self.networks["network"](samples["observation"]).gather(-1, samples["action"].unsqueeze(-1))[
+            :, 0
+        ]
         with torch.no_grad():
-            following = self.targets["network"](samples["next_ego"]).amax(-1)
+            following = self.targets["network"](samples["next_observation"]).amax(-1)
         error = samples["reward"] + samples["discount"] * following - value
         loss = (samples["weight"] * error.square()).mean() + 0.0 * torch.rand(())
         norm = self.optimizer_step("network", loss)
         return {"loss": loss.detach(), "gradient_norm": norm, "drawn": torch.rand(())}, error.detach()
 
     def imitation_loss(self, samples):
-        values = self.networks["network"](samples["ego"])
+        values = self.networks["network"](samples["observation"])
         return {"network": nn.functional.cross_entropy(values, samples["action"])}
 
 
@@ -51,10 +55,8 @@ def simple(*, seed=0, device="cpu", **settings):
     """The smallest agent."""
     torch.manual_seed(seed)
     return Simple(
-        EgoSpec(),
-        AgentsDiscrete(ROBOTS, 25),
+        EgoDeciders(EgoSpec(), AgentsDiscrete(ROBOTS, 25), MODEL),
         config=OffPolicyConfig(**SMALL | settings),
-        model=EgoConfig(hidden=16, self_width=8, object_width=8),
         seed=seed,
         device=device,
     )
@@ -62,12 +64,11 @@ def simple(*, seed=0, device="cpu", **settings):
 
 def agent(name, *, seed=0, **settings):
     """One of the six."""
+    layout = AgentsDiscrete(ROBOTS, 25) if name in DISCRETE else AgentsContinuous(ROBOTS, 2)
     torch.manual_seed(seed)
     return algorithm_class(name)(
-        EgoSpec(),
-        AgentsDiscrete(ROBOTS, 25) if name in DISCRETE else AgentsContinuous(ROBOTS, 2),
+        EgoDeciders(EgoSpec(), layout, MODEL),
         config=algorithm_config(name)(**SMALL | settings),
-        model=EgoConfig(hidden=16, self_width=8, object_width=8),
         seed=seed,
     )
 

@@ -2,6 +2,7 @@
 
 import torch
 
+from edgewise.algorithms.deciders import EgoDeciders
 from edgewise.algorithms.off_policy_config import (
     ACIQNConfig,
     DDPGConfig,
@@ -128,4 +129,5 @@ def agent(name, *, seed=0, device="cpu", model=SMALL, **changes):
     config = type(AGENTS[name]).model_validate(AGENTS[name].model_dump() | changes)
     layout = SEAS[SEA_OF[name]].layout
     kind = algorithm_class(name)
-    return kind(EgoSpec(slots=SLOTS), layout, config=config, model=model, seed=seed, device=device)
+    deciders = EgoDeciders(EgoSpec(slots=SLOTS), layout, model)
+    return kind(deciders, config=config, seed=seed, device=device)

@@ -21,9 +21,9 @@ def test_what_the_actor_climbs_depends_on_the_risk_it_takes(risk, stakes):
     learner, samples = agent("ac-iqn", risk=risk, risk_alpha=0.1), transitions("ac-iqn")
     learner.networks["critic"] = Bet()
     for _ in range(200):
-        learner.optimizer_step("actor", -learner.policy_quantiles(samples["ego"]).mean())
+        learner.optimizer_step("actor", -learner.policy_quantiles(samples["observation"]).mean())
     with set_exploration_type(ExplorationType.DETERMINISTIC):
-        stake = learner.act(samples["ego"])[:, 0] / 2
+        stake = learner.act(samples["observation"])[:, 0] / 2
     assert (stake.mean() > 0.3) == stakes
     assert (stake.mean() < -0.5) == (not stakes)
 
@@ -41,7 +41,7 @@ def test_targets_are_quantiles_of_what_the_target_actor_would_do():
 
 
 def test_noise_is_added_while_exploring_and_stays_in_bounds():
-    learner, ego = agent("ac-iqn", action_noise=3.0), transitions("ac-iqn", 500)["ego"]
+    learner, ego = agent("ac-iqn", action_noise=3.0), transitions("ac-iqn", 500)["observation"]
     with set_exploration_type(ExplorationType.RANDOM):
         action = learner.act(ego)
     assert action.abs().max() == 2.0

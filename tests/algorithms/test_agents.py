@@ -30,8 +30,8 @@ def transitions(name, count=24):
     """Random samples as a replay gives them, half of them the last of their robots."""
     discrete = SEA_OF[name] == "buoys"
     entries = {
-        "ego": views(count),
-        "next_ego": views(count),
+        "observation": views(count),
+        "next_observation": views(count),
         "action": torch.randint(4, (count,)) if discrete else torch.rand(count, 2) * 4 - 2,
         "reward": torch.rand(count),
         "discount": 0.5 * (torch.arange(count) % 2),
@@ -88,9 +88,9 @@ def test_nobody_active_is_no_trouble(name, encoder):
 def test_it_is_deterministic_where_it_does_not_explore_and_only_there(name):
     learner, ego = agent(name, epsilon=0.5), views(50)
     with set_exploration_type(ExplorationType.DETERMINISTIC):
-        assert torch.equal(learner._epsilon_greedy(ego), learner._epsilon_greedy(ego))
+        assert torch.equal(learner.explore(ego), learner.explore(ego))
     with set_exploration_type(ExplorationType.RANDOM):
-        assert not torch.equal(learner._epsilon_greedy(ego), learner._epsilon_greedy(ego))
+        assert not torch.equal(learner.explore(ego), learner.explore(ego))
 
 
 @pytest.mark.parametrize("name", ["rainbow", "sac"])
@@ -186,7 +186,7 @@ def test_cloning_leads_to_what_was_done(name):
         for part, loss in learner.imitation_loss(samples).items():
             learner.optimizer_step(part, loss)
     with set_exploration_type(ExplorationType.DETERMINISTIC):
-        action = learner.act(samples["ego"])
+        action = learner.act(samples["observation"])
     if SEA_OF[name] == "buoys":
         assert (action == wanted).float().mean() > 0.9
     else:

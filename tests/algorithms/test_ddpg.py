@@ -16,7 +16,7 @@ def test_the_actor_finds_the_top_of_a_known_landscape():
         samples["reward"] = -(samples["action"] - top).square().sum(-1)
         learner.update(samples)
     with set_exploration_type(ExplorationType.DETERMINISTIC):
-        action = learner.act(transitions("ddpg", 200)["ego"])
+        action = learner.act(transitions("ddpg", 200)["observation"])
     assert (action.mean(0) - top).abs().max() < 0.4
 
 

@@ -16,6 +16,9 @@ class Fixed(nn.Module):
     def forward(self, ego, *_):
         return self.said.expand(*ego.batch_size, *self.said.shape)
 
+    def joint(self, values, _):
+        return values
+
 
 def test_the_online_network_chooses_and_the_target_network_values():
     """The planted fault is the plain maximum: 9, not 3."""
@@ -29,10 +32,10 @@ def test_the_online_network_chooses_and_the_target_network_values():
 
 def test_dueling_takes_the_mean_advantage_out():
     learner = agent("dqn", dueling=True)
-    network, view = learner.networks["network"], transitions("dqn")["ego"]
+    network, view = learner.networks["network"], transitions("dqn")["observation"]
     torch.testing.assert_close(
         network(view).mean(-1, keepdim=True),
-        network.state(network.hidden(network.encoder(view))),
+        network.state(network.hidden(network.features(view))),
         atol=1e-5,
         rtol=1e-5,
     )
@@ -45,5 +48,5 @@ def test_values_become_those_of_a_known_problem():
     samples["reward"] = samples["action"].float()
     for _ in range(200):
         learner.update(samples)
-    found = learner.networks["network"](samples["ego"]).gather(-1, samples["action"].unsqueeze(-1))
+    found = learner.networks["network"](samples["observation"]).gather(-1, samples["action"].unsqueeze(-1))
     assert (found.squeeze(-1) - samples["reward"]).abs().mean() < 0.2

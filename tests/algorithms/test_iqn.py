@@ -31,14 +31,14 @@ def test_double_targets_choose_by_the_online_network():
 class Ramp(nn.Module):
     """Choice 0 earns 1 for certain; choice 1 anything from -2 to 5, each quantile its level."""
 
-    def forward(self, ego, levels):
+    def forward(self, ego, levels, *_):
         levels = levels.expand(*ego.batch_size, levels.shape[-1])
         rows = torch.stack((torch.ones_like(levels), 7 * levels - 2), -1)
         return torch.nn.functional.pad(rows, (0, 2), value=-9.0)
 
 
 def test_risk_decides_between_the_certain_and_the_better():
-    ego = transitions("iqn")["ego"]
+    ego = transitions("iqn")["observation"]
     ego["mask"][:] = False
     ego["mask"][:12, 0] = True
     ego["objects"][:12, 0] = torch.tensor([0.15, 0.0, 0.0, 0.0, 0.5])
@@ -56,10 +56,14 @@ def test_quantiles_of_a_known_return_are_learnt():
     learner, samples = agent("iqn", quantiles=16, kappa=0.05), transitions("iqn", 128)
     samples["discount"], samples["reward"] = torch.zeros(128), (torch.rand(128) < 0.5).float()
     for entry in ("self", "objects", "mask"):
-        samples["ego", entry] = samples["ego", entry][:1].expand_as(samples["ego", entry])
+        samples["observation", entry] = samples["observation", entry][:1].expand_as(
+            samples["observation", entry]
+        )
     samples["action"] = torch.zeros(128, dtype=torch.int64)
     for _ in range(200):
         learner.update(samples)
-    found = learner.networks["network"](samples["ego"][:1], torch.tensor([0.1, 0.25, 0.75, 0.9]))[0, :, 0]
+    found = learner.networks["network"](samples["observation"][:1], torch.tensor([0.1, 0.25, 0.75, 0.9]))[
+        0, :, 0
+    ]
     assert found[:2].max() < 0.2
     assert found[2:].min() > 0.8

@@ -46,7 +46,15 @@ def test_an_update_gets_what_was_stored_with_its_discount():
     algorithm = simple(n_step=3, gamma=0.9)
     algorithm.learn(batch())
     samples = torch.cat(algorithm.seen)
-    assert set(samples.keys()) >= {"ego", "next_ego", "action", "reward", "discount", "steps", "weight"}
+    assert set(samples.keys()) >= {
+        "observation",
+        "next_observation",
+        "action",
+        "reward",
+        "discount",
+        "steps",
+        "weight",
+    }
     ended = samples["discount"] == 0
     assert ended.any()
     assert torch.allclose(samples["discount"][~ended], 0.9 ** samples["steps"][~ended])

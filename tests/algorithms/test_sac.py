@@ -34,7 +34,7 @@ def test_the_lesser_of_two_critics_counts():
 
 def test_the_two_critics_begin_apart_and_both_learn():
     learner, samples = agent("sac"), transitions("sac")
-    first, second = learner.networks["critics"](samples["ego"], samples["action"] / 2)
+    first, second = learner.networks["critics"](samples["observation"], samples["action"] / 2)
     assert not torch.allclose(first, second)
 
 

@@ -80,7 +80,7 @@ def one_by_one(batch: TensorDict, *, steps: int, discount: float) -> list[tuple[
 
 def told(transitions: TensorDict) -> list[tuple[float, ...]]:
     """Transitions in the oracle's form, by what their observations say of where they come from."""
-    here, there = transitions["ego", "self"], transitions["next_ego", "self"]
+    here, there = transitions["observation", "self"], transitions["next_observation", "self"]
     columns = (
         here[:, 1],
         here[:, 2],

@@ -103,7 +103,7 @@ def test_planted_faults_show(plant):
     expected = one_by_one(played(0), steps=3, discount=GAMMA)
     assert same(told(agent_transitions(played(0), steps=3, discount=GAMMA)), expected)
     found = plant(played(0), 3)
-    here, there = found["ego", "self"], found["next_ego", "self"]
+    here, there = found["observation", "self"], found["next_observation", "self"]
     strangers = bool((here[:, 1:3] != there[:, 1:3]).any())
     assert strangers or not same(told(found), expected)
 

@@ -5,10 +5,10 @@ import torch
 from tensordict import TensorDict
 from tensordict.nn import ProbabilisticTensorDictModule, ProbabilisticTensorDictSequential, TensorDictModule
 from tests.models.worlds import NODES, explicit_spec, observation, radius_spec
+from tests.objectives.action_values import QNetwork
 from torchrl.envs.utils import ExplorationType, set_exploration_type
 
 from edgewise.graphs.actions import AgentsDiscrete, ChooseIndependentSet, ChooseNode
-from edgewise.models.action_values import QNetwork
 from edgewise.models.actor_critic import make_actor_critic
 from edgewise.models.config import EncoderConfig, ModelConfig
 from edgewise.models.distributions.masked import MaskedCategorical

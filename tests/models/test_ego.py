@@ -6,21 +6,27 @@ from tests.models.views import random_view
 
 from edgewise.models.agents.categorical import CategoricalQNetwork
 from edgewise.models.agents.ego import EgoSpec, FlatEgo, GraphEgo, make_ego_encoder, nearest_gap
-from edgewise.models.agents.networks import EgoActor, EgoCritic, EgoQNetwork
+from edgewise.models.agents.networks import ActionCritic, PolicyNetwork, QNetwork
 from edgewise.models.agents.quantile import QuantileCritic, QuantileQNetwork, even_levels
 from edgewise.models.config import EgoConfig
 from edgewise.systems.marine.models.config import OBJECT_SCALE, SELF_SCALE
 
 SPEC = EgoSpec()
 KINDS = ("flat", "graph")
+
+
+def features(config):
+    return make_ego_encoder(SPEC, config)
+
+
 SIZES = {
-    "DQN": (lambda config: EgoQNetwork(SPEC, config, num_actions=25), 53_321),
-    "IQN": (lambda config: QuantileQNetwork(SPEC, config, num_actions=25), 69_961),
-    "actor": (lambda config: EgoActor(SPEC, config, outputs=2), 50_354),
-    "actor of SAC": (lambda config: EgoActor(SPEC, config, outputs=4), 50_612),
-    "critic of DDPG and SAC": (lambda config: EgoCritic(SPEC, config, dim=2), 50_609),
-    "critic of AC-IQN": (lambda config: QuantileCritic(SPEC, config, dim=2), 67_249),
-    "Rainbow": (lambda config: CategoricalQNetwork(SPEC, config, num_actions=25), 540_428),
+    "DQN": (lambda config: QNetwork(features(config), hidden=128, num_actions=25), 53_321),
+    "IQN": (lambda c: QuantileQNetwork(features(c), hidden=128, cosines=64, num_actions=25), 69_961),
+    "actor": (lambda config: PolicyNetwork(features(config), hidden=128, outputs=2), 50_354),
+    "actor of SAC": (lambda config: PolicyNetwork(features(config), hidden=128, outputs=4), 50_612),
+    "critic of DDPG and SAC": (lambda config: ActionCritic(features(config), hidden=128, dim=2), 50_609),
+    "critic of AC-IQN": (lambda c: QuantileCritic(features(c), hidden=128, cosines=64, dim=2), 67_249),
+    "Rainbow": (lambda config: CategoricalQNetwork(features(config), hidden=128, num_actions=25), 540_428),
 }
 
 
@@ -29,7 +35,7 @@ def output(network, view):
     lead = view.batch_size
     if isinstance(network, CategoricalQNetwork):
         return network(view, "none")
-    arguments = [torch.full((*lead, 2), 0.3)] if isinstance(network, EgoCritic | QuantileCritic) else []
+    arguments = [torch.full((*lead, 2), 0.3)] if isinstance(network, ActionCritic | QuantileCritic) else []
     if isinstance(network, QuantileQNetwork | QuantileCritic):
         arguments.append(even_levels(view["self"], 4))
     return network(view, *arguments)

@@ -4,7 +4,7 @@ import torch
 from tests.models.views import random_view
 
 from edgewise.models.agents.categorical import CategoricalQNetwork, even_support
-from edgewise.models.agents.ego import EgoSpec
+from edgewise.models.agents.ego import EgoSpec, make_ego_encoder
 from edgewise.models.agents.noisy import NoisyLinear
 from edgewise.models.config import EgoConfig
 
@@ -37,7 +37,7 @@ def test_without_noise_the_mean_decides():
 
 def test_the_network_draws_anew_at_every_call_and_for_every_row_where_asked():
     """The planted fault: noise that is drawn once and kept would give equal calls."""
-    network = CategoricalQNetwork(EgoSpec(), EgoConfig(), num_actions=3)
+    network = CategoricalQNetwork(make_ego_encoder(EgoSpec(), EgoConfig()), hidden=128, num_actions=3)
     view = random_view(1).expand(4)
     for noise, alike in (("rows", False), ("shared", True)):
         first, second = network(view, noise), network(view, noise)
@@ -48,11 +48,13 @@ def test_the_network_draws_anew_at_every_call_and_for_every_row_where_asked():
 
 def test_its_logits_are_one_distribution_for_every_choice():
     """The mean advantage is taken out, so that the state's stream is the mean of all choices."""
-    network = CategoricalQNetwork(EgoSpec(), EgoConfig(), num_actions=3, atoms=7)
+    network = CategoricalQNetwork(
+        make_ego_encoder(EgoSpec(), EgoConfig()), hidden=128, num_actions=3, atoms=7
+    )
     view = random_view(4, 2)
     found = network(view, "none")
     assert found.shape == (4, 2, 3, 7)
-    state = network.state(network.encoder(view), "none")
+    state = network.state(network.features(view), "none")
     torch.testing.assert_close(found.mean(-2), state, atol=1e-5, rtol=1e-5)
 
 

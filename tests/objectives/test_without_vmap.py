@@ -5,6 +5,7 @@ import logging
 import pytest
 import torch
 from tensordict import TensorDict
+from tests.objectives.action_values import ActionCritic, DeterministicActor, QNetwork
 from tests.objectives.rollouts import SPEC, random_rollout
 from torchrl.objectives import ClipPPOLoss, DDPGLoss, DQNLoss, SACLoss
 from torchrl.objectives.multiagent import MAPPOLoss
@@ -12,7 +13,6 @@ from torchrl.objectives.value import GAE
 
 from edgewise.graphs import vmap_guard
 from edgewise.graphs.actions import AgentsContinuous, AgentsDiscrete, ChooseNode
-from edgewise.models.action_values import ActionCritic, DeterministicActor, QNetwork
 from edgewise.models.actor_critic import make_actor_critic
 from edgewise.models.config import EncoderConfig, ModelConfig
 from edgewise.objectives.alignment import with_agent_done

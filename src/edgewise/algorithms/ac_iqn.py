@@ -8,17 +8,15 @@ import torch
 from tensordict import TensorDictBase
 from torch import Tensor, nn
 
+from edgewise.algorithms.deciders import Deciders
 from edgewise.algorithms.deterministic_actor import DeterministicActorCritic
 from edgewise.algorithms.off_policy import Metrics
 from edgewise.algorithms.off_policy_config import ACIQNConfig
-from edgewise.algorithms.risk import tail_share
-from edgewise.graphs.actions import ActionLayout
+from edgewise.algorithms.risk import check_risk, tail_share
 from edgewise.models.agents.actions import ActionBox
 from edgewise.models.agents.arctan import smooth_action, squash
-from edgewise.models.agents.ego import EgoSpec
-from edgewise.models.agents.networks import EgoActor
+from edgewise.models.agents.networks import PolicyNetwork
 from edgewise.models.agents.quantile import QuantileCritic, even_levels, random_levels
-from edgewise.models.config import EgoConfig
 from edgewise.objectives.quantile import quantile_huber
 from edgewise.objectives.risk import scale_levels
 from edgewise.objectives.temporal_difference import td_target
@@ -34,15 +32,20 @@ class ACIQN(DeterministicActorCritic[ACIQNConfig]):
     critic is not used for acting.
 
     Example:
-        >>> agent = ACIQN(EgoSpec(), env.actions, config=ACIQNConfig(), model=EgoConfig())
+        >>> from edgewise.algorithms.world_deciders import deciders_of
+        >>> agent = ACIQN(deciders_of(env, ValueConfig()), config=ACIQNConfig())
         >>> metrics = agent.learn(Rollout(env, agent.policy, rollout_length=16).collect())
     """
 
-    def build(self, spec: EgoSpec, actions: ActionLayout, *, model: EgoConfig) -> nn.Module:
+    def build(self, deciders: Deciders) -> nn.Module:
         """Build the actor and the quantile critic."""
-        self.box, self.units = ActionBox.of(actions), model.units
-        actor = EgoActor(spec, model, outputs=self.box.dim)
-        return nn.ModuleDict({"actor": actor, "critic": QuantileCritic(spec, model, dim=self.box.dim)})
+        check_risk(self.config, deciders)
+        self.box, model = ActionBox.of(deciders.actions), deciders.model
+        actor = PolicyNetwork(deciders.features("actor"), hidden=model.hidden, outputs=self.box.dim)
+        critic = QuantileCritic(
+            deciders.features("critic"), hidden=model.hidden, cosines=model.cosines, dim=self.box.dim
+        )
+        return nn.ModuleDict({"actor": actor, "critic": critic})
 
     def update(self, samples: TensorDictBase) -> tuple[Metrics, Tensor]:
         """Update the actor and the critic, both with the critic as it was before.
@@ -50,16 +53,16 @@ class ACIQN(DeterministicActorCritic[ACIQNConfig]):
         With `risk="mean"`, the actor's loss uses the levels of the critic's loss, so both share one pass
         through the critic's encoder.
         """
-        action, ego = self.box.to_unit(samples["action"]), samples["ego"]
+        action, observation = self.box.to_unit(samples["action"]), samples["observation"]
         critic = cast(QuantileCritic, self.networks["critic"])
-        levels = random_levels(ego["self"], self.config.quantiles)
-        features = critic.features(ego, levels)
+        levels = random_levels(self.like, self.config.quantiles)
+        features = critic.features(observation, levels)
         quantiles = critic.from_features(features, action)
         target = self.target(samples)
         td_loss = quantile_huber(quantiles, target, levels=levels, kappa=self.config.kappa)
-        loss = (samples["weight"] * td_loss).mean()
+        loss = self.mean(td_loss, samples)
         shared = features.detach() if self.config.risk == "mean" else None
-        actor_loss = -self.policy_quantiles(ego, shared).mean()
+        actor_loss = -self.mean_counted(self.policy_quantiles(observation, shared), samples)
         actor_norm = self.optimizer_step("actor", actor_loss)
         norm = self.optimizer_step("critic", loss)
         value = quantiles.detach().mean(-1)
@@ -74,28 +77,28 @@ class ACIQN(DeterministicActorCritic[ACIQNConfig]):
 
     @torch.no_grad()
     def target(self, samples: TensorDictBase) -> Tensor:
-        """Compute samples of the target return, `[M, target_quantiles]`."""
-        ego = samples["next_ego"]
-        levels = random_levels(ego["self"], self.config.target_quantiles)
-        action = smooth_action(squash(self.targets["actor"](ego)), self.config.target_noise)
-        next_value = self.targets["critic"](ego, action, levels)
+        """Compute samples of the target return, `[*D, target_quantiles]`."""
+        observation = samples["next_observation"]
+        levels = random_levels(self.like, self.config.target_quantiles)
+        action = smooth_action(squash(self.targets["actor"](observation)), self.config.target_noise)
+        next_value = self.targets["critic"](observation, action, levels)
         return td_target(samples["reward"], samples["discount"], next_value=next_value)
 
-    def policy_quantiles(self, ego: TensorDictBase, features: Tensor | None = None) -> Tensor:
-        """Return quantiles of the return of the actor's action, `[*B, quantiles]`, in the tail that counts.
+    def policy_quantiles(self, observation: TensorDictBase, features: Tensor | None = None) -> Tensor:
+        """Return quantiles of the return of the actor's action, `[*D, quantiles]`, in the tail that counts.
 
         Args:
-            ego: observations of agents.
+            observation: what the deciders observe.
             features: the critic's features, if they are known already at the levels to use.
         """
         if features is not None:
             critic = cast(QuantileCritic, self.networks["critic"])
-            return critic.from_features(features, squash(self.networks["actor"](ego)))
-        share = tail_share(ego, self.config, units=self.units)
-        levels = scale_levels(random_levels(ego["self"], self.config.quantiles), share)
-        return self.networks["critic"](ego, squash(self.networks["actor"](ego)), levels)
+            return critic.from_features(features, squash(self.networks["actor"](observation)))
+        share = tail_share(observation, self.config, self.deciders)
+        levels = scale_levels(random_levels(self.like, self.config.quantiles), share)
+        return self.networks["critic"](observation, squash(self.networks["actor"](observation)), levels)
 
-    def return_quantiles(self, ego: TensorDictBase) -> Tensor:
-        """Return quantiles of the return of the actor's action, `[M, SHOWN]`."""
-        levels = even_levels(ego["self"], SHOWN)
-        return self.networks["critic"](ego, squash(self.networks["actor"](ego)), levels)
+    def return_quantiles(self, observation: TensorDictBase) -> Tensor:
+        """Return quantiles of the return of the actor's action, `[*D, SHOWN]`."""
+        levels = even_levels(self.like, SHOWN)
+        return self.networks["critic"](observation, squash(self.networks["actor"](observation)), levels)

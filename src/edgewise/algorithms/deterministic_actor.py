@@ -28,9 +28,9 @@ class DeterministicActorCritic(OffPolicy[ConfigT]):
     targets: nn.ModuleDict
     box: ActionBox
 
-    def act(self, ego: TensorDictBase) -> Tensor:
-        """Return the actor's action, with Gaussian noise while exploring, `[*B, dim]`."""
-        action = squash(self.networks["actor"](ego))
+    def act(self, observation: TensorDictBase) -> Tensor:
+        """Return the actor's action, with Gaussian noise while exploring, `[*D, dim]`."""
+        action = squash(self.networks["actor"](observation))
         if exploring():
             action = action + self.config.action_noise * torch.randn_like(action)
         return self.box.from_unit(action)
@@ -42,5 +42,6 @@ class DeterministicActorCritic(OffPolicy[ConfigT]):
 
     def imitation_loss(self, samples: TensorDictBase) -> dict[str, Tensor]:
         """Compute the mean squared error between the actor's action and the stored one."""
-        action = squash(self.networks["actor"](samples["ego"]))
-        return {"actor": functional.mse_loss(action, self.box.to_unit(samples["action"]))}
+        action = squash(self.networks["actor"](samples["observation"]))
+        error = functional.mse_loss(action, self.box.to_unit(samples["action"]), reduction="none")
+        return {"actor": self.mean_counted(error, samples)}

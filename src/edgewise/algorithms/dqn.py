@@ -2,62 +2,76 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import torch
 from tensordict import TensorDictBase
 from torch import Tensor, nn
 from torch.nn import functional
 
-from edgewise.algorithms.off_policy import Metrics, OffPolicy
+from edgewise.algorithms.deciders import Deciders
+from edgewise.algorithms.off_policy import Metrics, OffPolicy, exploring
 from edgewise.algorithms.off_policy_config import DQNConfig
-from edgewise.graphs.actions import ActionLayout
-from edgewise.models.agents.actions import num_choices
-from edgewise.models.agents.ego import EgoSpec
-from edgewise.models.agents.networks import EgoQNetwork
-from edgewise.models.config import EgoConfig
+from edgewise.models.agents.networks import QNetwork
 from edgewise.objectives.margin import large_margin
 from edgewise.objectives.temporal_difference import double_q_value, gather_actions, td_target
 
 
 class DQN(OffPolicy[DQNConfig]):
-    """Deep Q-network with ε-greedy exploration; all agents share one network.
+    """Deep Q-network with ε-greedy exploration; all deciders share one network.
+
+    With `mixing`, the values of all deciders of a world are mixed into one, which learns from the reward of
+    the team (VDN, QMIX). The mixers are monotone, so that every decider still takes its own best choice.
 
     Example:
-        >>> agent = DQN(EgoSpec(), env.actions, config=DQNConfig(), model=EgoConfig())
+        >>> from edgewise.algorithms.world_deciders import deciders_of
+        >>> agent = DQN(deciders_of(env, ValueConfig()), config=DQNConfig())
         >>> metrics = agent.learn(Rollout(env, agent.policy, rollout_length=16).collect())
     """
 
     networks: nn.ModuleDict
     targets: nn.ModuleDict
 
-    def build(self, spec: EgoSpec, actions: ActionLayout, *, model: EgoConfig) -> nn.Module:
+    def build(self, deciders: Deciders) -> nn.Module:
         """Build the Q-network."""
-        num_actions, dueling = num_choices(actions), self.config.dueling
-        return nn.ModuleDict({"network": EgoQNetwork(spec, model, num_actions=num_actions, dueling=dueling)})
+        features = deciders.features("critic")
+        network = QNetwork(
+            features,
+            hidden=deciders.model.hidden,
+            num_actions=1 if features.per_choice else deciders.num_choices,
+            dueling=self.config.dueling,
+            sigma=0.5 if self.config.noisy else None,
+            mixer=deciders.mixer(),
+        )
+        return nn.ModuleDict({"network": network})
 
-    def act(self, ego: TensorDictBase) -> Tensor:
-        """Return the greedy action, `[*B]`."""
-        return self.networks["network"](ego).argmax(-1)
+    def act(self, observation: TensorDictBase) -> Tensor:
+        """Return the greedy action, `[*D]`."""
+        return self.networks["network"](observation, "rows" if exploring() else "none").argmax(-1)
 
     def update(self, samples: TensorDictBase) -> tuple[Metrics, Tensor]:
         """Minimise the Huber loss of the temporal-difference error."""
-        value = gather_actions(self.networks["network"](samples["ego"]), samples["action"])
+        network, observation = cast(QNetwork, self.networks["network"]), samples["observation"]
+        value = gather_actions(network(observation, "shared"), samples["action"])
+        value = network.joint(value, observation)
         target = self.target(samples)
         td_loss = functional.huber_loss(value, target, reduction="none", delta=self.config.huber_delta)
-        loss = (samples["weight"] * td_loss).mean()
+        loss = self.mean(td_loss, samples)
         norm = self.optimizer_step("network", loss)
         metrics = {"loss": loss.detach(), "value": value.detach().mean(), "gradient_norm": norm}
         return metrics, (value.detach() - target).abs()
 
     @torch.no_grad()
     def target(self, samples: TensorDictBase) -> Tensor:
-        """Compute the temporal-difference target, `[M]`."""
-        ego = samples["next_ego"]
-        target = self.targets["network"](ego)
-        online = self.networks["network"](ego) if self.config.double else target
-        next_value = double_q_value(target, online)
+        """Compute the temporal-difference target, `[*D]`."""
+        observation = samples["next_observation"]
+        network = cast(QNetwork, self.targets["network"])
+        target = network(observation, "shared")
+        online = self.networks["network"](observation, "shared") if self.config.double else target
+        next_value = network.joint(double_q_value(target, online), observation)
         return td_target(samples["reward"], samples["discount"], next_value=next_value)
 
     def imitation_loss(self, samples: TensorDictBase) -> dict[str, Tensor]:
         """Compute the large-margin loss of DQfD."""
-        values = self.networks["network"](samples["ego"])
-        return {"network": large_margin(values, samples["action"]).mean()}
+        values = self.networks["network"](samples["observation"])
+        return {"network": self.mean_counted(large_margin(values, samples["action"]), samples)}

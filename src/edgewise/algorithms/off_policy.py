@@ -13,37 +13,31 @@ from torch import Tensor, nn
 from torchrl.envs import ExplorationType
 from torchrl.envs.utils import exploration_type
 
-from edgewise.algorithms.ego_policy import EgoPolicy, idle_action
+from edgewise.algorithms.deciders import Deciders
 from edgewise.algorithms.off_policy_config import OffPolicyConfig
 from edgewise.algorithms.scalars import scalars, with_scalar
 from edgewise.algorithms.setup import Setup
 from edgewise.algorithms.state import load_module_state, load_optimizer_state, module_state, optimizer_state
-from edgewise.config.errors import ConfigError
+from edgewise.algorithms.world_deciders import deciders_of
 from edgewise.data.demonstrations import ExpertMixture
 from edgewise.data.replay_buffer import ReplayBuffer
-from edgewise.data.transitions import TransitionMaker, compact, expand
-from edgewise.envs.base import GraphEnv
-from edgewise.graphs.actions import ActionLayout, AgentsContinuous, AgentsDiscrete
-from edgewise.graphs.keys import EGO
 from edgewise.graphs.policy import Policy
-from edgewise.models.agents.ego import EgoSpec
-from edgewise.models.config import EgoConfig
+from edgewise.objectives.masked import masked_mean
 
 Metrics = dict[str, Tensor]
 ConfigT = TypeVar("ConfigT", bound=OffPolicyConfig)
 
 
 class OffPolicy(ABC, Generic[ConfigT]):
-    """Off-policy learning of one policy for all agents, from a replay buffer of their transitions.
+    """Off-policy learning of one policy for all deciders, from a replay buffer of transitions.
 
-    A subclass builds the networks (`build`), acts (`act`) and makes one update (`update`). Updates sample
+    D stands for the dimensions of an action: `[M]`, or `[M, A]` for A deciders in each of M worlds. A
+    subclass builds the networks (`build`), acts (`act`) and makes one update (`update`). Updates sample
     from torch's global generator, which `learn` seeds from the algorithm's own generator.
 
     Args:
-        spec: sizes of an agent's observation.
-        actions: the action layout of the agents.
+        deciders: who decides, on what they observe; see `deciders_of`.
         config: see `OffPolicyConfig`.
-        model: config of the networks.
         seed: random seed of learning.
         device: device of the networks, and of the replay buffer unless it is a file.
         compile: whether to compile losses, for subclasses that support it.
@@ -60,31 +54,25 @@ class OffPolicy(ABC, Generic[ConfigT]):
 
     def __init__(
         self,
-        spec: EgoSpec,
-        actions: ActionLayout,
+        deciders: Deciders,
         *,
         config: ConfigT,
-        model: EgoConfig,
         seed: int = 0,
         device: torch.device | str = "cpu",
         compile: bool = False,
     ) -> None:
-        self.config, self.actions, self.device = config, actions, torch.device(device)
+        self.config, self.deciders, self.device = config, deciders, torch.device(device)
         self.compile = compile
-        self.networks = self.build(spec, actions, model=model).to(self.device)
-        self.targets = self.build(spec, actions, model=model).to(self.device).requires_grad_(False)
+        self.like = torch.zeros((), device=self.device)
+        self.networks = self.build(deciders).to(self.device)
+        self.targets = self.build(deciders).to(self.device).requires_grad_(False)
         self.targets.load_state_dict(self.networks.state_dict())
         # Cached, because iterating over a module's parameters costs as much as a small layer.
         self._parameters = {name: list(part.parameters()) for name, part in self.networks.named_children()}
         self.optimizers = {name: self._adam(name) for name in self._parameters}
         self._averaged = tuple(tuple(module.parameters()) for module in (self.networks, self.targets))
         self._copied = tuple(tuple(module.buffers()) for module in (self.networks, self.targets))
-        self._policy = EgoPolicy(
-            self.networks,
-            self._epsilon_greedy,
-            idle=idle_action(actions),
-            return_quantiles=self.return_quantiles,
-        )
+        self._policy = deciders.policy(self)
         self.generator = torch.Generator().manual_seed(seed)
         self.replay_buffer = ReplayBuffer(
             config.replay_size,
@@ -96,18 +84,17 @@ class OffPolicy(ABC, Generic[ConfigT]):
             beta=config.beta,
             seed=self._next_seed(),
         )
-        self._transitions = TransitionMaker(steps=config.n_step, discount=config.gamma)
+        self._transitions = deciders.transitions(steps=config.n_step, discount=config.gamma)
         self.frames, self.updates, self._pending_updates = 0, 0, 0.0
         self.expert: Policy | None = None
 
     @classmethod
     def from_setup(cls, setup: Setup) -> Self:
         """Build the algorithm for a run; `config.expert` names a baseline that collects too."""
+        mixing = getattr(setup.config, "mixing", "none")
         algorithm = cls(
-            ego_spec(setup.env),
-            setup.env.actions,
+            deciders_of(setup.env, setup.model, mixing=mixing),  # type: ignore[arg-type]
             config=setup.config,
-            model=setup.model,  # type: ignore[arg-type]
             seed=setup.seed,
             device=setup.device,
             compile=setup.compile,
@@ -117,12 +104,12 @@ class OffPolicy(ABC, Generic[ConfigT]):
         return algorithm
 
     @abstractmethod
-    def build(self, spec: EgoSpec, actions: ActionLayout, *, model: EgoConfig) -> nn.Module:
+    def build(self, deciders: Deciders) -> nn.Module:
         """Build the networks as children of one module."""
 
     @abstractmethod
-    def act(self, ego: TensorDictBase) -> Tensor:
-        """Return the actions of agents that observe `ego [*B]`: `[*B]` int64 or `[*B, dim]`.
+    def act(self, observation: TensorDictBase) -> Tensor:
+        """Return the actions of the deciders, `[*D]` int64 or `[*D, dim]`.
 
         Called without gradients. Noise of the algorithm's own is added if `exploring()`; the base class adds
         ε-greedy exploration.
@@ -133,15 +120,17 @@ class OffPolicy(ABC, Generic[ConfigT]):
         """Make one `optimizer_step` of every network on transitions `[M]`.
 
         Args:
-            samples: `ego`, `action`, `reward`, `next_ego`, `discount` (γᵐ, or 0 at a termination), `steps`
-                and `weight`, see `agent_transitions` and `ReplayBuffer`.
+            samples: `observation`, `action [*D]`, `reward [*D]`, `next_observation`, `discount [*D]` (± γᵐ,
+                or 0 at a termination), `steps [M]`, `weight [*D]`, see `Transitions` and `ReplayBuffer`; and
+                `counted [*D]` bool, if some deciders do not count. With a mixer, all of `[*D]` are `[M]`.
 
         Returns:
-            0-d metrics without gradients, and the error of each transition `[M]`, its new priority.
+            0-d metrics without gradients, and the error of each decision `[*D]`, whose mean is the new
+            priority.
         """
 
-    def return_quantiles(self, ego: TensorDictBase) -> Tensor | None:  # noqa: ARG002 - for subclasses
-        """Return evenly spaced quantiles of the return of agents that observe `ego [M]`, `[M, Q]`, ascending.
+    def return_quantiles(self, observation: TensorDictBase) -> Tensor | None:  # noqa: ARG002 - for subclasses
+        """Return evenly spaced quantiles of the return of every decider, `[*D, Q]`, ascending.
 
         None if the algorithm learns only mean returns.
         """
@@ -165,29 +154,33 @@ class OffPolicy(ABC, Generic[ConfigT]):
         return ExpertMixture(self.expert, self.policy, expert_share=lambda: self.config.expert_share)
 
     @property
-    def policy(self) -> EgoPolicy:
+    def policy(self) -> Any:
         """The policy, a TensorDict module that writes `action`."""
         return self._policy
 
-    def _epsilon_greedy(self, ego: TensorDictBase) -> Tensor:
-        """Return the actions of `act`; while exploring, replace a share ε of them by random actions."""
-        action = self.act(ego)
+    def explore(self, observation: TensorDictBase) -> Tensor:
+        """Return the actions of `act`; while exploring, replace a share ε of them by random legal actions."""
+        action = self.act(observation)
         epsilon = self.config.epsilon
         if epsilon == 0 or not exploring():
             return action
-        at_random = torch.rand(ego.batch_size, device=action.device) < epsilon
-        at_random = at_random.reshape(*at_random.shape, *[1] * (action.ndim - at_random.ndim))
-        return torch.where(at_random, self._random_like(action), action)
+        decisions = action.shape[:-1] if action.is_floating_point() else action.shape
+        at_random = torch.rand(decisions, device=action.device) < epsilon
+        at_random = at_random.reshape(*decisions, *[1] * (action.ndim - len(decisions)))
+        return torch.where(at_random, self.deciders.random_like(action, observation), action)
 
-    def _random_like(self, action: Tensor) -> Tensor:
-        match self.actions:
-            case AgentsDiscrete(num_actions=count):
-                return torch.randint_like(action, count)
-            case AgentsContinuous(low=low, high=high):
-                return low + (high - low) * torch.rand_like(action)
-        raise ValueError(
-            f"agents must act by AgentsDiscrete or AgentsContinuous, not by {type(self.actions).__name__}"
-        )
+    def mean(self, loss: Tensor, samples: TensorDictBase) -> Tensor:
+        """Return the weighted mean of a loss `[*D]` over the deciders that count, 0-d."""
+        weighted, counted = samples["weight"] * loss, samples.get("counted", None)
+        return weighted.mean() if counted is None else masked_mean(weighted, counted)
+
+    def mean_counted(self, values: Tensor, samples: TensorDictBase) -> Tensor:
+        """Return the plain mean of values `[*D]` or `[*D, Q]` over the deciders that count, 0-d."""
+        counted = self.deciders.counted(samples["observation"])
+        if counted is None or values.dim() < counted.dim():
+            return values.mean()
+        mask = counted.reshape(*counted.shape, *[1] * (values.dim() - counted.dim()))
+        return masked_mean(values, mask.expand_as(values))
 
     def learn(self, batch: TensorDictBase) -> Metrics:
         """Store the transitions of a rollout `[num_envs, T]` and make the due updates; once per batch.
@@ -196,7 +189,7 @@ class OffPolicy(ABC, Generic[ConfigT]):
             0-d tensors: `transitions` stored from this batch, `stored` in total, `updates` made, and the mean
             over updates of every metric of `update` if there were any.
         """
-        fresh = compact(self._transitions(batch.to(self.device)))
+        fresh = self._transitions.stored(batch.to(self.device))
         self.replay_buffer.extend(fresh)
         self.frames += batch.numel()
         due = self._updates_due(len(fresh))
@@ -217,8 +210,10 @@ class OffPolicy(ABC, Generic[ConfigT]):
 
     def _update(self) -> Metrics:
         """Sample a minibatch and update networks, priorities and targets; never synchronises with a GPU."""
-        samples = expand(self.replay_buffer.sample(), discount=self.config.gamma)
+        samples = self._prepare(self._transitions.expand(self.replay_buffer.sample()))
         metrics, error = self.update(samples)
+        if error.dim() > 1:
+            error = row_means(error, samples.get("counted", None))
         self.replay_buffer.update_priorities(samples["index"], error)
         if self.config.cloning_coefficient > 0:
             for part, loss in self.imitation_loss(samples).items():
@@ -228,6 +223,16 @@ class OffPolicy(ABC, Generic[ConfigT]):
         if self.updates % self.config.target_interval == 0:
             self._update_targets()
         return metrics
+
+    def _prepare(self, samples: TensorDictBase) -> TensorDictBase:
+        """Give reward, discount and weight the shape of the decisions, and add which deciders count."""
+        counted = None if self.deciders.mixing != "none" else self.deciders.counted(samples["observation"])
+        if counted is None:
+            return samples
+        for name in ("reward", "discount", "weight"):
+            value = samples[name]
+            samples.set(name, value.reshape(len(value), -1).expand(counted.shape))
+        return samples.set("counted", counted)
 
     def optimizer_step(self, part: str, loss: Tensor) -> Tensor:
         """Make one optimizer step of the network called `part`, with gradient clipping.
@@ -339,6 +344,13 @@ def clip_grad_norm(parameters: list[nn.Parameter], max_norm: float) -> Tensor:
     return norm
 
 
+def row_means(values: Tensor, counted: Tensor | None) -> Tensor:
+    """Return the means `[M]` of values `[M, A]` over the deciders that count; zero if none does."""
+    if counted is None:
+        return values.mean(-1)
+    return values.masked_fill(~counted, 0.0).sum(-1) / counted.sum(-1).clamp(min=1)
+
+
 def _means(updates: Iterator[Metrics]) -> Metrics:
     """Average each metric over updates; running sums bound the memory."""
     total: Metrics = {}
@@ -346,18 +358,3 @@ def _means(updates: Iterator[Metrics]) -> Metrics:
     for count, metrics in enumerate(updates, start=1):
         total = {name: value if count == 1 else total[name] + value for name, value in metrics.items()}
     return {name: value / count for name, value in total.items()}
-
-
-def ego_spec(env: GraphEnv[Any]) -> EgoSpec:
-    """Return the sizes of each agent's own observation in `env`.
-
-    Raises:
-        ConfigError: the environment has no `agents.ego`.
-    """
-    observed = env.observation_spec.get(EGO, None)
-    if observed is None:
-        raise ConfigError(
-            f"{env.name} has no observation per agent",
-            hint="use an environment with `agents.ego`",
-        )
-    return EgoSpec.of(observed.zero())

@@ -21,7 +21,7 @@ class OffPolicyConfig(Config):
     gamma: float = Field(0.99, ge=0, le=1)
     """Discount factor."""
     n_step: int = Field(1, ge=1, le=127)
-    """Steps of an agent between the first and the last observation of a transition."""
+    """Steps between the first and the last observation of a transition."""
     learning_rate: float = Field(5e-4, ge=0)
     """Learning rate of Adam, for every network."""
     adam_epsilon: float = Field(1e-8, gt=0)
@@ -39,7 +39,7 @@ class OffPolicyConfig(Config):
     tau: float = Field(0.01, gt=0, le=1)
     """Polyak coefficient of the target networks; 1 copies the networks."""
     epsilon: float = Field(0.05, ge=0, le=1)
-    """Fraction of agents that act randomly during collection (epsilon-greedy)."""
+    """Fraction of decisions that are random during collection (epsilon-greedy)."""
     replay_size: int = Field(1_000_000, ge=1)
     """Capacity of the replay buffer, in transitions."""
     replay_storage: Literal["memory", "memmap"] = "memory"
@@ -68,6 +68,12 @@ class DQNConfig(OffPolicyConfig):
     """Whether the online network selects the action that the target network evaluates (double DQN)."""
     dueling: bool = False
     """Whether the network has separate value and advantage streams (dueling DQN)."""
+    noisy: bool = False
+    """Whether the last layers are noisy (NoisyNet), for exploration without epsilon."""
+    mixing: Literal["auto", "none", "sum", "monotone"] = "auto"
+    """How the values of the deciders of a world become the value of the team: `none`, each learns from its
+    own reward; `sum` (VDN) or `monotone` (QMIX), all learn from the sum of the rewards. `auto`: `none` if
+    agents act, `sum` if edges or groups of edges do."""
     huber_delta: float = Field(1.0, gt=0)
     """Error above which the loss is linear (Huber loss)."""
 
@@ -81,9 +87,7 @@ class DistributionalConfig(OffPolicyConfig):
     risk_alpha: float = Field(0.5, gt=0, le=1)
     """Worst fraction of returns for `cvar`, and the smallest fraction for `adaptive`."""
     risk_reach: float = Field(10.0, gt=0)
-    """Distance between the boundaries of agent and object from which on `adaptive` uses all returns."""
-    agent_radius: float = Field(2.8, ge=0)
-    """Radius of the agent, for that distance."""
+    """Distance to the nearest object from which on `adaptive` uses all returns."""
 
 
 class RainbowConfig(DistributionalConfig):
@@ -92,16 +96,16 @@ class RainbowConfig(DistributionalConfig):
     fixed: ClassVar[tuple[str, ...]] = (*OffPolicyConfig.fixed, "atoms", "v_min", "v_max", "sigma")
 
     n_step: int = Field(3, ge=1, le=127)
-    """Steps of an agent between the first and the last observation of a transition."""
+    """Steps between the first and the last observation of a transition."""
     prioritised: bool = True
     """Whether transitions are sampled by priority, which is their error."""
     epsilon: float = Field(0.0, ge=0, le=1)
-    """Fraction of agents that act randomly during collection, in addition to the noisy layers."""
+    """Fraction of decisions that are random during collection, in addition to the noisy layers."""
     atoms: int = Field(51, ge=2)
     """Number of atoms of the categorical return distribution (C51)."""
-    v_min: float = -15.0
+    v_min: float = -20.0
     """Lowest return of the categorical distribution."""
-    v_max: float = 60.0
+    v_max: float = 20.0
     """Highest return of the categorical distribution."""
     sigma: float = Field(0.5, ge=0)
     """Initial noise of the noisy layers."""
@@ -118,6 +122,10 @@ class IQNConfig(DistributionalConfig):
 
     double: bool = True
     """Whether the online network selects the action that the target network evaluates (double DQN)."""
+    dueling: bool = False
+    """Whether the network has separate value and advantage streams (dueling DQN)."""
+    noisy: bool = False
+    """Whether the last layers are noisy (NoisyNet), for exploration without epsilon."""
     quantiles: int = Field(8, ge=1)
     """Quantiles sampled per return in an update."""
     target_quantiles: int = Field(8, ge=1)
@@ -145,6 +153,10 @@ class ContinuousConfig(OffPolicyConfig):
 class DDPGConfig(ContinuousConfig):
     """Deep deterministic policy gradient."""
 
+    mixing: Literal["auto", "none", "sum", "monotone"] = "auto"
+    """How the values of the deciders of a world become the value of the team: `none`, each learns from its
+    own reward; `sum` (VDN) or `monotone` (QMIX), all learn from the sum of the rewards. `auto`: `none` if
+    agents act, `sum` if edges or groups of edges do."""
     huber_delta: float = Field(1.0, gt=0)
     """Error above which the value loss is linear (Huber loss)."""
 
@@ -166,9 +178,11 @@ class SACConfig(OffPolicyConfig):
     fixed: ClassVar[tuple[str, ...]] = (*OffPolicyConfig.fixed, "initial_temperature")
 
     epsilon: float = Field(0.0, ge=0, le=1)
-    """Fraction of agents that act randomly during collection, in addition to the exploration of the actor."""
+    """Fraction of decisions that are random during collection, beside the exploration of the actor."""
+    dueling: bool = False
+    """Whether the critics of discrete actions have separate value and advantage streams."""
     initial_temperature: float = Field(0.1, gt=0)
     """Initial weight of the entropy."""
     target_entropy: float | None = None
     """Target entropy of an action, which the temperature is tuned for; none for minus its number of
-    dimensions."""
+    dimensions, or for 0.3 of the entropy of a uniform choice if actions are discrete."""

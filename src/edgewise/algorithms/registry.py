@@ -7,7 +7,7 @@ from typing import Any
 from edgewise.config.plugins.declarations import AlgorithmEntry
 
 _HOME = "edgewise.algorithms"
-_AGENTS = "edgewise.models.config:EgoConfig"
+_VALUES = "edgewise.models.config:ValueConfig"
 
 ALGORITHMS = {
     "ppo": AlgorithmEntry(
@@ -21,40 +21,51 @@ ALGORITHMS = {
         config=f"{_HOME}.config:CloneConfig",
         summary="behaviour cloning of a baseline, or DAgger",
     ),
+    "expert_iteration": AlgorithmEntry(
+        algorithm=f"{_HOME}.expert_iteration:ExpertIteration",
+        config=f"{_HOME}.expert_iteration_config:ExpertIterationConfig",
+        self_play_config=f"{_HOME}.expert_iteration_config:ExpertIterationConfig",
+        summary="in games, a network learns what tree search makes of it, with Gumbel root selection",
+    ),
+    "reinforce": AlgorithmEntry(
+        algorithm=f"{_HOME}.reinforce:REINFORCE",
+        config=f"{_HOME}.config:ReinforceConfig",
+        summary="REINFORCE on whole episodes: shared (POMO), greedy, mean or no baseline",
+    ),
     "dqn": AlgorithmEntry(
         algorithm=f"{_HOME}.dqn:DQN",
         config=f"{_HOME}.off_policy_config:DQNConfig",
-        model=_AGENTS,
+        model=_VALUES,
         summary="deep Q-network: double, dueling and n-step as options",
     ),
     "rainbow": AlgorithmEntry(
         algorithm=f"{_HOME}.rainbow:Rainbow",
         config=f"{_HOME}.off_policy_config:RainbowConfig",
-        model=_AGENTS,
+        model=_VALUES,
         summary="Rainbow: categorical returns, noisy layers, prioritised replay",
     ),
     "iqn": AlgorithmEntry(
         algorithm=f"{_HOME}.iqn:IQN",
         config=f"{_HOME}.off_policy_config:IQNConfig",
-        model=_AGENTS,
+        model=_VALUES,
         summary="implicit quantile network",
     ),
     "ac-iqn": AlgorithmEntry(
         algorithm=f"{_HOME}.ac_iqn:ACIQN",
         config=f"{_HOME}.off_policy_config:ACIQNConfig",
-        model=_AGENTS,
+        model=_VALUES,
         summary="deterministic actor with a critic of implicit quantiles",
     ),
     "sac": AlgorithmEntry(
         algorithm=f"{_HOME}.sac:SAC",
         config=f"{_HOME}.off_policy_config:SACConfig",
-        model=_AGENTS,
+        model=_VALUES,
         summary="soft actor-critic",
     ),
     "ddpg": AlgorithmEntry(
         algorithm=f"{_HOME}.ddpg:DDPG",
         config=f"{_HOME}.off_policy_config:DDPGConfig",
-        model=_AGENTS,
+        model=_VALUES,
         summary="deep deterministic policy gradient",
     ),
 }

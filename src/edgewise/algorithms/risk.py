@@ -1,32 +1,48 @@
-"""Which share of the worst returns an agent acts by, from its config and its observation."""
+"""Which share of the worst returns decides, from the config and the observation."""
 
 from __future__ import annotations
 
 import torch
-from tensordict import TensorDictBase
+from tensordict import TensorDict, TensorDictBase
 from torch import Tensor
 
+from edgewise.algorithms.deciders import Deciders, EgoDeciders
 from edgewise.algorithms.off_policy_config import DistributionalConfig
-from edgewise.models.agents.ego import nearest_gap
+from edgewise.graphs.keys import GRAPH
 from edgewise.objectives.risk import adaptive_tail_share
 
 
 def tail_share(
-    ego: TensorDictBase, config: DistributionalConfig, *, units: tuple[float, float]
+    observation: TensorDictBase, config: DistributionalConfig, deciders: Deciders
 ) -> Tensor | None:
-    """Return the share of the worst returns whose mean decides, `[*B]` in (0, 1], or None for all returns.
+    """Return the share of the worst returns whose mean decides, `[*D]` in (0, 1], or None for all returns.
 
     `mean` uses all returns, `cvar` the worst `risk_alpha`, and `adaptive` a share that falls from 1 at
     `risk_reach` in proportion to the distance to the nearest object, down to `risk_alpha`.
 
     Args:
-        ego: observations of agents, see `EgoSpec`.
+        observation: what the deciders observe.
         config: see `DistributionalConfig`.
-        units: see `EgoConfig.units`.
+        deciders: who decides.
     """
     if config.risk == "mean":
         return None
     if config.risk == "cvar":
-        return torch.full(ego["mask"].shape[:-1], config.risk_alpha, device=ego["mask"].device)
-    gap = nearest_gap(ego, radius=config.agent_radius, units=units)
+        like = observation["mask"] if isinstance(deciders, EgoDeciders) else _choices(observation, deciders)
+        return torch.full(like.shape[:-1], config.risk_alpha, device=like.device)
+    gap = deciders.nearest_gap(observation)
     return adaptive_tail_share(gap, smallest=config.risk_alpha, reach=config.risk_reach)
+
+
+def check_risk(config: DistributionalConfig, deciders: Deciders) -> None:
+    """Raise ConfigError if the risk setting needs distances that the deciders do not observe."""
+    if config.risk == "adaptive" and not isinstance(deciders, EgoDeciders):
+        deciders.nearest_gap(TensorDict())
+
+
+def _choices(observation: TensorDictBase, deciders: Deciders) -> Tensor:
+    """Return a tensor whose dimensions but the last are those of the decisions."""
+    legal = deciders.legal(observation)
+    if legal is not None:
+        return legal
+    return observation[GRAPH, "node_mask"][..., : deciders.actions.num_agents].unsqueeze(-1)

@@ -9,7 +9,7 @@ import torch
 from tensordict import TensorDict, TensorDictBase
 from torch import Tensor
 
-from edgewise.graphs.keys import ACTIVE, EGO
+from edgewise.graphs.keys import ACTIVE, EGO, MASK
 
 NEEDED = (
     ACTIVE,
@@ -55,7 +55,7 @@ class TransitionMaker:
 
         See `agent_transitions` for the entries. It synchronises a GPU once, since M depends on data.
         """
-        fresh = batch.select(*NEEDED)
+        fresh = batch.select(*NEEDED).update(batch.select(MASK, ("next", MASK), strict=False))
         fresh.set(PENDING, fresh[ACTIVE])
         rollout = fresh
         if self._carried is not None:
@@ -66,6 +66,14 @@ class TransitionMaker:
             self._carried = rollout[:, -carried:].clone()
             self._carried.set(PENDING, (rollout[PENDING] & ~complete)[:, -carried:].clone())
         return transitions
+
+    def stored(self, batch: TensorDictBase) -> TensorDictBase:
+        """Return the transitions that are complete with this batch in the form that is stored."""
+        return compact(self(batch))
+
+    def expand(self, stored: TensorDictBase) -> TensorDictBase:
+        """Restore `steps` and `discount` of stored transitions, in place."""
+        return expand(stored, discount=self.discount)
 
     def state_dict(self) -> dict[str, Any]:
         """Return the steps of incomplete transitions."""
@@ -89,8 +97,9 @@ def agent_transitions(batch: TensorDictBase, *, steps: int = 1, discount: float)
         discount: γ of one step.
 
     Returns:
-        `ego`, `next_ego`, `action`, `reward [M]` (Σ γᵏ r over the steps), `steps [M]` int8 (their number m)
-        and `discount [M]` (γᵐ, or 0 at a termination of the agent or its world; not at a truncation).
+        `observation`, `next_observation`, `action`, `reward [M]` (Σ γᵏ r over the steps), `steps [M]` int8
+        (their number m) and `discount [M]` (γᵐ, or 0 at a termination of the agent or its world; not at a
+        truncation).
     """
     return TransitionMaker(steps=steps, discount=discount)(batch)
 
@@ -110,7 +119,7 @@ def expand(stored: TensorDictBase, *, discount: float) -> TensorDictBase:
     """Restore `steps` and `discount` of stored transitions, in place; `discount` is γ of one step."""
     span = stored["span"]
     steps = span.abs()
-    return stored.set("steps", steps).set("discount", _powers(discount, steps) * (span > 0))
+    return stored.set("steps", steps).set("discount", powers(discount, steps) * (span > 0))
 
 
 def _windows(rollout: TensorDictBase, *, steps: int, discount: float) -> tuple[TensorDictBase, Tensor]:
@@ -129,11 +138,11 @@ def _windows(rollout: TensorDictBase, *, steps: int, discount: float) -> tuple[T
     here, there = (world, when, agent), (world, last[world, when, agent], agent)
     span = length[here].to(torch.int8)
     rows = {
-        "ego": _at(rollout[EGO], here),
+        "observation": _at(rollout, here),
         "action": rollout["action"][here],
         "reward": reward[here],
-        "next_ego": _at(rollout["next", *EGO], there),
-        "discount": _powers(discount, span) * ~terminated[there],
+        "next_observation": _at(rollout["next"], there),
+        "discount": powers(discount, span) * ~terminated[there],
         "steps": span,
     }
     return TensorDict(rows, batch_size=[len(when)], device=rollout.device), complete
@@ -155,12 +164,15 @@ def _returns(reward: Tensor, ended: Tensor, *, steps: int, discount: float) -> t
     return total, length
 
 
-def _powers(base: float, exponent: Tensor) -> Tensor:
+def powers(base: float, exponent: Tensor) -> Tensor:
     """Compute `base ** exponent`, float32."""
     return torch.pow(torch.full_like(exponent, base, dtype=torch.float32), exponent)
 
 
-def _at(observed: TensorDictBase, index: tuple[Tensor, ...]) -> TensorDict:
-    """Index every entry `[B, L, A, ...]` of an observation, `[M, ...]`."""
-    entries = {name: value[index] for name, value in observed.items()}
-    return TensorDict(entries, batch_size=index[0].shape, device=observed.device)
+def _at(rollout: TensorDictBase, index: tuple[Tensor, ...]) -> TensorDict:
+    """Return the agents' own observations `[M, ...]` at `index`, with their mask if there is one."""
+    entries = {name: value[index] for name, value in rollout[EGO].items()}
+    mask = rollout.get(MASK, None)
+    if mask is not None:
+        entries[MASK] = mask[index]
+    return TensorDict(entries, batch_size=index[0].shape, device=rollout.device)

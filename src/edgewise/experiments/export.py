@@ -14,8 +14,8 @@ from torch.export import Dim
 from torchrl.envs import ExplorationType, set_exploration_type
 
 from edgewise.algorithms.ego_policy import EgoPolicy
-from edgewise.algorithms.off_policy import ego_spec
 from edgewise.algorithms.state import module_state
+from edgewise.algorithms.world_deciders import ego_spec
 from edgewise.config.errors import ConfigError
 from edgewise.config.plugins import environment
 from edgewise.experiments.measure import Trained, load_trained
@@ -111,7 +111,9 @@ def _spec(trained: Trained) -> EgoSpec:
     """Return how much each agent of a run observes."""
     config = trained.config
     env = environment(config.env_name).load("env")(config.env, num_envs=1, seed=0)
-    return ego_spec(env)
+    spec = ego_spec(env)
+    assert spec is not None, "a policy on `agents.ego` was trained in an environment that has it"
+    return spec
 
 
 def _card(trained: Trained, spec: EgoSpec) -> dict[str, Any]:

@@ -16,3 +16,5 @@ ACTIVE: NestedKey = ("agents", "active")
 """Which agents act, `[*B, A]` bool."""
 EGO: NestedKey = ("agents", "ego")
 """Observations of single agents, `[*B, A, ...]`."""
+RESTARTED = "anew"
+"""Steps before which a world began anew although its episode had not ended, `[*B]` bool."""

@@ -150,6 +150,8 @@ class EgoConfig(Config):
     """Width of the two layers between features and output."""
     cosines: int = Field(64, ge=1)
     """Number of cosines that embed a quantile level, if quantiles are learned."""
+    radius: float = Field(0.0, ge=0)
+    """Radius of an agent, for its distance to objects."""
     inputs: Literal["scaled", "physical", "raw"] = "scaled"
     """`scaled` if the environment has already divided observations by these scales; `physical` if the network
     should divide them; `raw` for no scaling."""
@@ -170,3 +172,23 @@ class EgoConfig(Config):
         if any(scale <= 0 for scale in (*self.self_scale, *self.object_scale)):
             raise ValueError("self_scale and object_scale are divisors: every number must be above zero")
         return self
+
+
+class ValueConfig(Config):
+    """Networks of the off-policy algorithms: what they read, and their widths."""
+
+    observe: Literal["auto", "ego", "graph", "both"] = "auto"
+    """What the networks read: `ego`, what each agent observes by itself; `graph`, the observed graph; `both`;
+    `auto`: `ego` if the environment has `agents.ego`, else `graph`."""
+    encoder: EncoderConfig = EncoderConfig()
+    """Encoder of the observed graph, in every network."""
+    pooled: bool = True
+    """Whether values also depend on the pooled graph, and not only on what reaches a node by messages."""
+    pool: Literal["mean", "sum", "max"] = "mean"
+    """How node embeddings are pooled into a graph embedding."""
+    hidden: int = Field(128, ge=1)
+    """Width of the two layers between features and output."""
+    cosines: int = Field(64, ge=1)
+    """Number of cosines that embed a quantile level, if quantiles are learned."""
+    ego: EgoConfig = EgoConfig()
+    """Encoder of `agents.ego`, if the networks read it."""

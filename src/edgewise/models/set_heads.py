@@ -25,7 +25,32 @@ from edgewise.models.heads import Head, allowed_nodes, feed_forward, orthogonal
 CHOICES = "choices"
 
 
-class EdgeScore(nn.Module):
+class EdgeEmbedding(nn.Module):
+    """Embeddings of edge slots, from the embeddings of both ends and the edge's own features.
+
+    Args:
+        graph: shape of the graphs, for the width of edge features.
+        channels: width of node embeddings.
+        width: of the result.
+    """
+
+    def __init__(self, graph: GraphSpec, *, channels: int, width: int) -> None:
+        super().__init__()
+        self.source = orthogonal(nn.Linear(channels, width), 1.0)
+        self.target = orthogonal(nn.Linear(channels, width, bias=False), 1.0)
+        features = graph.edge_features
+        self.features = orthogonal(nn.Linear(features, width, bias=False), 1.0) if features else None
+
+    def forward(self, h: Tensor, edges: Edges) -> Tensor:
+        """Compute `[*B, E, width]` from node embeddings `[*B, N, C]`."""
+        source, target = edges.index.unbind(-2)
+        mixed = rows_at(self.source(h), source) + rows_at(self.target(h), target)
+        if self.features is not None and edges.attr is not None:
+            mixed = mixed + self.features(edges.attr.masked_fill(~edges.mask.unsqueeze(-1), 0.0))
+        return functional.relu(mixed)
+
+
+class EdgeScore(EdgeEmbedding):
     """An MLP over edge slots, from the embeddings of both ends and the edge's own features.
 
     Args:
@@ -35,24 +60,16 @@ class EdgeScore(nn.Module):
     """
 
     def __init__(self, graph: GraphSpec, config: ModelConfig, *, outputs: int) -> None:
-        super().__init__()
         channels, (width, *rest) = config.encoder.hidden, config.head_hidden or (config.encoder.hidden,)
-        self.source = orthogonal(nn.Linear(channels, width), 1.0)
-        self.target = orthogonal(nn.Linear(channels, width, bias=False), 1.0)
-        features = graph.edge_features
-        self.features = orthogonal(nn.Linear(features, width, bias=False), 1.0) if features else None
+        super().__init__(graph, channels=channels, width=width)
         self.score = feed_forward(width, rest, outputs, gain=config.policy_gain)
 
     def forward(self, h: Tensor, edges: Edges) -> Tensor:
         """Compute `[*B, E, outputs]` from node embeddings `[*B, N, C]`."""
-        source, target = edges.index.unbind(-2)
-        mixed = _rows_at(self.source(h), source) + _rows_at(self.target(h), target)
-        if self.features is not None and edges.attr is not None:
-            mixed = mixed + self.features(edges.attr.masked_fill(~edges.mask.unsqueeze(-1), 0.0))
-        return self.score(functional.relu(mixed))
+        return self.score(super().forward(h, edges))
 
 
-def _rows_at(rows: Tensor, index: Tensor) -> Tensor:
+def rows_at(rows: Tensor, index: Tensor) -> Tensor:
     """Return the rows of `[*B, N, C]` at `index [*B, K]`, `[*B, K, C]`."""
     return rows.gather(-2, index.unsqueeze(-1).expand(*index.shape, rows.shape[-1]))
 

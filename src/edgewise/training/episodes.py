@@ -10,8 +10,7 @@ from tensordict import TensorDictBase
 from torch import Tensor
 from torch.nn import functional
 
-RESTARTED = "anew"
-"""Optional bool key of a batch `[B, T]`: whether a world was restarted before this step."""
+from edgewise.graphs.keys import RESTARTED
 
 
 class EpisodeMeter:

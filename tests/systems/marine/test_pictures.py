@@ -4,6 +4,7 @@ import pytest
 import torch
 from tensordict import TensorDict
 
+from edgewise.algorithms.deciders import EgoDeciders
 from edgewise.algorithms.registry import algorithm_class, algorithm_config
 from edgewise.config.plugins import environment
 from edgewise.envs.registry import make_env
@@ -21,9 +22,8 @@ def recorded(name, *, actions):
         "marine", num_envs=2, seed=0, num_robots=2, max_steps=6, actions=actions, graph_edges=False
     )
     torch.manual_seed(0)
-    agent = algorithm_class(name)(
-        EgoSpec(), env.actions, config=algorithm_config(name)(), model=MarineEgoConfig()
-    )
+    deciders = EgoDeciders(EgoSpec(), env.actions, MarineEgoConfig())
+    agent = algorithm_class(name)(deciders, config=algorithm_config(name)())
     return agent, env, evaluate(env, agent.policy, episodes=2, seed=0, record=1).recordings[0]
 
 

@@ -19,7 +19,7 @@ from edgewise.graphs.actions.edge_per_group import ChooseEdgePerGroup
 from edgewise.graphs.actions.edges_discrete import EdgesDiscrete
 from edgewise.graphs.actions.from_set import ChooseFromSet
 from edgewise.graphs.actions.independent_set import ChooseIndependentSet
-from edgewise.graphs.actions.layout import ActionLayout
+from edgewise.graphs.actions.layout import ActionLayout, Choices
 from edgewise.graphs.actions.successor import ChooseSuccessor
 
 __all__ = [
@@ -31,5 +31,6 @@ __all__ = [
     "ChooseIndependentSet",
     "ChooseNode",
     "ChooseSuccessor",
+    "Choices",
     "EdgesDiscrete",
 ]

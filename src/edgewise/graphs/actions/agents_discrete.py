@@ -9,7 +9,7 @@ from tensordict import TensorDictBase
 from torch import Tensor
 from torchrl.data import Categorical, TensorSpec
 
-from edgewise.graphs.actions.layout import ActionLayout, is_allowed, sample_allowed
+from edgewise.graphs.actions.layout import ActionLayout, Choices, is_allowed, sample_allowed
 from edgewise.graphs.keys import ACTIVE, GRAPH, MASK
 from edgewise.graphs.spec import GraphSpec
 
@@ -43,6 +43,20 @@ class AgentsDiscrete(ActionLayout):
     def mask_shape(self, graph: GraphSpec, *, num_edges: int) -> tuple[int, ...]:  # noqa: ARG002
         """Return `(A, num_actions)`."""
         return (self.num_agents, self.num_actions)
+
+    def choices(self, observation: TensorDictBase, graph: GraphSpec) -> Choices:  # noqa: ARG002
+        """Return the allowed actions of every agent, `[*B, A, K]`; agents that exist and are active count.
+
+        A is the width of `agents.active`, so that teams of any size have choices.
+        """
+        active, mask = observation.get(ACTIVE, None), observation.get(MASK, None)
+        exists: Tensor = observation[GRAPH, "node_mask"]
+        counted = (
+            exists[..., : self.num_agents] if active is None else exists[..., : active.shape[-1]] & active
+        )
+        if mask is None:
+            mask = counted.new_ones(*counted.shape, self.num_actions)
+        return Choices(mask, counted)
 
     def sample(
         self,

@@ -9,8 +9,8 @@ from tensordict import TensorDictBase
 from torch import Tensor
 from torchrl.data import Categorical, TensorSpec
 
-from edgewise.graphs.actions.layout import ActionLayout, is_allowed, sample_allowed
-from edgewise.graphs.keys import GRAPH
+from edgewise.graphs.actions.layout import ActionLayout, Choices, is_allowed, sample_allowed
+from edgewise.graphs.keys import GRAPH, MASK
 from edgewise.graphs.spec import GraphSpec
 
 
@@ -39,6 +39,11 @@ class ChooseNode(ActionLayout):
         """Return the nodes that exist."""
         nodes: Tensor = graph["node_mask"]
         return nodes
+
+    def choices(self, observation: TensorDictBase, graph: GraphSpec) -> Choices:  # noqa: ARG002
+        """Return the allowed nodes that exist, `[*B, N]`; without a mask, all that exist."""
+        exists, mask = observation[GRAPH, "node_mask"], observation.get(MASK, None)
+        return Choices(exists if mask is None else exists & mask)
 
     def sample(
         self,

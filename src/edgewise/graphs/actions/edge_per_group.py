@@ -9,7 +9,7 @@ from tensordict import TensorDictBase
 from torch import Tensor
 from torchrl.data import Categorical, TensorSpec
 
-from edgewise.graphs.actions.layout import ActionLayout, is_allowed, sample_allowed
+from edgewise.graphs.actions.layout import ActionLayout, Choices, is_allowed, sample_allowed
 from edgewise.graphs.spec import GraphSpec
 
 
@@ -46,6 +46,11 @@ class ChooseEdgePerGroup(ActionLayout):
     def mask_shape(self, graph: GraphSpec, *, num_edges: int) -> tuple[int, ...]:  # noqa: ARG002
         """Return `(G, 1 + group_size)`."""
         return (self.num_groups, 1 + self.group_size)
+
+    def choices(self, observation: TensorDictBase, graph: GraphSpec) -> Choices:  # noqa: ARG002
+        """Return the mask `[*B, G, 1 + K]`; groups with an allowed edge count."""
+        mask = self.required_mask(observation)
+        return Choices(mask, mask[..., 1:].any(-1))
 
     def sample(
         self,

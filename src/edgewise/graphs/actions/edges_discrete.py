@@ -9,7 +9,7 @@ from tensordict import TensorDictBase
 from torch import Tensor
 from torchrl.data import Categorical, TensorSpec
 
-from edgewise.graphs.actions.layout import ActionLayout, is_allowed, sample_allowed
+from edgewise.graphs.actions.layout import ActionLayout, Choices, is_allowed, sample_allowed
 from edgewise.graphs.keys import GRAPH, MASK
 from edgewise.graphs.spec import GraphSpec
 
@@ -40,6 +40,11 @@ class EdgesDiscrete(ActionLayout):
     def mask_shape(self, graph: GraphSpec, *, num_edges: int) -> tuple[int, ...]:  # noqa: ARG002
         """Return `(E, num_actions)`."""
         return (num_edges, self.num_actions)
+
+    def choices(self, observation: TensorDictBase, graph: GraphSpec) -> Choices:
+        """Return the allowed actions of every edge slot, `[*B, E, K]`; edges that exist count."""
+        exists = graph.edges_of(observation[GRAPH]).mask
+        return Choices(self._mask(observation, exists), exists)
 
     def sample(
         self, observation: TensorDictBase, graph: GraphSpec, *, generator: torch.Generator | None = None

@@ -10,7 +10,7 @@ from tensordict import TensorDictBase
 from torch import Tensor
 from torchrl.data import Categorical, TensorSpec
 
-from edgewise.graphs.actions.layout import ActionLayout, is_allowed, sample_allowed
+from edgewise.graphs.actions.layout import ActionLayout, Choices, is_allowed, sample_allowed
 from edgewise.graphs.spec import GraphSpec
 
 
@@ -45,6 +45,10 @@ class ChooseFromSet(ActionLayout):
     def mask_shape(self, graph: GraphSpec, *, num_edges: int) -> tuple[int, ...]:  # noqa: ARG002
         """Return `(K,)`."""
         return (self.max_choices,)
+
+    def choices(self, observation: TensorDictBase, graph: GraphSpec) -> Choices:  # noqa: ARG002
+        """Return the filled places, `[*B, K]`."""
+        return Choices(self.required_mask(observation))
 
     def sample(
         self,

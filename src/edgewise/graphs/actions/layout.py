@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 
 import torch
 from tensordict import TensorDictBase
@@ -11,6 +12,19 @@ from torchrl.data import TensorSpec
 
 from edgewise.graphs.keys import MASK
 from edgewise.graphs.spec import GraphSpec
+
+
+@dataclass(frozen=True)
+class Choices:
+    """A discrete action as one choice of each decider: of the world, an agent, an edge or a group of edges.
+
+    Attributes:
+        legal: `[*D, K]` bool, the legal choices of each decider; D are the dimensions of an action.
+        counted: `[*D]` bool, the deciders that exist and act; None if all do.
+    """
+
+    legal: Tensor
+    counted: Tensor | None = None
 
 
 class ActionLayout(ABC):
@@ -80,6 +94,17 @@ class ActionLayout(ABC):
         """Return the mask of all choices that exist in `graph`, or None if the layout does not define one.
 
         It is the mask of an environment that does not give its own. No mask may allow more.
+        """
+        return None
+
+    def choices(self, observation: TensorDictBase, graph: GraphSpec) -> Choices | None:  # noqa: ARG002
+        """Return the legal choices of every decider, or None if an action is not made of such choices.
+
+        Action values can be learnt for a layout with choices: each decider takes its best one.
+
+        Args:
+            observation: batch size `[*B]`, with `graph` and whatever else the layout reads.
+            graph: shape of the graphs.
         """
         return None
 

@@ -11,10 +11,12 @@ from tensordict import TensorDict, TensorDictBase
 from torch import Tensor, nn
 from torch.nn import functional
 
+from edgewise.graphs.keys import MASK
 from edgewise.graphs.rules import Displacement, Distance, PairFunction, Pairs, Radius
 from edgewise.graphs.spec import GraphSpec
 from edgewise.models.config import EgoConfig
 from edgewise.models.encoders.transformer import GraphTransformer
+from edgewise.models.features import Features
 
 _POSITION, _VELOCITY, _RADIUS = slice(0, 2), slice(2, 4), slice(4, 5)
 
@@ -50,7 +52,7 @@ class EgoSpec:
         return cls(own=ego["self"].shape[-1], features=features, slots=slots)
 
 
-class EgoEncoder(nn.Module):
+class EgoEncoder(Features):
     """Base of encoders that map an agent's observation `[*B]` to features `[*B, width]`.
 
     Args:
@@ -63,7 +65,6 @@ class EgoEncoder(nn.Module):
 
     self_scale: Tensor
     object_scale: Tensor
-    width: int
 
     def __init__(self, spec: EgoSpec, config: EgoConfig) -> None:
         super().__init__()
@@ -79,8 +80,13 @@ class EgoEncoder(nn.Module):
             self.register_buffer(name, divisor.reciprocal(), persistent=False)
 
     @abstractmethod
-    def forward(self, ego: TensorDictBase) -> Tensor:
+    def forward(self, observation: TensorDictBase) -> Tensor:
         """Return features `[*B, width]`."""
+
+    def legal(self, observation: TensorDictBase) -> Tensor | None:
+        """Return the agents' `action_mask`, if there is one."""
+        mask: Tensor | None = observation.get(MASK, None)
+        return mask
 
     def scaled(self, ego: TensorDictBase) -> tuple[Tensor, Tensor, Tensor]:
         """Return the scaled numbers of the agent and of its objects (zero in empty slots), and the mask."""
@@ -98,9 +104,9 @@ class FlatEgo(EgoEncoder):
         self.objects = nn.Linear(spec.features, config.object_width)
         self.width = config.self_width + spec.slots * config.object_width
 
-    def forward(self, ego: TensorDictBase) -> Tensor:
+    def forward(self, observation: TensorDictBase) -> Tensor:
         """Return features `[*B, width]`."""
-        own, objects, mask = self.scaled(ego)
+        own, objects, mask = self.scaled(observation)
         embedded = self.objects(objects).relu().masked_fill(~mask.unsqueeze(-1), 0.0)
         return torch.cat((self.own(own).relu(), embedded.flatten(-2)), -1)
 
@@ -126,9 +132,9 @@ class GraphEgo(EgoEncoder):
         self.encoder = GraphTransformer(graph, config.graph)
         self.width = config.graph.hidden
 
-    def forward(self, ego: TensorDictBase) -> Tensor:
+    def forward(self, observation: TensorDictBase) -> Tensor:
         """Return features `[*B, width]`."""
-        return self.encoder(self.graph(ego))[..., 0, :]
+        return self.encoder(self.graph(observation))[..., 0, :]
 
     def graph(self, ego: TensorDictBase) -> TensorDict:
         """Build the graph of the agent, at the origin of its own frame, and its objects.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -10,6 +11,8 @@ from torch.nn import functional
 
 Noise = tuple[Tensor, Tensor]
 """Noise factors of the inputs and of the outputs."""
+Noisiness = Literal["none", "shared", "rows"]
+"""No noise, noise shared by all rows of a batch, or separate noise for each row."""
 
 
 class NoisyLinear(nn.Module):
@@ -61,3 +64,15 @@ class NoisyLinear(nn.Module):
         normal = torch.randn((*lead, inputs + outputs), device=x.device, dtype=x.dtype)
         factors = normal.sign() * normal.abs().sqrt()
         return factors[..., :inputs], factors[..., inputs:]
+
+
+def linear(inputs: int, outputs: int, *, sigma: float | None) -> nn.Module:
+    """Build a noisy layer, or a plain one if `sigma` is None."""
+    return nn.Linear(inputs, outputs) if sigma is None else NoisyLinear(inputs, outputs, sigma=sigma)
+
+
+def noisy_forward(layer: nn.Module, x: Tensor, noise: Noisiness) -> Tensor:
+    """Apply a layer of `linear`; a plain one has no noise."""
+    if not isinstance(layer, NoisyLinear) or noise == "none":
+        return layer(x)
+    return layer(x, layer.sample_noise(x, shared=noise == "shared"))

@@ -9,8 +9,8 @@ from tensordict import TensorDictBase
 from torch import Tensor, nn
 from torch.nn import functional
 
-from edgewise.models.agents.ego import EgoSpec, make_ego_encoder
-from edgewise.models.config import EgoConfig
+from edgewise.models.agents.noisy import Noisiness, linear, noisy_forward
+from edgewise.models.features import Features, legal_mean, mask_illegal
 
 
 class CosineEmbedding(nn.Module):
@@ -34,58 +34,86 @@ class CosineEmbedding(nn.Module):
 
 
 class QuantileQNetwork(nn.Module):
-    """Quantiles of the return of every discrete action.
+    """Quantiles of the return of every choice of every decider.
 
     Args:
-        spec: sizes of the observation.
-        config: see `EgoConfig`.
-        num_actions: number of actions.
+        features: of the observation, for deciders or for their choices.
+        hidden: width of the hidden layers.
+        cosines: number of cosines that embed a level.
+        num_actions: choices of a decider; not used if the features are those of choices.
+        dueling: whether to use separate streams for the state and the advantages.
+        sigma: initial noise of the last layers; None for plain layers.
     """
 
-    def __init__(self, spec: EgoSpec, config: EgoConfig, *, num_actions: int) -> None:
+    def __init__(
+        self,
+        features: Features,
+        *,
+        hidden: int,
+        cosines: int,
+        num_actions: int = 1,
+        dueling: bool = False,
+        sigma: float | None = None,
+    ) -> None:
         super().__init__()
-        width = config.hidden
-        self.encoder = make_ego_encoder(spec, config)
-        self.levels = CosineEmbedding(config.cosines, self.encoder.width)
-        self.first = nn.Linear(self.encoder.width, width)
-        self.second = nn.Linear(width, width)
-        self.choices = nn.Linear(width, num_actions)
+        self.features = features
+        self.levels = CosineEmbedding(cosines, features.width)
+        self.first = nn.Linear(features.width, hidden)
+        self.second = nn.Linear(hidden, hidden)
+        self.choices = linear(hidden, 1 if features.per_choice else num_actions, sigma=sigma)
+        self.state = linear(hidden, 1, sigma=sigma) if dueling else None
 
-    def forward(self, ego: TensorDictBase, levels: Tensor) -> Tensor:
-        """Return quantiles `[*B, Q, num_actions]` at levels `[*B, Q]`, or `[Q]` shared by all rows."""
-        h = gated(self.first, self.encoder(ego), gate=self.levels(levels)).relu()
-        return self.choices(self.second(h).relu())
+    def forward(self, observation: TensorDictBase, levels: Tensor, noise: Noisiness = "none") -> Tensor:
+        """Return quantiles `[*D, Q, K]` at levels `[*D, Q]`, or `[Q]` shared by all rows.
+
+        Those of illegal choices are `ILLEGAL`.
+        """
+        features, legal = self.features(observation), self.features.legal(observation)
+        gate = self.levels(levels)
+        if self.features.per_choice and gate.dim() > 2:
+            gate = gate.unsqueeze(-3)
+        h = self.second(gated(self.first, features, gate=gate).relu()).relu()
+        choices = noisy_forward(self.choices, h, noise)
+        if self.features.per_choice:
+            choices = choices.squeeze(-1).transpose(-1, -2)
+        if self.state is not None:
+            by_level = None if legal is None else legal.unsqueeze(-2).expand_as(choices)
+            if self.features.per_choice:
+                h = legal_mean(h.transpose(-2, -3), by_level, dim=-2).squeeze(-2)
+            advantage = choices - legal_mean(choices, by_level, dim=-1)
+            choices = noisy_forward(self.state, h, noise) + advantage
+        return mask_illegal(choices, legal)
 
 
 class QuantileCritic(nn.Module):
     """Quantiles of the return of a continuous action.
 
     Args:
-        spec: sizes of the observation.
-        config: see `EgoConfig`.
+        features: of the observation.
+        hidden: width of the hidden layers.
+        cosines: number of cosines that embed a level.
         dim: dimensions of an action.
     """
 
-    def __init__(self, spec: EgoSpec, config: EgoConfig, *, dim: int) -> None:
+    def __init__(self, features: Features, *, hidden: int, cosines: int, dim: int) -> None:
         super().__init__()
-        width = config.hidden
-        self.encoder = make_ego_encoder(spec, config)
-        self.levels = CosineEmbedding(config.cosines, self.encoder.width)
-        self.first = nn.Linear(self.encoder.width, width)
-        self.action = nn.Linear(dim, width)
-        self.second = nn.Linear(width, width)
-        self.value = nn.Linear(width, 1)
+        self.observed = features
+        self.levels = CosineEmbedding(cosines, features.width)
+        self.first = nn.Linear(features.width, hidden)
+        self.action = nn.Linear(dim, hidden)
+        self.second = nn.Linear(hidden, hidden)
+        self.value = nn.Linear(hidden, 1)
 
-    def forward(self, ego: TensorDictBase, action: Tensor, levels: Tensor) -> Tensor:
-        """Return quantiles `[*B, Q]` of actions `[*B, dim]` at levels `[*B, Q]`, or `[Q]` for all rows."""
-        return self.from_features(self.features(ego, levels), action)
+    def forward(self, observation: TensorDictBase, action: Tensor, levels: Tensor) -> Tensor:
+        """Return quantiles `[*D, Q]` of actions `[*D, dim]` at levels `[*D, Q]`, or `[Q]` for all rows."""
+        return self.from_features(self.features(observation, levels), action)
 
-    def features(self, ego: TensorDictBase, levels: Tensor) -> Tensor:
-        """Return features of observation and levels, `[*B, Q, hidden]`, which do not depend on actions."""
-        return gated(self.first, self.encoder(ego), gate=self.levels(levels)).relu()
+    def features(self, observation: TensorDictBase, levels: Tensor) -> Tensor:
+        """Return features of observation and levels, `[*D, Q, hidden]`, which do not depend on actions."""
+        return gated(self.first, self.observed(observation), gate=self.levels(levels)).relu()
 
     def from_features(self, features: Tensor, action: Tensor) -> Tensor:
-        """Return quantiles `[*B, Q]` of actions `[*B, dim]` from the result of `features`."""
+        """Return quantiles `[*D, Q]` of actions `[*D, dim]` from the result of `features`."""
         h = features * self.action(action).relu().unsqueeze(-2)
         return self.value(self.second(h).relu()).squeeze(-1)
 

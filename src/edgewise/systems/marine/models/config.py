@@ -17,6 +17,8 @@ class MarineEgoConfig(EgoConfig):
     `inputs="raw"` for weights that were trained on unscaled observations.
     """
 
+    radius: float = 2.8
+    """Radius of a robot (m), for its distance to objects."""
     self_scale: tuple[float, ...] = SELF_SCALE
     """Divisors of a robot's own features: goal (2, m), velocity (2, m/s), yaw rate (rad/s), thrust (2, N)."""
     object_scale: tuple[float, ...] = OBJECT_SCALE

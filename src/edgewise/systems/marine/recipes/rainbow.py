@@ -7,7 +7,7 @@ from edgewise.systems.marine.recipes.curriculum import marine_recipe
 
 RECIPE = marine_recipe(
     "rainbow",
-    RainbowConfig(),
+    RainbowConfig(v_min=-15.0, v_max=60.0),
     actions="discrete",
     summary="the boats' curriculum with Rainbow: categorical returns, noise, n steps, priorities",
 )

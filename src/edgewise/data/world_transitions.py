@@ -1,0 +1,197 @@
+"""Turn rollouts into n-step transitions of whole worlds, stored in few bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from tensordict import NestedKey, TensorDict, TensorDictBase
+from torch import Tensor
+
+from edgewise.data.transitions import MAX_STEPS, powers
+from edgewise.graphs.keys import RESTARTED
+
+PLAYER = "player"
+CUT = "cut"
+"""Steps after which a world was started anew although its episode had not ended, `[B, L]` bool."""
+
+
+class WorldTransitions:
+    """Makes n-step transitions of whole worlds from consecutive batches of a rollout.
+
+    A transition starts at every step of a world. It ends after `steps` steps, or at the end of the episode.
+    Transitions that are incomplete at the end of a batch are carried over to the next call. In games of two
+    players, rewards count from the view of whoever moves first, and `span` is negative if the other player
+    is to move at the end.
+
+    Args:
+        observed: entries of the root that networks read.
+        bounds: exclusive upper bounds of integer entries, which are stored in as few bytes as possible.
+        steps: n, the largest number of steps of a transition.
+        discount: γ of one step.
+        team_reward: whether to store the sum of the agents' rewards, and terminations of worlds, instead of
+            those of every agent.
+
+    Example:
+        >>> import edgewise as ew
+        >>> from edgewise.data.random_policy import RandomPolicy
+        >>> from edgewise.data.rollout import Rollout
+        >>> env = ew.make_env("graphwalk", num_envs=4)
+        >>> rollout = Rollout(env, RandomPolicy(env.actions, env.graph), rollout_length=8)
+        >>> make = WorldTransitions(["graph", "action_mask"], steps=3, discount=0.99)
+        >>> sorted(make.stored(rollout.collect()).keys())
+        ['action', 'next_observation', 'observation', 'reward', 'span', 'terminated']
+    """
+
+    def __init__(
+        self,
+        observed: Sequence[NestedKey],
+        *,
+        bounds: Mapping[NestedKey, int] | None = None,
+        steps: int = 1,
+        discount: float,
+        team_reward: bool = False,
+    ) -> None:
+        if not 1 <= steps <= MAX_STEPS:
+            raise ValueError(f"a transition has 1 to {MAX_STEPS} steps, got {steps}")
+        self.observed, self.bounds = tuple(observed), dict(bounds or {})
+        self.steps, self.discount, self.team_reward = steps, discount, team_reward
+        self._carried: TensorDictBase | None = None
+
+    def stored(self, batch: TensorDictBase) -> TensorDict:
+        """Return the transitions `[M]` that are complete with this batch `[B, T]`, oldest first.
+
+        Returns:
+            `observation`, `next_observation`, `action`, `reward` (Σ ± γᵏ r over the steps), `terminated` bool
+            and `span [M]` int8, the number of steps m, or -m if the player changes. Reward and termination
+            are `[M]`, or `[M, A]` if agents act.
+        """
+        rollout = self._with_carried(self._select(batch))
+        ended = (rollout["next", "done"] | rollout[CUT].unsqueeze(-1)).squeeze(-1)
+        reward, length = self._returns(rollout, ended)
+        last = torch.arange(rollout.shape[1], device=length.device) + length - 1
+        complete = (length == self.steps) | ended.gather(1, last)
+        # Sorted by time first, so that a full ring buffer drops the oldest steps of all worlds.
+        when, world = (rollout["pending"] & complete).transpose(0, 1).nonzero(as_tuple=True)
+        here, there = (world, when), (world, last[world, when])
+        carried = min(self.steps - 1, rollout.shape[1])
+        if carried:
+            self._carried = rollout[:, -carried:].clone()
+            self._carried.set("pending", (rollout["pending"] & ~complete)[:, -carried:].clone())
+        span = length[here].to(torch.int8)
+        rows = {
+            "observation": self._at(rollout, here),
+            "next_observation": self._at(rollout["next"], there),
+            "action": self._packed("action", rollout["action"][here]),
+            "reward": reward[here],
+            "terminated": self._terminated(rollout)[there],
+            "span": span * self._sign(rollout, here, there),
+        }
+        return TensorDict(rows, batch_size=[len(when)], device=rollout.device)
+
+    def expand(self, stored: TensorDictBase) -> TensorDict:
+        """Return transitions of the replay buffer as algorithms take them.
+
+        Integers are int64 again, and `discount` (± γᵐ, or 0 at a termination) and `steps` replace `span` and
+        `terminated`.
+        """
+        span, terminated = stored["span"], stored["terminated"]
+        discount = powers(self.discount, span.abs()) * span.sign()
+        discount = discount.reshape(*span.shape, *(1,) * (terminated.dim() - 1)) * ~terminated
+        samples = stored.exclude("span", "terminated")
+        for name in ("observation", "next_observation"):
+            samples.set(name, stored[name].apply(_unpacked))
+        samples.set("action", _unpacked(stored["action"]))
+        return samples.set("discount", discount).set("steps", span.abs())
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the steps of incomplete transitions."""
+        return {} if self._carried is None else self._carried.to_dict()
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Restore the steps of incomplete transitions."""
+        self._carried = None
+        if state:
+            self._carried = TensorDict(dict(state), batch_size=state["pending"].shape[:2]).clone()
+
+    def _select(self, batch: TensorDictBase) -> TensorDictBase:
+        """Return the entries of a rollout that transitions are made of."""
+        after = (*self.observed, PLAYER, "reward", "done", "terminated", ("agents", "terminated"))
+        fresh = batch.select(*self.observed, PLAYER, RESTARTED, "action", strict=False)
+        fresh.set("next", batch["next"].select(*after, strict=False))
+        flags = torch.zeros(batch.batch_size, dtype=torch.bool, device=batch["next", "done"].device)
+        return fresh.set("pending", ~flags).set(CUT, flags)
+
+    def _with_carried(self, fresh: TensorDictBase) -> TensorDictBase:
+        """Return carried and fresh steps; worlds that were started anew in between are cut."""
+        restarted = fresh.get(RESTARTED, None)
+        fresh = fresh.exclude(RESTARTED)
+        if self._carried is None:
+            return fresh
+        carried = self._carried.to(fresh.device)
+        if restarted is not None:
+            carried[CUT][:, -1] |= restarted[:, 0]
+        return TensorDict.cat((carried, fresh), dim=1)
+
+    def _returns(self, rollout: TensorDictBase, ended: Tensor) -> tuple[Tensor, Tensor]:
+        """Return discounted sums of rewards `[B, L, ...]` from each step on, and their lengths `[B, L]`."""
+        reward = rollout["next", "reward"].squeeze(-1)
+        if self.team_reward and reward.dim() > 2:
+            reward = reward.sum(-1)
+        total, length = torch.zeros_like(reward), torch.zeros_like(ended, dtype=torch.int64)
+        running, player = torch.ones_like(ended), rollout.get(PLAYER, None)
+        for ahead in range(min(self.steps, ended.shape[1])):
+            rest = ended.shape[1] - ahead
+            running = running[:, :rest]
+            weight = running * self.discount**ahead
+            if player is not None:
+                weight = torch.where(player[:, ahead:] == player[:, :rest], weight, -weight)
+            shaped = weight.reshape(*weight.shape, *(1,) * (reward.dim() - 2))
+            total[:, :rest] += reward[:, ahead:] * shaped
+            length[:, :rest] += running
+            running = running & ~ended[:, ahead:]
+        return total, length
+
+    def _terminated(self, rollout: TensorDictBase) -> Tensor:
+        """Return terminations of worlds `[B, L]`, or those of their agents `[B, L, A]`."""
+        world = rollout["next", "terminated"]
+        agents = rollout.get(("next", "agents", "terminated"), None)
+        return world.squeeze(-1) if agents is None or self.team_reward else world | agents
+
+    def _sign(self, rollout: TensorDictBase, here: Any, there: Any) -> Tensor | int:
+        """Return -1 where another player is to move at the end than at the beginning, else 1."""
+        if rollout.get(PLAYER, None) is None:
+            return 1
+        same = rollout[PLAYER][here] == rollout["next", PLAYER][there]
+        return torch.where(same, 1, -1).to(torch.int8)
+
+    def _at(self, rollout: TensorDictBase, index: tuple[Tensor, ...]) -> TensorDict:
+        """Return the observation at `index`, `[M]`, with integers in few bytes."""
+        rows = rollout.select(*self.observed, strict=False).apply(
+            lambda value: value[index], batch_size=index[0].shape
+        )
+        for name, bound in self.bounds.items():
+            value = rows.get(name, None)
+            if value is not None:
+                rows.set(name, value.clamp(0, bound - 1).to(smallest_dtype(bound)))
+        return rows
+
+    def _packed(self, name: str, value: Tensor) -> Tensor:
+        return value.to(smallest_dtype(self.bounds[name])) if name in self.bounds else value
+
+
+def smallest_dtype(bound: int) -> torch.dtype:
+    """Return the smallest integer type that holds every number below `bound`.
+
+    Example:
+        >>> smallest_dtype(200), smallest_dtype(300)
+        (torch.uint8, torch.int16)
+    """
+    if bound <= 1 << 8:
+        return torch.uint8
+    return torch.int16 if bound <= 1 << 15 else torch.int32
+
+
+def _unpacked(value: Tensor) -> Tensor:
+    return value if value.is_floating_point() or value.dtype == torch.bool else value.long()

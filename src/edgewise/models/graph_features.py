@@ -1,0 +1,257 @@
+"""Features of deciders from the observed graph: one class for each way in which a graph is acted on."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import torch
+from tensordict import TensorDictBase
+from torch import Tensor, nn
+
+from edgewise.config.errors import ConfigError
+from edgewise.graphs.actions import (
+    ActionLayout,
+    AgentsContinuous,
+    AgentsDiscrete,
+    ChooseEdgePerGroup,
+    ChooseFromSet,
+    ChooseIndependentSet,
+    ChooseNode,
+    ChooseSuccessor,
+    EdgesDiscrete,
+)
+from edgewise.graphs.bridge import pool_nodes
+from edgewise.graphs.edges import Edges
+from edgewise.graphs.keys import EGO, GRAPH, MASK
+from edgewise.graphs.spec import GraphSpec
+from edgewise.models.agents.ego import EgoSpec, make_ego_encoder
+from edgewise.models.build import make_encoder
+from edgewise.models.config import ValueConfig
+from edgewise.models.features import Features
+from edgewise.models.heads import acting_agents
+from edgewise.models.set_heads import CHOICES, EdgeEmbedding, rows_at
+
+Role = Literal["actor", "critic"]
+
+
+class GraphFeatures(Features):
+    """Base of features from the observed graph, through any encoder.
+
+    The features of a decider or a choice are the embedding of its node or edge. Those of a critic also have
+    the pooled graph, if `config.pooled`: the value of a choice depends on the whole state, and the messages
+    of a few layers do not reach that far.
+
+    Args:
+        graph: shape and edge source of the graphs.
+        layout: action layout.
+        config: see `ValueConfig`.
+        role: whether actions or values are computed from the features.
+    """
+
+    layout: ActionLayout
+
+    def __init__(self, graph: GraphSpec, layout: ActionLayout, config: ValueConfig, *, role: Role) -> None:
+        super().__init__()
+        self.layout, self.pool = layout, config.pool
+        self.pooled = config.pooled and role == "critic"
+        self.encoder = make_encoder(graph, config.encoder, of=role)
+        self.width = self.encoder.hidden * (2 if self.pooled else 1)
+
+    @property
+    def graph(self) -> GraphSpec:
+        """Shape and edge source of the graphs; may be replaced by another topology or edge rule."""
+        return self.encoder.graph
+
+    @graph.setter
+    def graph(self, graph: GraphSpec) -> None:
+        self.encoder.graph = graph
+
+    def forward(self, observation: TensorDictBase) -> Tensor:
+        """Return the features of deciders or choices."""
+        h = self.encoder(observation.get(GRAPH))
+        own = self.select(h, observation)
+        if not self.pooled:
+            return own
+        pooled = pool_nodes(h, observation.get(GRAPH).get("node_mask"), how=self.pool)
+        pooled = pooled.reshape(*pooled.shape[:-1], *(1,) * (own.dim() - pooled.dim()), pooled.shape[-1])
+        return torch.cat((own, pooled.expand(*own.shape[:-1], pooled.shape[-1])), -1)
+
+    def select(self, h: Tensor, observation: TensorDictBase) -> Tensor:
+        """Return the embeddings of deciders or choices from those of nodes, `[*B, N, C]`."""
+        raise NotImplementedError
+
+    def legal(self, observation: TensorDictBase) -> Tensor | None:
+        """Return the legal choices of every decider, `[*D, K]` bool; None if actions are continuous."""
+        choices = self.layout.choices(observation, self.graph)
+        return None if choices is None else choices.legal
+
+
+class NodeFeatures(GraphFeatures):
+    """Each node is a choice: `[*B, N, width]`."""
+
+    per_choice = True
+
+    def select(self, h: Tensor, observation: TensorDictBase) -> Tensor:  # noqa: ARG002
+        """Return the embeddings of all nodes."""
+        return h
+
+
+class AgentFeatures(GraphFeatures):
+    """The first nodes are the deciders: `[*B, A, width]`."""
+
+    def select(self, h: Tensor, observation: TensorDictBase) -> Tensor:
+        """Return the embeddings of the agents' nodes."""
+        agents: int = acting_agents(observation, self.layout.num_agents).shape[-1]
+        return h[..., :agents, :]
+
+
+class EdgeFeatures(GraphFeatures):
+    """Each edge slot is a decider: `[*B, E, width]`."""
+
+    def __init__(self, graph: GraphSpec, layout: ActionLayout, config: ValueConfig, *, role: Role) -> None:
+        super().__init__(graph, layout, config, role=role)
+        self.edges = EdgeEmbedding(graph, channels=self.encoder.hidden, width=self.encoder.hidden)
+
+    def select(self, h: Tensor, observation: TensorDictBase) -> Tensor:
+        """Return the embeddings of all edge slots."""
+        return self.edges(h, self.graph.edges_of(observation.get(GRAPH)))
+
+
+class GroupFeatures(EdgeFeatures):
+    """Each group of edges is a decider between its edges and a learnt `none`: `[*B, G, 1 + K, width]`."""
+
+    per_choice = True
+
+    def __init__(self, graph: GraphSpec, layout: ActionLayout, config: ValueConfig, *, role: Role) -> None:
+        super().__init__(graph, layout, config, role=role)
+        self.none = nn.Parameter(torch.zeros(self.encoder.hidden))
+
+    def select(self, h: Tensor, observation: TensorDictBase) -> Tensor:
+        """Return the embeddings of none and of each edge of each group."""
+        groups, size = observation.get(MASK).shape[-2], observation.get(MASK).shape[-1] - 1
+        edges = self.graph.edges_of(observation.get(GRAPH))
+        first = Edges(
+            edges.index[..., : groups * size],
+            edges.mask[..., : groups * size],
+            None if edges.attr is None else edges.attr[..., : groups * size, :],
+        )
+        embedded = self.edges(h, first).unflatten(-2, (groups, size))
+        return torch.cat((self.none.expand(*embedded.shape[:-2], 1, embedded.shape[-1]), embedded), -2)
+
+
+class SetFeatures(GraphFeatures):
+    """Each member of the offered set, a node or an edge, is a choice: `[*B, K, width]`."""
+
+    per_choice = True
+
+    def __init__(self, graph: GraphSpec, layout: ChooseFromSet, config: ValueConfig, *, role: Role) -> None:
+        super().__init__(graph, layout, config, role=role)
+        width = self.encoder.hidden
+        of_edges = layout.members == "edges"
+        self.edges = EdgeEmbedding(graph, channels=width, width=width) if of_edges else None
+
+    def select(self, h: Tensor, observation: TensorDictBase) -> Tensor:
+        """Return the embeddings of the members."""
+        place = torch.where(observation.get(MASK), observation.get(CHOICES), 0)
+        if self.edges is None:
+            return rows_at(h, place)
+        edges = self.graph.edges_of(observation.get(GRAPH))
+        ends = edges.index.gather(-1, place.unsqueeze(-2).expand(*place.shape[:-1], 2, place.shape[-1]))
+        attr = None if edges.attr is None else rows_at(edges.attr, place)
+        return self.edges(h, Edges(ends, edges.mask.gather(-1, place), attr))
+
+
+class EgoFeatures(Features):
+    """What each agent observes by itself: `[*B, A, width]`, from `agents.ego`.
+
+    Args:
+        spec: sizes of that observation.
+        layout: action layout of the agents.
+        config: see `ValueConfig`.
+    """
+
+    def __init__(self, spec: EgoSpec, layout: ActionLayout, config: ValueConfig) -> None:
+        super().__init__()
+        self.layout, self.ego = layout, make_ego_encoder(spec, config.ego)
+        self.width = self.ego.width
+
+    def forward(self, observation: TensorDictBase) -> Tensor:
+        """Return the features of every agent."""
+        return self.ego(observation.get(EGO))
+
+    def legal(self, observation: TensorDictBase) -> Tensor | None:
+        """Return `action_mask`, if there is one."""
+        mask: Tensor | None = observation.get(MASK, None)
+        return mask
+
+
+class BothFeatures(Features):
+    """Features from the graph and from `agents.ego`, concatenated: `[*B, A, width]`.
+
+    Args:
+        graph: features from the graph.
+        ego: features from `agents.ego`.
+    """
+
+    def __init__(self, graph: GraphFeatures, ego: EgoFeatures) -> None:
+        super().__init__()
+        self.of_graph, self.of_ego = graph, ego
+        self.width = graph.width + ego.width
+
+    def forward(self, observation: TensorDictBase) -> Tensor:
+        """Return the features of every agent."""
+        return torch.cat((self.of_graph(observation), self.of_ego(observation)), -1)
+
+    def legal(self, observation: TensorDictBase) -> Tensor | None:
+        """Return the legal choices of every agent."""
+        return self.of_graph.legal(observation)
+
+
+FEATURES: dict[type[ActionLayout], Any] = {
+    ChooseNode: NodeFeatures,
+    ChooseFromSet: SetFeatures,
+    ChooseEdgePerGroup: GroupFeatures,
+    EdgesDiscrete: EdgeFeatures,
+    AgentsDiscrete: AgentFeatures,
+    AgentsContinuous: AgentFeatures,
+}
+"""The features of each action layout; a layout without an entry uses that of its nearest base class."""
+
+
+def register_features(layout: type[ActionLayout], features: type[GraphFeatures]) -> None:
+    """Use `features` for environments whose action layout is a `layout` or a subclass without its own."""
+    FEATURES[layout] = features
+
+
+def make_graph_features(
+    graph: GraphSpec, layout: ActionLayout, config: ValueConfig, *, role: Role
+) -> GraphFeatures:
+    """Build the features of an action layout.
+
+    Raises:
+        ConfigError: action values cannot be learnt for the layout.
+    """
+    for kind in type(layout).__mro__:
+        if kind in FEATURES:
+            return FEATURES[kind](graph, layout, config, role=role)
+    raise no_values(layout)
+
+
+def no_values(layout: ActionLayout) -> ConfigError:
+    """Return the error that says why action values cannot be learnt for a layout."""
+    name = type(layout).__name__
+    if isinstance(layout, ChooseSuccessor):
+        return ConfigError(
+            "ChooseSuccessor has no action values: successors are not in the graph that networks read",
+            hint="show them, with `view: padded`, or use ppo with a recipe of that environment",
+        )
+    if isinstance(layout, ChooseIndependentSet):
+        return ConfigError(
+            "ChooseIndependentSet has no action values: the best of all sets without adjacent nodes "
+            "is a hard problem of its own in every step",
+            hint="use ppo or clone",
+        )
+    return ConfigError(
+        f"{name} has no action values: no features are registered for it",
+        hint=f"call register_features({name}, YourFeatures), or use ppo",
+    )
