@@ -6,6 +6,7 @@ from tests.envs.patrol import PatrolConfig, PatrolEnv
 
 from edgewise.envs.base import Transition
 from edgewise.envs.contract import check_graph_env
+from edgewise.graphs.actions import AgentsDiscrete, ChooseNode
 from edgewise.systems.graphwalk.config import GraphwalkConfig
 from edgewise.systems.graphwalk.env import GraphwalkEnv
 
@@ -205,7 +206,85 @@ class AgentWithoutNode(PatrolEnv):
         return {**seen, "graph": {**seen["graph"], "node_mask": first.expand_as(state["active"]).clone()}}
 
 
+class StillDone(GraphwalkEnv):
+    def _reset(self, tensordict=None):
+        new = super()._reset(tensordict)
+        if tensordict is not None and tensordict.get("done", None) is not None:
+            new.update({name: tensordict[name].clone() for name in ("done", "terminated", "truncated")})
+        return new
+
+
+class ForgetsDone(GraphwalkEnv):
+    def _reset(self, tensordict=None):
+        new = super()._reset(tensordict)
+        return new.update({name: torch.zeros_like(new[name]) for name in ("done", "terminated")})
+
+    def _reset_proc_data(self, tensordict, tensordict_reset):
+        return (
+            tensordict_reset if tensordict is None else tensordict.exclude("_reset").update(tensordict_reset)
+        )
+
+
+class AnythingGoes(ChooseNode):
+    def is_legal(self, action, observation, graph):
+        return torch.ones(observation.batch_size, dtype=torch.bool)
+
+
+class LawlessWalk(GraphwalkEnv):
+    def setup(self):
+        super().setup()
+        self.actions = AnythingGoes()
+
+
+class MaskIgnored(AgentsDiscrete):
+    def is_legal(self, action, observation, graph):
+        return ((action >= 0) & (action < self.num_actions)).all(-1)
+
+
+class LawlessPatrol(PatrolEnv):
+    def setup(self):
+        super().setup()
+        self.actions = MaskIgnored(self.config.agents, 3)
+
+
+class ComesBack(PatrolEnv):
+    def advance(self, state, action):
+        moved = super().advance(state, action)
+        back = state["active"] | (state["step"] >= 3).unsqueeze(-1)
+        ended = moved.agents_terminated & back
+        new = {**moved.state, "active": back, "terminated": state["terminated"] & ~back}
+        return Transition(new, moved.reward, terminated=ended.all(-1))
+
+
+class NobodyLeft(PatrolEnv):
+    def _step(self, tensordict):
+        following = super()._step(tensordict)
+        goes_on = ~following["agents", "active"].any(-1, keepdim=True) & ~following["truncated"]
+        return following.update({name: following[name] & ~goes_on for name in ("done", "terminated")})
+
+
+class LateNaN(GraphwalkEnv):
+    def observe(self, state):
+        seen = super().observe(state)
+        late = (state["step"] > 4).view(-1, 1, 1)
+        return {**seen, "graph": {**seen["graph"], "x": seen["graph"]["x"].masked_fill(late, torch.nan)}}
+
+
+class InfiniteReward(GraphwalkEnv):
+    def advance(self, state, action):
+        moved = super().advance(state, action)
+        return Transition(moved.state, moved.reward / (state["step"] < 4), terminated=moved.terminated)
+
+
 FAULTS = [
+    (walk, StillDone, "still done after a reset"),
+    (walk, ForgetsDone, "`done` is cleared"),
+    (walk, LawlessWalk, "AnythingGoes.is_legal accepts an illegal action"),
+    (patrol, LawlessPatrol, "MaskIgnored.is_legal accepts an illegal action"),
+    (patrol, ComesBack, "comes back|becomes active|is reset"),
+    (patrol, NobodyLeft, "no agent is active and the world is not done"),
+    (walk, LateNaN, "`graph.x` is not finite"),
+    (walk, InfiniteReward, "`reward` is not finite"),
     (walk, WideFeatures, "`graph.x` must be torch.float32"),
     (walk, ForgottenEntry, "lacks edge_mask"),
     (walk, FirstObservationAlone, "specs .* do not hold"),

@@ -4,7 +4,8 @@ import pytest
 import torch
 from tensordict import TensorDict
 
-from edgewise.training.probe import FALLBACK, choose_num_envs, free_memory
+from edgewise.graphs.devices import free_memory
+from edgewise.training.probe import FALLBACK, PEAK_SHARE, Candidate, choose_num_envs
 
 
 class Machine:
@@ -18,23 +19,40 @@ class Machine:
         return self.now
 
     def make(self, num_envs):
-        machine = self
-
-        class Collector:
-            def collect(self):
-                if num_envs > machine.limit:
-                    raise RuntimeError("not enough memory")
-                torch.rand(3)
-                machine.now += machine.fixed + machine.each * num_envs
-                return TensorDict({"x": torch.zeros(num_envs, 2, 25)}, batch_size=[num_envs, 2])
+        def collect():
+            if num_envs > self.limit:
+                raise RuntimeError("not enough memory")
+            torch.rand(3)
+            self.now += self.fixed + self.each * num_envs
+            return TensorDict({"x": torch.zeros(num_envs, 2, 25)}, batch_size=[num_envs, 2])
 
         self.asked.append(num_envs)
-        return Collector()
+        return Candidate(collect, self.learn)
+
+    def learn(self, batch):
+        self.learned = batch.numel()
 
 
-def choose(machine, **options):
+class Memory:
+    """So many bytes are free; a device that measures its peak needs `each` bytes per frame to learn."""
+
+    def __init__(self, free, *, machine=None, each=0):
+        self._free, self._machine, self._each, self.has_peak = free, machine, each, machine is not None
+
+    def free(self):
+        return self._free
+
+    def start(self):
+        pass
+
+    def peak(self):
+        return self._each * self._machine.learned
+
+
+def choose(machine, *, memory=10**12, **options):
+    memory = Memory(memory) if isinstance(memory, int) else memory
     return choose_num_envs(
-        machine.make, steps=10, clock=machine.clock, **{"memory": 10**12, "seconds": 10**6, **options}
+        machine.make, steps=10, clock=machine.clock, memory=memory, **{"seconds": 10**6, **options}
     )
 
 
@@ -50,6 +68,15 @@ def test_it_stops_where_a_batch_would_not_fit():
     bytes_per_frame = 100
     chosen = choose(Machine(each=0.0), memory=4 * 64 * 10 * bytes_per_frame)
     assert chosen == 64
+
+
+def test_on_a_device_it_stops_where_learning_would_not_fit():
+    machine = Machine(each=0.0)
+    bytes_per_frame = 5000
+    fits = int(256 * 10 * bytes_per_frame / PEAK_SHARE)
+    assert choose(machine, memory=Memory(fits, machine=machine, each=bytes_per_frame)) == 256
+    assert choose(machine, memory=Memory(fits - 100, machine=machine, each=bytes_per_frame)) == 128
+    assert choose(machine, memory=fits) > 256
 
 
 def test_it_stops_where_memory_runs_out_and_where_time_does():

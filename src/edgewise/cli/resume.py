@@ -19,9 +19,9 @@ def configure(parser: Parser) -> None:
     parser.add_argument("--device", metavar="NAME", help="device to continue on: cpu, cuda, cuda:1 or mps")
     parser.add_argument(
         "--threads",
-        type=whole_number(1),
+        type=whole_number(1, 1024),
         metavar="N",
-        help="threads per tensor operation, in place of the run's",
+        help="threads per tensor operation, in place of the run's; another number changes its results",
     )
     parser.add_argument(
         "--checkpoint",

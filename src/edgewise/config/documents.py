@@ -95,10 +95,13 @@ def _parse_json(text: str, layer: Layer) -> Any:
     """Parse a JSON document; a second pass as YAML finds line numbers and repeated names."""
     try:
         values = json.loads(text)
+        run_files.check_depth(values)
     except json.JSONDecodeError as error:
         raise MalformedError(f"is not JSON: {error.msg} (column {error.colno})", error.lineno) from error
     except RecursionError as error:
         raise MalformedError("is nested too deeply") from error
+    except ValueError as error:
+        raise MalformedError(f"is not accepted: {error}") from error
     with suppress(MalformedError):
         _compose(text.replace("\t", " "), layer)
     return values
@@ -164,7 +167,7 @@ def _scalar(text: str) -> Any:
         return _WORDS[word]
     if word in _NOT_FINITE:
         return float(_NOT_FINITE[word])
-    if _INTEGER.match(text):
+    if _INTEGER.match(text) and len(text) <= run_files.MAX_DIGITS:
         return int(text.replace("_", ""))
     if _FLOAT.match(text):
         return float(text.replace("_", ""))

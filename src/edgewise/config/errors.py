@@ -56,6 +56,10 @@ class CheckpointError(EdgewiseError):
     exit_code = 3
 
 
+class IllegalActionError(EdgewiseError):
+    """An action that the state of its world does not allow."""
+
+
 class NumericalStop(EdgewiseError):  # noqa: N818 - a deliberate stop
     """A run stopped because of a NaN or an infinite number."""
 

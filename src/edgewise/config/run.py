@@ -160,7 +160,7 @@ class RunConfig(Config, Generic[EnvT, ModelT, AlgorithmT]):
     """Random seed."""
     device: str = "cpu"
     """Device: cpu, cuda, cuda:1 or mps."""
-    threads: int = Field(1, gt=0)
+    threads: int = Field(1, gt=0, le=1024)
     """Threads per tensor operation; one is fastest on a shared machine."""
     env: EnvT
     """Settings of the environment."""

@@ -38,6 +38,11 @@ def links_in(folder: Path) -> Iterator[Path]:
                 yield path
 
 
+def run_of(path: Path) -> Path | None:
+    """Return the run folder that a file is in, whether the file exists or not; None if it is in none."""
+    return next((folder for folder in reversed(list(path.parents)[:LEVELS]) if _is_run(folder)), None)
+
+
 def check_place(path: Path) -> bool:
     """Check that no link is on the way from a run folder to `path`, whether that exists or not.
 
@@ -47,12 +52,15 @@ def check_place(path: Path) -> bool:
     Raises:
         OSError: `path`, or a folder between it and the run folder, is a symbolic link.
     """
-    above = list(path.parents)[:LEVELS]
-    roots = [index for index, folder in enumerate(above) if _is_run(folder)]
-    for place in (path, *above[: roots[-1]]) if roots else ():
+    run = run_of(path)
+    if run is None:
+        return False
+    for place in (path, *path.parents):
+        if place == run:
+            break
         if place.is_symlink():
             raise OSError(errno.ELOOP, "is a symbolic link, and not followed in a run folder", str(place))
-    return bool(roots)
+    return True
 
 
 def open_to_read(path: Path, *, largest: int = LARGEST_JSON) -> int:
@@ -120,13 +128,18 @@ def parse_json(text: str) -> Any:
         value = json.loads(text, parse_int=_integer, parse_float=_number, parse_constant=_refuse)
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
+    check_depth(value)
+    return value
+
+
+def check_depth(value: Any) -> None:
+    """Raise ValueError if dicts and lists are nested deeper than `MAX_DEPTH`."""
     level, depth = [value], 0
     while level := [each for each in level if isinstance(each, dict | list)]:
         depth += 1
         if depth > MAX_DEPTH:
             raise ValueError(f"it is nested deeper than {MAX_DEPTH} levels")
         level = [item for each in level for item in (each.values() if isinstance(each, dict) else each)]
-    return value
 
 
 def replace(path: Path, content: bytes) -> None:

@@ -18,10 +18,12 @@ from edgewise.config.loading import resolve
 from edgewise.config.model import Config
 from edgewise.config.settings import from_keywords
 from edgewise.envs.entries import Entries, replace_rows, to_new_tensordict, to_tensordict, where_rows
+from edgewise.envs.legality import check_actions
 from edgewise.envs.ranges import RealNumbers, WholeNumbers, lower_bound, upper_bound
 from edgewise.envs.specs import check_names, done_spec, spec_like
 from edgewise.envs.transition import DONE, Transition, apply_transition
 from edgewise.graphs.actions import ActionLayout
+from edgewise.graphs.devices import in_bytes, refuse_out_of_memory, total_memory
 from edgewise.graphs.generators import restore_generator
 from edgewise.graphs.keys import GRAPH, MASK
 from edgewise.graphs.spec import GraphSpec
@@ -53,10 +55,13 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
         graph: shape of the observed graphs.
         actions: action layout.
         generator: source of all randomness. Draw with `torch.rand`, `torch.randn` or `torch.randint`.
+        check_actions: whether `step` refuses illegal actions with an error. False by default, since the check
+            takes time and synchronises with an accelerator; evaluation sets it.
         stage_settings: names of config fields that `apply_stage` may change.
     """
 
     stage_settings: ClassVar[tuple[str, ...]] = ()
+    check_actions: bool = False
 
     config: ConfigT
     stage: ConfigT
@@ -78,8 +83,10 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
         self.config = self.stage = config
         self.max_steps: int | None = getattr(config, "max_steps", None)
         self.generator = _make_generator(self.device)
-        self.setup()
-        self._build_specs()
+        with refuse_out_of_memory(f"a world of {self.name}", hint="use smaller graphs"):
+            self.setup()
+            self._check_room()
+            self._build_specs()
         self.set_seed(seed)
 
     @abstractmethod
@@ -159,8 +166,7 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
 
     def state_dict(self) -> dict[str, Any]:
         """Return the state of the generator and the settings of the stage."""
-        stage = self.stage.model_dump(mode="json", include=set(self.stage_settings))
-        return {"generator": self.generator.get_state(), "stage": stage}
+        return {"generator": self.generator.get_state(), "stage": self._stage_settings()}
 
     def load_state_dict(self, state: Mapping[str, Any], *, strict: bool = True) -> None:
         """Restore what `state_dict` returned, so that this environment continues like that one.
@@ -170,9 +176,13 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
             strict: False restores the stage and keeps the own generator. TorchRL does so when it loads the
                 state of one environment into all its workers.
         """
-        self.apply_stage(**state["stage"])
+        if state["stage"] != self._stage_settings():
+            self.apply_stage(**state["stage"])
         if strict:
             restore_generator(self.generator, state["generator"])
+
+    def _stage_settings(self) -> dict[str, Any]:
+        return self.stage.model_dump(mode="json", include=set(self.stage_settings))
 
     def to(self, device: torch.device | str) -> Self:
         """Move to another device; a generator cannot move, so a new one is made there with the same seed."""
@@ -214,6 +224,8 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
         return self._tensordict({**root, **renewed}, self.num_envs)
 
     def _step(self, tensordict: TensorDictBase) -> TensorDict:
+        if self.check_actions:
+            check_actions(tensordict, self.actions, self.graph, name=self.name)
         before: TensorDict = tensordict.get("state")
         moved = self.advance(before, tensordict.get("action"))
         after, outcome = apply_transition(before, moved, max_steps=self.max_steps)
@@ -301,6 +313,18 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
 
     def _tensordict(self, entries: Entries, count: int) -> TensorDict:
         return to_tensordict(entries, torch.Size((count,)), self.device)
+
+    def _check_room(self) -> None:
+        """Raise ConfigError if the graphs of all worlds alone need more memory than there is."""
+        entries = self.graph.composite().values()
+        each = sum(entry.shape.numel() * entry.dtype.itemsize for entry in entries)
+        needed, there = self.num_envs * each, total_memory(self.device)
+        if needed > there:
+            raise ConfigError(
+                f"{self.num_envs:,} worlds of {self.name} with {self.graph.num_nodes:,} nodes need at least "
+                f"{in_bytes(needed)}, and {self.device} has {in_bytes(there)}",
+                hint="use fewer worlds (num_envs, or episodes of an evaluation) or smaller graphs",
+            )
 
     def _build_specs(self) -> None:
         """Build all specs from one sampled world; this happens before the seed is set."""

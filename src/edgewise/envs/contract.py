@@ -12,7 +12,7 @@ from tensordict import TensorDictBase
 from torch import Tensor
 from torchrl.envs.utils import check_env_specs
 
-from edgewise.config.errors import ConfigError
+from edgewise.config.errors import ConfigError, IllegalActionError
 from edgewise.envs.base import GraphEnv
 from edgewise.envs.contract_entries import check_entries, check_flags, check_root
 
@@ -28,9 +28,11 @@ def check_graph_env(env: GraphEnv[Any]) -> None:
     - The same seed gives the same rollout, another seed another start. A restored environment continues
       exactly like the saved one.
     - Worlds are independent: another state in one row changes no other row.
-    - A step does not change its input; a reset changes only its rows.
-    - Every state that was reached has a legal action.
+    - A step does not change its input; a reset changes only its rows, and starts those that are done again.
+    - Every state that was reached has a legal action, and illegal actions can be told from legal ones.
     - A time limit truncates and does not terminate. A world is done if it is terminated or truncated.
+    - An agent that has ended stays so: it is inactive, and gets no reward. A world without active agents is
+      done.
     - Padding has no effect: actions of inactive agents change nothing and get no reward. No edge joins an
       absent node, and none can be chosen.
     - A stage changes only worlds that start after it.
@@ -178,6 +180,75 @@ def _resets(env: GraphEnv[Any]) -> None:
         raise AssertionError(f"worlds of {env.name} are not new after a reset: step or done is set")
 
 
+def _resets_of_done_worlds(env: GraphEnv[Any]) -> None:
+    """Reset some of several worlds that are done."""
+    twin = _copy(env)
+    root = _root_midway(twin)
+    for name in ("done", "terminated"):
+        root.set(name, torch.ones_like(root[name]))
+    chosen = torch.arange(WORLDS, device=env.device) % 2 == 0
+    after = twin.reset(root.set("_reset", chosen.unsqueeze(-1)))
+    if after["done"][chosen].any() or after["terminated"][chosen].any():
+        raise AssertionError(f"worlds of {env.name} that were done are still done after a reset")
+    if not (after["done"] & after["terminated"])[~chosen].all():
+        raise AssertionError(f"a reset of some worlds of {env.name} changes another: `done` is cleared")
+
+
+def _illegal_actions(env: GraphEnv[Any]) -> None:
+    """Offer actions out of range, and actions that the mask forbids."""
+    twin = _copy(env)
+    root = _root_midway(twin)
+    twin.check_actions = True
+    twin.step(root.copy())
+    for illegal in _illegal(root):
+        try:
+            twin.step(root.copy().set("action", illegal))
+        except IllegalActionError:
+            continue
+        raise AssertionError(
+            f"{env.name}: {type(env.actions).__name__}.is_legal accepts an illegal action, "
+            f"such as {illegal[0].flatten()[:8].tolist()}"
+        )
+
+
+def _illegal(root: TensorDictBase) -> Iterator[Tensor]:
+    """Yield actions of which one in world 0 is illegal."""
+    action, mask = root["action"], root.get("action_mask", None)
+    wrong = action.clone()
+    if action.is_floating_point():
+        wrong[0] = torch.nan
+        yield wrong
+    elif action.dtype == torch.int64:
+        for value in (-1, 10**9):
+            outside = action.clone()
+            outside[0] = value
+            yield outside
+        if mask is not None and mask.shape[:-1] == action.shape and not mask[0].all():
+            place = (~mask[0]).nonzero()[0].tolist()
+            wrong[(0, *place[:-1])] = place[-1]
+            yield wrong
+
+
+def _ended_agents(env: GraphEnv[Any]) -> None:
+    """End one agent of every world that has several, and step: it must not come back."""
+    if env.num_agents < 2:
+        return
+    twin = _copy(env)
+    root = _root_midway(twin).clone()
+    active = root["state", "active"]
+    first = torch.zeros_like(active).scatter(-1, active.int().argmax(-1, keepdim=True), True)
+    ended = first & active & (active.sum(-1, keepdim=True) > 1)
+    for place in ("state", "agents"):
+        root[place, "active"] = active & ~ended
+        root[place, "terminated"] = root[place, "terminated"] | ended
+    after = twin.step(root)["next"]
+    wrong = ended & (after["agents", "active"] | ~after["agents", "terminated"])
+    wrong = wrong | (ended & (after["reward"].squeeze(-1) != 0))
+    if wrong.any():
+        world = int(wrong.any(-1).nonzero()[0])
+        raise AssertionError(f"{env.name}: an agent that had ended comes back in world {world}")
+
+
 def _limits(env: GraphEnv[Any]) -> None:
     """Compare two copies that differ only in their time limit, up to the shorter one."""
     if env.max_steps is None:
@@ -268,6 +339,9 @@ CHECKS = (
     _rows,
     _input,
     _resets,
+    _resets_of_done_worlds,
+    _illegal_actions,
+    _ended_agents,
     _limits,
     _idle_agents,
     _stages,

@@ -37,14 +37,14 @@ def write_graphs(config: AnyRun, folder: Path) -> None:
     if found is None:
         return
     if given.is_given(config.env.graphs):
-        durable.write_whole(folder / given.FILE, dump_graph_set(found))
+        durable.replace_whole(folder / given.FILE, dump_graph_set(found))
     record = {
         "format": FORMAT,
         "source": found.source,
         "trained_on": config.env.split,
         "splits": {split: _part(found, split) for split in (*found.splits, ALL)},
     }
-    durable.write_whole(folder / RECORD, (json.dumps(record, indent=1) + "\n").encode())
+    durable.replace_whole(folder / RECORD, (json.dumps(record, indent=1) + "\n").encode())
 
 
 def refuse_changed_graphs(config: AnyRun, folder: Path) -> None:
@@ -98,8 +98,15 @@ def _part(found: GraphSet, split: str) -> dict[str, Any]:
 def _recorded(folder: Path) -> dict[str, Any] | None:
     """Return the record of a run folder; None if it has none."""
     file = folder / RECORD
-    if not os.path.lexists(file):
-        return None
+    return read_record(file) if os.path.lexists(file) else None
+
+
+def read_record(file: Path) -> dict[str, Any]:
+    """Read the record of the graphs of a run.
+
+    Raises:
+        DataError: it is damaged or something else.
+    """
     try:
         record: dict[str, Any] = run_files.read_json(file)
         if record["format"] != FORMAT:

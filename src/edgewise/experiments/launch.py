@@ -16,10 +16,12 @@ from edgewise.experiments.build import Builder
 from edgewise.experiments.code import accept_code, refuse_changes, warn_of_changes, write_code
 from edgewise.experiments.given_graphs import refuse_changed_graphs, refuse_trained_graphs, write_graphs
 from edgewise.experiments.load import load_config
+from edgewise.experiments.room import refuse_too_large
+from edgewise.graphs.devices import check_device, refuse_out_of_memory
 from edgewise.training import durable
 from edgewise.training.callbacks import Callback, checked_callbacks
-from edgewise.training.parts import Collector, Parts
-from edgewise.training.probe import choose_num_envs
+from edgewise.training.parts import Parts
+from edgewise.training.probe import Candidate, choose_num_envs
 from edgewise.training.run_folder import RunFolder
 from edgewise.training.trainer import Trainer
 
@@ -76,10 +78,18 @@ def resume(
     """
     callbacks = checked_callbacks(callbacks)
     run = RunFolder(folder)
+    run.warn_of_damage()
     own = load_config(run.config_file)
     wanted = own.training.total_frames
     (warn_of_changes if accept_changed_code else refuse_changes)(own, run.path)
     config = load_config(run.config_file, flags=flags)
+    if config.threads != own.threads:
+        log.warning(
+            "%d threads instead of %d: sums are rounded in another order, so results differ from those of an "
+            "uninterrupted run",
+            config.threads,
+            own.threads,
+        )
     refuse_changed_graphs(config, run.path)
     config, parts = make_parts(config)
     with run.locked():
@@ -103,15 +113,19 @@ def resume(
 def make_parts(config: AnyRun) -> tuple[AnyRun, Parts]:
     """Build the parts of a run; return them with its config, in which everything is chosen now."""
     torch.set_num_threads(config.threads)
+    check_device(config.device)
+    refuse_too_large(config)
     if config.training.num_envs == "auto":
 
-        def trial(num_envs: int) -> Collector:
-            return Builder(config, num_envs=num_envs, rollout_length=PROBE_LENGTH).collector
+        def trial(num_envs: int) -> Candidate:
+            made = Builder(config, num_envs=num_envs, rollout_length=PROBE_LENGTH)
+            return Candidate(made.collector.collect, made.algorithm.learn)
 
-        chosen = choose_num_envs(trial, steps=config.training.rollout_length)
+        chosen = choose_num_envs(trial, steps=config.training.rollout_length, device=config.device)
         training = config.training.model_copy(update={"num_envs": chosen})
         config = config.model_copy(update={"training": training})
-    return config, Builder(config).parts()
+    with refuse_out_of_memory("this run", hint="lower training.num_envs, or the size of the model"):
+        return config, Builder(config).parts()
 
 
 def create_folder(config: AnyRun, folder: Path | None) -> RunFolder:

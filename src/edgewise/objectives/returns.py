@@ -154,7 +154,7 @@ def lambda_return(
     """
     bootstrap = gamma * next_value.masked_fill(terminated, 0.0)
     cut = done | terminated | _last_step(done, time_dim)
-    terms = reward + bootstrap * torch.where(cut, 1.0, 1.0 - lmbda).to(reward.dtype)
+    terms = reward + bootstrap * torch.full_like(bootstrap, 1.0 - lmbda).masked_fill(cut, 1.0)
     decay = torch.full_like(terms, gamma * lmbda).masked_fill(cut, 0.0)
     return discounted_scan(terms, decay, time_dim=time_dim)
 

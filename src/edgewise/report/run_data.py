@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from edgewise.config import run_files
+from edgewise.config import run_digests, run_files
 from edgewise.config.errors import DataError
 from edgewise.config.run_format import check_run_format
 from edgewise.evaluation.replays import files as replay
@@ -95,6 +95,10 @@ def read_run(folder: Path | str) -> RunData:
         seconds=_part(place / "timing.csv", _read_seconds, None, notes),
         notes=notes,
     )
+    unread = " ".join(notes)
+    notes += [
+        f"{name} {fault}" for name, fault in run_digests.damaged_files(place) if Path(name).name not in unread
+    ]
     if not (run.config or run.metrics.rows or run.evaluations or run.replays or run.events or notes):
         raise DataError(f"{folder}: not a run folder", hint="a run folder has config.json and metrics.csv")
     return run

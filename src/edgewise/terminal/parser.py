@@ -15,8 +15,8 @@ LARGEST = 2**63 - 1
 """Largest value of a seed and of every other whole number."""
 
 
-def whole_number(least: int) -> Callable[[str], int]:
-    """Return a function that parses whole numbers from `least` on, for the `type` of an option.
+def whole_number(least: int, most: int = LARGEST) -> Callable[[str], int]:
+    """Return a function that parses whole numbers from `least` to `most`, for the `type` of an option.
 
     Example:
         >>> whole_number(1)("12")
@@ -28,9 +28,9 @@ def whole_number(least: int) -> Callable[[str], int]:
             number = int(text)
         except ValueError:
             number = None
-        if number is None or not least <= number <= LARGEST:
-            most = f" to {LARGEST}" if number is not None and number > LARGEST else ""
-            raise argparse.ArgumentTypeError(f"got {text}, expected a whole number from {least}{most}")
+        if number is None or not least <= number <= most:
+            upper = f" to {most}" if number is not None and number > most else ""
+            raise argparse.ArgumentTypeError(f"got {text[:40]}, expected a whole number from {least}{upper}")
         return number
 
     return parse
@@ -76,7 +76,11 @@ class Parser(argparse.ArgumentParser):
     def add_threads(self) -> None:
         """Add the option for the number of threads."""
         self.add_argument(
-            "--threads", type=whole_number(1), default=1, metavar="N", help="threads per tensor operation (1)"
+            "--threads",
+            type=whole_number(1, 1024),
+            default=1,
+            metavar="N",
+            help="threads per tensor operation (1)",
         )
 
     def examples(self, *lines: str) -> None:

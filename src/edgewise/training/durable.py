@@ -6,7 +6,7 @@ import os
 import stat
 from pathlib import Path
 
-from edgewise.config import run_files
+from edgewise.config import run_digests, run_files
 
 
 def sync_folder(folder: Path) -> None:
@@ -32,7 +32,8 @@ def replace_whole(path: Path, content: bytes) -> None:
     staging.unlink(missing_ok=True)
     try:
         write_whole(staging, content)
-        os.rename(staging, path)
+        with run_digests.recorded(path, content):
+            os.rename(staging, path)
     except BaseException:
         staging.unlink(missing_ok=True)
         raise

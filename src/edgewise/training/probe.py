@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import logging
-import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import torch
 from tensordict import TensorDictBase
 
+from edgewise.graphs.devices import free_memory
 from edgewise.training.checkpoint import random_state
-from edgewise.training.parts import Collector
 
 CANDIDATES = tuple(2**power for power in range(3, 13))
 FALLBACK = 64
@@ -19,25 +19,75 @@ FALLBACK = 64
 MIN_SPEEDUP = 1.1
 """Factor by which the throughput must grow for a larger number of worlds to be chosen."""
 MEMORY_SHARE = 0.25
-"""Part of the free memory that one batch may take; learning from it needs several times as much."""
+"""Part of the free memory that one batch may take on a CPU, where what learning needs is not measured."""
+PEAK_SHARE = 0.8
+"""Part of the free memory that collecting and learning may take at their peak, where it is measured."""
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
+class Candidate:
+    """A run with some number of worlds and a short rollout.
+
+    Args:
+        collect: returns the next batch.
+        learn: learns from a batch.
+    """
+
+    collect: Callable[[], TensorDictBase]
+    learn: Callable[[TensorDictBase], object]
+
+
+@dataclass(frozen=True)
 class Trial:
-    """Throughput and memory of collecting with some number of worlds."""
+    """Throughput and memory of some number of worlds.
+
+    Args:
+        num_envs: number of worlds.
+        frames_per_second: of collecting.
+        memory_share: bytes that the run needs, as a part of those it may take.
+    """
 
     num_envs: int
     frames_per_second: float
-    bytes_per_batch: int
+    memory_share: float
+
+
+class DeviceMemory:
+    """Measures the memory of a device.
+
+    Args:
+        device: of the run.
+
+    Attributes:
+        has_peak: whether the device knows its largest use; only CUDA does.
+    """
+
+    def __init__(self, device: torch.device | str) -> None:
+        self._device = torch.device(device)
+        self.has_peak = self._device.type == "cuda"
+
+    def free(self) -> int:
+        """Return the free bytes."""
+        return free_memory(self._device)
+
+    def start(self) -> None:
+        """Forget the largest use so far."""
+        if self.has_peak:
+            torch.cuda.reset_peak_memory_stats(self._device)
+
+    def peak(self) -> int:
+        """Return the largest use since `start`, in bytes."""
+        return int(torch.cuda.max_memory_allocated(self._device))
 
 
 def choose_num_envs(
-    make: Callable[[int], Collector],
+    make: Callable[[int], Candidate],
     *,
     steps: int,
-    memory: int | None = None,
+    device: torch.device | str = "cpu",
+    memory: DeviceMemory | None = None,
     seconds: float = 10.0,
     clock: Callable[[], float] = time.perf_counter,
     candidates: Sequence[int] = CANDIDATES,
@@ -45,22 +95,24 @@ def choose_num_envs(
     """Return the number of worlds beyond which throughput hardly grows or memory runs out.
 
     The result depends on the machine and its load; a run therefore stores it in its resolved config. Global
-    random states are left unchanged.
+    random states are left unchanged. On a device that measures its memory, each candidate also learns once,
+    and what both need at their peak is scaled to the rollout length of the run.
 
     Args:
-        make: builds a collector of this many worlds, with a short rollout.
+        make: builds a candidate of this many worlds, with a short rollout.
         steps: rollout length of the run itself.
-        memory: free bytes; read from the system if not given.
+        device: of the run.
+        memory: measures the memory of the device; made for `device` if not given.
         seconds: time after which no larger number is tried.
         clock: returns the time in seconds.
         candidates: numbers to try, in increasing order.
     """
-    budget = MEMORY_SHARE * (free_memory() if memory is None else memory)
+    memory = DeviceMemory(device) if memory is None else memory
     began, best = clock(), None
     with random_state.untouched():
         for num_envs in candidates:
-            trial = _run_trial(make, num_envs, steps=steps, clock=clock)
-            if trial is None or trial.bytes_per_batch > budget:
+            trial = _run_trial(make, num_envs, steps=steps, clock=clock, memory=memory)
+            if trial is None or trial.memory_share > 1:
                 break
             log.info("%d worlds: %.0f frames/s", num_envs, trial.frames_per_second)
             if best is not None and trial.frames_per_second < MIN_SPEEDUP * best.frames_per_second:
@@ -73,26 +125,34 @@ def choose_num_envs(
     return chosen
 
 
-def free_memory() -> int:
-    """Return the free bytes of memory."""
-    return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-
-
 def _run_trial(
-    make: Callable[[int], Collector], num_envs: int, *, steps: int, clock: Callable[[], float]
+    make: Callable[[int], Candidate],
+    num_envs: int,
+    *,
+    steps: int,
+    clock: Callable[[], float],
+    memory: DeviceMemory,
 ) -> Trial | None:
     """Collect twice, the first time to warm up; returns None if memory does not suffice."""
+    free = memory.free()
     try:
-        collector = make(num_envs)
-        frames = collector.collect().numel()
+        memory.start()
+        candidate = make(num_envs)
+        batch = candidate.collect()
+        frames = batch.numel()
         began = clock()
-        batch = collector.collect()
+        batch = candidate.collect()
         taken = clock() - began
+        longer = num_envs * steps / frames
+        if memory.has_peak:
+            candidate.learn(batch)
+            share = memory.peak() * longer / (PEAK_SHARE * free)
+        else:
+            share = _bytes(batch) * longer / (MEMORY_SHARE * free)
     except (MemoryError, RuntimeError) as error:
         log.info("%d worlds are too many: %s", num_envs, error)
         return None
-    each = _bytes(batch) / frames
-    return Trial(num_envs, frames / max(taken, 1e-9), int(each * num_envs * steps))
+    return Trial(num_envs, frames / max(taken, 1e-9), share)
 
 
 def _bytes(batch: TensorDictBase) -> int:

@@ -8,6 +8,7 @@ tensorboard/     the same metrics as TensorBoard events
 checkpoints/     see `checkpoint`
 evaluations/     one JSON per evaluation
 replays/         recorded episodes
+digests.jsonl    SHA-256 of the files above, see `run_digests`
 report.html      built from the above
 """
 
@@ -16,6 +17,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import json
+import logging
 import os
 import platform
 import shutil
@@ -26,12 +28,14 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from edgewise.config import run_files
+from edgewise.config import run_digests, run_files
 from edgewise.config.errors import ConfigError, DataError
 from edgewise.config.run_format import FORMAT, check_run_format
 from edgewise.training import durable
 
 PACKAGES = ("edgewise", "torch", "torchrl", "tensordict", "torch_geometric", "numpy", "safetensors")
+
+log = logging.getLogger(__name__)
 
 
 class RunFolder:
@@ -74,8 +78,10 @@ class RunFolder:
             staging.mkdir(parents=True)
             for name in ("checkpoints", "evaluations", "replays"):
                 (staging / name).mkdir()
-            durable.write_whole(staging / "config.json", _json(dict(config)))
-            durable.write_whole(staging / "versions.json", _json({"format": FORMAT, **versions()}))
+            contents = {"config.json": dict(config), "versions.json": {"format": FORMAT, **versions()}}
+            for name, content in contents.items():
+                durable.write_whole(staging / name, _json(content))
+                run_digests.record(staging, name, _json(content))
             durable.sync_folder(staging)
             os.rename(staging, target)
             durable.sync_folder(target.parent)
@@ -112,6 +118,11 @@ class RunFolder:
         """Return packages whose version changed since the run began: name → then, now."""
         then, now = _read(self.path / "versions.json"), versions()
         return {name: (str(then.get(name)), now[name]) for name in now if then.get(name) != now[name]}
+
+    def warn_of_damage(self, *names: str) -> None:
+        """Log a warning for each file that is not as it was written: for these, or for all of the folder."""
+        for name, fault in run_digests.damaged_files(self.path, *names):
+            log.warning("%s %s", self.path / name, fault)
 
     @contextmanager
     def locked(self) -> Iterator[None]:

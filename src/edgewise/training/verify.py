@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from edgewise.config import run_files
+from edgewise.config import run_digests, run_files
 from edgewise.config.errors import EdgewiseError
 from edgewise.evaluation.replays import files as replay
 from edgewise.evaluation.result import Evaluation
+from edgewise.graphs.graph_store import load_graph_set
 from edgewise.training.checkpoint import contents, store
 from edgewise.training.run_folder import RunFolder
 
@@ -47,6 +48,17 @@ def verify_run(path: Path) -> list[CheckedFile]:
 def _faults(folder: RunFolder) -> Iterator[tuple[Path, str | None]]:
     for link in run_files.links_in(folder.path):
         yield link, "it is a symbolic link, and a run folder must not contain any"
+    damaged = dict(run_digests.damaged_files(folder.path))
+    for file, fault in _checked_files(folder):
+        name = file.relative_to(folder.path).as_posix()
+        yield file, fault or (f"it {damaged[name]}" if name in damaged else None)
+        damaged.pop(name, None)
+    for name, fault in damaged.items():
+        yield folder.path / name, f"it {fault}"
+
+
+def _checked_files(folder: RunFolder) -> Iterator[tuple[Path, str | None]]:
+    """Yield every file and checkpoint with what is wrong with its content by itself."""
     for name, check in FILES.items():
         if os.path.lexists(folder.path / name) or name in NEEDED:
             yield folder.path / name, _fault(folder.path / name, check)
@@ -116,6 +128,12 @@ def _check_best(path: Path) -> None:
         raise ValueError(f"{name} no longer exists")
 
 
+def _check_graphs(path: Path) -> None:
+    record = run_files.read_json(path)
+    if not isinstance(record, dict) or not isinstance(record.get("splits"), dict):
+        raise ValueError("it is not a record of graphs")
+
+
 FILES: dict[str, Callable[[Path], object]] = {
     "code.json": run_files.read_json,
     "config.json": _check_object,
@@ -123,5 +141,8 @@ FILES: dict[str, Callable[[Path], object]] = {
     "metrics.csv": _check_table,
     "timing.csv": _check_table,
     "events.jsonl": _check_events,
+    run_digests.FILE: run_digests.check_record,
+    "graphs.safetensors": load_graph_set,
+    "graphs.json": _check_graphs,
 }
 NEEDED = ("config.json", "versions.json")

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from torchrl.envs.utils import ExplorationType, set_exploration_type
 
 from edgewise.envs.base import GraphEnv
+from edgewise.envs.legality import checked_actions
 from edgewise.evaluation.statistics import Interval, Values
 from edgewise.graphs.policy import Policy
 
@@ -81,7 +82,7 @@ def play_match(
     pairs = env.num_envs // 2
     with _isolated_randomness(env, seed), _evaluation_mode(policy, opponent), torch.no_grad():
         mode = ExplorationType.DETERMINISTIC if deterministic else ExplorationType.RANDOM
-        with set_exploration_type(mode):
+        with set_exploration_type(mode), checked_actions(env):
             env.set_seed(seed)
             root = env.reset()
             twice = torch.arange(pairs, device=env.device).repeat(2)

@@ -16,7 +16,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.sparse.csgraph import connected_components
 
+from edgewise.config.errors import DataError
 from edgewise.evaluation.arena.match import Match
 from edgewise.evaluation.statistics import Interval, Values
 
@@ -44,7 +46,7 @@ def fit(points: Values, games: Values) -> Values:
 
     Args:
         points: `[*, K, K]`, points of the row against the column.
-        games: `[K, K]`, number of games; symmetric.
+        games: `[K, K]`, number of games; symmetric, and no player is without a chain of games to another.
     """
     strength = np.zeros(points.shape[:-1])
     won = points.sum(-1)
@@ -76,7 +78,11 @@ def rate(
         anchor: the player whose rating is 0.
         generator: samples the weights of pairs.
         draws: number of bootstrap draws.
+
+    Raises:
+        DataError: two players have no games against each other, nor through others: nothing compares them.
     """
+    _check_connected(names, matches)
     zero = list(names).index(anchor)
     games = np.zeros((len(names), len(names)))
     mean, drawn = games.copy(), np.zeros((draws, len(names), len(names)))
@@ -94,6 +100,19 @@ def rate(
     return [
         Rating(name, Interval(float(found[k]), float(low[k]), float(high[k]))) for k, name in enumerate(names)
     ]
+
+
+def _check_connected(names: Sequence[str], matches: Mapping[Pairing, Match]) -> None:
+    played = np.zeros((len(names), len(names)), dtype=bool)
+    for pairing in matches:
+        played[pairing] = True
+    groups, group = connected_components(played, directed=False)
+    if groups > 1:
+        apart = names[int(np.argmax(group != group[0]))]
+        raise DataError(
+            f"{names[0]} and {apart} cannot be rated together: no games connect them",
+            hint="add a match between their groups, or rate the groups apart",
+        )
 
 
 def expected_scores(ratings: Values) -> Values:

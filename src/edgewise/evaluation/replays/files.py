@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from edgewise.config import run_files
+from edgewise.config import run_digests, run_files
 from edgewise.config.errors import DataError
 from edgewise.evaluation.replays.check import GUIDE, applied, check
 from edgewise.evaluation.replays.schema import FORMAT
@@ -45,7 +45,7 @@ def save(replay: Mapping[str, Any], path: Path | str) -> Path:
     target = Path(path)
     text = json.dumps(compact(check(replay)), separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     target.parent.mkdir(parents=True, exist_ok=True)
-    run_files.replace(target, text.encode())
+    run_digests.replace(target, text.encode())
     return target
 
 

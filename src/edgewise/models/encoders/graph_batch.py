@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from edgewise.graphs.bridge import Union, union
-from edgewise.graphs.dense import dense_edges
+from edgewise.graphs.dense import dense_edges, parallel_edges
 from edgewise.graphs.edges import Edges
 from edgewise.graphs.spec import GraphSpec
 from edgewise.models.encoders.attention import no_edge
@@ -66,8 +66,16 @@ def to_sparse_batch(
 
 
 def to_dense_batch(graph: TensorDict, edges: Edges) -> DenseBatch:
-    """Return matrices of all pairs. Graphs must be simple: of parallel edges only one is kept."""
+    """Return matrices of all pairs, which cannot hold parallel edges, with the same source and target.
+
+    They are looked for on a CPU; on another device and in compiled code only one of them is kept.
+
+    Raises:
+        ValueError: a graph has parallel edges.
+    """
     nodes = graph["node_mask"].shape[-1]
+    if not edges.complete and edges.mask.device.type == "cpu" and not torch.compiler.is_compiling():
+        _refuse_parallel(edges, nodes)
     real = graph["node_mask"].reshape(-1, nodes)
     matrices = dense_edges(edges, nodes)
     linked = matrices.mask.transpose(-1, -2).reshape(-1, nodes, nodes)
@@ -78,3 +86,13 @@ def to_dense_batch(graph: TensorDict, edges: Edges) -> DenseBatch:
     features = matrices.attr.shape[-1]
     planes = matrices.attr.movedim(-1, 0).transpose(-1, -2).reshape(features, *linked.shape)
     return DenseBatch(bias, planes.masked_fill(~linked, 0.0), real)
+
+
+def _refuse_parallel(edges: Edges, num_nodes: int) -> None:
+    found = parallel_edges(edges, num_nodes)
+    if found.any():
+        world = found.nonzero()[0].tolist()
+        raise ValueError(
+            f"graph{world} has two edges with the same source and target, which matrices cannot hold: "
+            "set `dense` of the encoder to auto or never"
+        )

@@ -43,7 +43,8 @@ def check_revision(path: Path, state: Mapping[str, State]) -> None:
     Raises:
         CheckpointError: the checkpoint has another model revision.
     """
-    then = state.get("identity", {}).get("model_revision")
+    identity = state.get("identity") if isinstance(state, Mapping) else None
+    then = identity.get("model_revision") if isinstance(identity, Mapping) else None
     if then != REVISION:
         raise CheckpointError(
             f"the weights in {path} are for model revision {then}, and this version has model revision "

@@ -17,6 +17,7 @@ import shutil
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
+from edgewise.config import run_digests, run_files
 from edgewise.config.errors import CheckpointError
 from edgewise.training import durable
 from edgewise.training.checkpoint import contents, manifest
@@ -108,12 +109,17 @@ def best(folder: Path, *, parts: Collection[str] | None = None) -> Path:
         folder: folder of the checkpoints.
         parts: as in `latest`.
     """
+    if not os.path.lexists(folder / BEST):
+        return latest(folder, parts=parts)
+    for name, fault in run_digests.damaged_files(folder.parent, f"{folder.name}/{BEST}"):
+        log.warning("%s %s", folder.parent / name, fault)
     try:
-        name = json.loads(manifest.read_small(folder / BEST))["checkpoint"]
-    except (Unusable, ValueError, KeyError, TypeError):
+        name = run_files.parse_json(manifest.read_small(folder / BEST).decode())["checkpoint"]
+    except (Unusable, ValueError, KeyError, TypeError) as error:
+        log.warning("%s cannot be read, using the latest checkpoint: %s", folder / BEST, error)
         return latest(folder, parts=parts)
     if not isinstance(name, str) or not NAME.fullmatch(name):
-        raise CheckpointError(f"{folder / BEST} names no checkpoint: {name!r}")
+        raise CheckpointError(f"{folder / BEST} names no checkpoint: {str(name)[:100]!r}")
     if not (folder / name).exists():
         log.warning("the best checkpoint %s no longer exists: using the latest", folder / name)
         return latest(folder, parts=parts)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from edgewise.config import run_files
+from edgewise.config.run_digests import GrowingDigest
 from edgewise.evaluation.result import Evaluation
 from edgewise.training import durable
 from edgewise.training.callbacks import ResumableCallback, RunInfo
@@ -27,7 +28,7 @@ class EventLog(ResumableCallback):
     """
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        self._path, self._digest = path, GrowingDigest(path)
 
     def on_start(self, run: RunInfo) -> None:
         """Log that the run starts, or from which checkpoint it resumes."""
@@ -55,6 +56,11 @@ class EventLog(ResumableCallback):
     def on_end(self, frames: int, reason: str) -> None:
         """Log why the run ended."""
         self.write("stop", {"frames": frames, "reason": reason})
+        self._digest.record()
+
+    def sync(self) -> None:
+        """Record the SHA-256 of the log."""
+        self._digest.record()
 
     def write(self, event: str, fields: Mapping[str, Any]) -> None:
         """Append one event: `start`, `resume`, `stage`, `evaluation`, `checkpoint`, `best` or `stop`."""

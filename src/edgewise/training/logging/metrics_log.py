@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from edgewise.config import run_files
+from edgewise.config.run_digests import GrowingDigest
 from edgewise.evaluation.result import Evaluation
 from edgewise.training import durable
 from edgewise.training.callbacks import Metrics, ResumableCallback, RunInfo
@@ -37,6 +38,7 @@ class MetricsLog(ResumableCallback):
         self.columns: list[str] = []
         self.rows = 0
         self._descriptor: int | None = None
+        self._digest = GrowingDigest(path)
 
     def on_evaluation(self, frames: int, evaluation: Evaluation) -> None:  # noqa: ARG002 - only that there is one
         """Write the next row whatever its number."""
@@ -48,8 +50,9 @@ class MetricsLog(ResumableCallback):
             self.append(metrics)
 
     def on_end(self, frames: int, reason: str) -> None:  # noqa: ARG002 - the event log has both
-        """Close the file."""
+        """Close the file, and record its SHA-256."""
         self.close()
+        self._digest.record()
 
     def append(self, row: Metrics) -> None:
         """Append one row; missing values are left empty."""
@@ -60,9 +63,10 @@ class MetricsLog(ResumableCallback):
         self.rows += 1
 
     def sync(self) -> None:
-        """Flush all rows to disk."""
+        """Flush all rows to disk, and record their SHA-256."""
         if self._descriptor is not None:
             os.fsync(self._descriptor)
+        self._digest.record()
 
     def close(self) -> None:
         """Close the file; the next row opens it again."""
@@ -75,20 +79,23 @@ class MetricsLog(ResumableCallback):
         self.load_state_dict({"rows": 0, "columns": []})
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the number of rows and the columns."""
-        return {"rows": self.rows, "columns": list(self.columns)}
+        """Return the number of rows, the columns, and the SHA-256 of the file."""
+        return {"rows": self.rows, "columns": list(self.columns), "sha256": self._digest.sha256()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Truncate the file to the rows and columns of `state`."""
+        """Truncate the file to the rows and columns of `state`; a warning says if it was damaged."""
         self.close()
         self.rows, self.columns = int(state["rows"]), [str(name) for name in state["columns"]]
         if not self.columns:
+            self._digest.replace(b"")
             self.path.unlink(missing_ok=True)
             return
         kept = self._read()[: self.rows]
         if len(kept) < self.rows:
             log.warning("%s has %d rows, but the checkpoint has %d", self.path, len(kept), self.rows)
         self._rewrite(kept)
+        if len(kept) == self.rows and state.get("sha256") not in (None, self._digest.sha256()):
+            log.warning("%s differs from what the checkpoint recorded: it was damaged or edited", self.path)
 
     def _extend(self, new: Sequence[str]) -> None:
         """Add columns by rewriting the file, with empty cells in the rows so far."""
@@ -111,7 +118,9 @@ class MetricsLog(ResumableCallback):
 
     def _rewrite(self, rows: Sequence[Mapping[str, str]]) -> None:
         lines = [_line(self.columns), *(_line([row.get(name, "") for name in self.columns]) for row in rows)]
-        durable.replace_whole(self.path, b"".join(lines))
+        content = b"".join(lines)
+        self._digest.replace(content)
+        durable.replace_whole(self.path, content)
 
     def _write(self, line: bytes) -> None:
         if self._descriptor is None:
@@ -133,6 +142,10 @@ class TimingLog(MetricsLog):
         """Append a row of seconds if one is due."""
         if self._due(metrics):
             self.append({"frames": frames, **self._seconds()})
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the number of rows and the columns; not the content, on which no result depends."""
+        return {"rows": self.rows, "columns": list(self.columns)}
 
 
 class Due:

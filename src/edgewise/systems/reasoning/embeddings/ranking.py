@@ -87,7 +87,7 @@ def filtered_ranks(scores: Tensor, true: Tensor, owner: Tensor, answers: Tensor)
         answers: `[k]` ids of the known answers, distinct within a row; they are left out.
     """
     own = scores.gather(1, true.unsqueeze(1) - 1)
-    if not bool(scores.sum().isfinite()):
+    if not bool(scores.isfinite().all()):
         raise NumericalStop("a score is not finite: the model has diverged", hint="lower its learning rate")
     other = answers != true[owner]
     owner, answers = owner[other], answers[other]
