@@ -27,6 +27,16 @@ SYSTEM = System(
             "edgewise.systems.reasoning.commands.kge",
         ),
         Verb(
+            "mine",
+            "mine rules with confidences from a knowledge graph",
+            "edgewise.systems.reasoning.commands.mine",
+        ),
+        Verb(
+            "rules",
+            "rank entities by a rule file, or convert it",
+            "edgewise.systems.reasoning.commands.rules",
+        ),
+        Verb(
             "prove",
             "search a knowledge graph exhaustively for proofs",
             "edgewise.systems.reasoning.commands.prove",

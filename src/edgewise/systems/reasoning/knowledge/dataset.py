@@ -13,7 +13,8 @@ from torch import Tensor
 from edgewise.config.errors import DataError
 from edgewise.systems.reasoning.knowledge.files import Triple, fail, read_domains, read_triples
 from edgewise.systems.reasoning.knowledge.leaks import LeakReport, find_leaks
-from edgewise.systems.reasoning.knowledge.rules import Rule, read_rules
+from edgewise.systems.reasoning.knowledge.rule_files import read_rules
+from edgewise.systems.reasoning.knowledge.rules import Rule
 from edgewise.systems.reasoning.knowledge.vocabulary import Vocabulary
 
 SPLITS = ("train", "valid", "test")
