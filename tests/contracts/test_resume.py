@@ -19,7 +19,7 @@ from edgewise.experiments.load import load_config
 from edgewise.training.checkpoint import store as checkpoint
 from edgewise.training.run_folder import RunFolder
 
-KILLS = 20
+KILLS = 10
 ROOT = Path(__file__).parents[2]
 
 
@@ -31,7 +31,7 @@ def alone(tmp_path_factory):
     return folder
 
 
-def test_twenty_kills_leave_no_trace():
+def test_ten_kills_leave_no_trace():
     """In a process of its own, which forks only before it has computed anything."""
     command = [sys.executable, "-m", "benchmarks.kill_resume", "--kills", str(KILLS), "--runs", "1", "--json"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from edgewise.config.errors import ConfigError
 from edgewise.experiments.build import Builder
 from edgewise.experiments.load import load_config
@@ -30,6 +32,12 @@ def check_recipe(recipe: Recipe) -> None:
         parts.evaluate(policy)
 
 
-def _short_episodes(recipe: Recipe) -> dict[str, int]:
+def _short_episodes(recipe: Recipe) -> dict[str, Any]:
+    """Return settings that limit the episodes of training and of evaluation to `LONGEST` steps."""
     limit = getattr(recipe.config.env, "max_steps", None)
-    return {"env.max_steps": min(limit, LONGEST)} if isinstance(limit, int) else {}
+    if not isinstance(limit, int):
+        return {}
+    settings = recipe.config.evaluation.settings
+    given = settings.get("max_steps", limit)
+    shortest = {"max_steps": min(given, LONGEST)} if isinstance(given, int) else {}
+    return {"env.max_steps": min(limit, LONGEST), "evaluation.settings": {**settings, **shortest}}

@@ -39,13 +39,6 @@ class Algorithm(Resumable, Protocol):
         """Update on a batch `[num_envs, T]`; returns 0-d tensors."""
 
 
-def split_data(algorithm: Algorithm) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the state of an algorithm as two: all that is not collected data, and the data."""
-    state = dict(algorithm.state_dict())
-    data = {key: state.pop(key) for key in getattr(algorithm, "data_keys", ())}
-    return state, data
-
-
 class Collector(Resumable, Protocol):
     """Collects batches from the training environment."""
 

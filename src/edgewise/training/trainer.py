@@ -30,7 +30,7 @@ from edgewise.training.iteration import Clock, Iteration
 from edgewise.training.logging.event_log import EventLog
 from edgewise.training.logging.metrics_log import MetricsLog, TimingLog
 from edgewise.training.logging.tensorboard import TensorBoardLog
-from edgewise.training.parts import Parts, split_data
+from edgewise.training.parts import Parts
 from edgewise.training.run_evaluator import RunEvaluator
 from edgewise.training.run_folder import RunFolder
 
@@ -273,7 +273,8 @@ class Trainer:
 
     def _state(self) -> dict[str, State]:
         """Return everything that the rest of the run depends on, and the seconds spent."""
-        algorithm, data = split_data(self.parts.algorithm)
+        algorithm = dict(self.parts.algorithm.state_dict())
+        data = {key: algorithm.pop(key) for key in getattr(self.parts.algorithm, "data_keys", ())}
         return {
             "algorithm": algorithm,
             "data": data,
