@@ -6,6 +6,7 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
+from edgewise.algorithms.self_play_settings import SelfPlaySettings
 from edgewise.config.model import Config
 
 
@@ -93,33 +94,62 @@ class CloneConfig(Config):
     """Gradients are clipped to this norm."""
 
 
-class SelfPlayConfig(PPOConfig):
-    """PPO for games of two players, against the current policy and snapshots of it."""
+class ReinforceConfig(Config):
+    """REINFORCE on whole episodes, for problems whose episodes end. Numbers not in `fixed` can be scheduled."""
 
     fixed: ClassVar[tuple[str, ...]] = (
-        *PPOConfig.fixed,
-        "pool_share",
-        "pool_size",
-        "snapshot_every",
-        "opponents",
-        "gate",
-        "gate_games",
+        "starts",
+        "longest_episode",
+        "challenge_every",
+        "challenge_instances",
+        "significance",
     )
+
+    baseline: Literal["shared", "greedy", "mean", "none"] = "shared"
+    """What is subtracted from the return of an episode: `shared`, the mean over the episodes of the same
+    instance (POMO); `greedy`, the return of a frozen copy of the policy that acts by its mode; `mean`, the
+    mean over the batch; or `none`."""
+    starts: int = Field(8, ge=1)
+    """Episodes of each instance in a batch, played side by side: a batch has `num_envs / starts` instances,
+    rounded down."""
+    first_actions: Literal["sampled", "different"] = "sampled"
+    """`different` forces another legal first action in each episode of an instance. The policy does not learn
+    its first action then: use it where every first action can lead to the best return, such as the first
+    city of a round trip."""
+    gamma: float = Field(1.0, ge=0, le=1)
+    """Discount factor."""
+    learning_rate: float = Field(1e-3, ge=0)
+    """Learning rate of Adam."""
+    entropy_coefficient: float = Field(0.0, ge=0)
+    """Weight of the entropy bonus, which is added to the reward of every step."""
+    max_grad_norm: float = Field(1.0, gt=0)
+    """Gradients are clipped to this norm."""
+    minibatch_size: int = Field(4096, ge=1)
+    """Graphs per backward pass. Gradients are summed over a batch before its one optimizer step, so this
+    changes memory and not the result."""
+    longest_episode: int = Field(1000, ge=1)
+    """Steps after which an episode counts as endless, where the environment has no `max_steps`; the run is
+    then refused."""
+    challenge_every: int = Field(50, ge=1)
+    """Batches between comparisons of the policy with its frozen copy, if the baseline is `greedy`."""
+    challenge_instances: int = Field(256, ge=2)
+    """Instances of such a comparison."""
+    significance: float = Field(0.05, gt=0, lt=1)
+    """The policy replaces its frozen copy if a paired one-sided t-test gives a p-value below this."""
+
+    @model_validator(mode="after")
+    def _shared_needs_several(self) -> Self:
+        if self.baseline == "shared" and self.starts < 2:
+            raise ValueError(
+                f"baseline shared compares episodes of one instance: set starts to 2 or more, got {self.starts}"
+            )
+        return self
+
+
+class SelfPlayConfig(SelfPlaySettings, PPOConfig):
+    """PPO for games of two players, against the current policy and snapshots of it."""
+
+    fixed: ClassVar[tuple[str, ...]] = (*PPOConfig.fixed, *SelfPlaySettings.self_play_fixed)
 
     two_player: bool = True
     """Whether rewards are from the view of the player who moved; always true in self-play."""
-    pool_share: float = Field(0.25, ge=0, le=1)
-    """Fraction of games against snapshots; the others are against the current policy."""
-    pool_size: int = Field(8, ge=1)
-    """Number of latest snapshots to keep."""
-    snapshot_every: int = Field(10, ge=1)
-    """Batches between snapshots."""
-    opponents: int = Field(2, ge=1)
-    """Number of different snapshots to play against per batch."""
-    matchmaking: Literal["latest", "uniform", "hard", "variance"] = "variance"
-    """How opponents are chosen: the latest, uniformly, or weighted by (1 - x)² (`hard`) or x (1 - x)
-    (`variance`), where x is the score against them."""
-    gate: float | None = Field(None, gt=0, lt=1)
-    """Largest probability of accepting a snapshot that is not better than the latest; none to accept all."""
-    gate_games: int = Field(400, ge=2)
-    """Maximum number of games between a new snapshot and the latest one before it is accepted or rejected."""

@@ -198,6 +198,13 @@ class OffPolicy(ABC, Generic[ConfigT]):
         counts = {"transitions": len(fresh), "stored": len(self.replay_buffer), "updates": due}
         return metrics | {name: torch.tensor(float(count)) for name, count in counts.items()}
 
+    def transition_bytes(self, batch: TensorDictBase) -> int:
+        """Return the size of a stored transition in bytes, from a rollout `[num_envs, T]` of any length."""
+        make = self.deciders.transitions(steps=1, discount=self.config.gamma)
+        stored = make.stored(batch.to(self.device))
+        leaves = stored.values(include_nested=True, leaves_only=True)
+        return sum(leaf.element_size() * leaf[:1].numel() for leaf in leaves)
+
     def _updates_due(self, fresh: int) -> int:
         """Return the number of updates after `fresh` new transitions; fractions are carried over."""
         warm = self.frames >= self.config.learning_starts

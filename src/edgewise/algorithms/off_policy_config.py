@@ -6,6 +6,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field, model_validator
 
+from edgewise.algorithms.self_play_settings import SelfPlaySettings
 from edgewise.config.model import Config
 
 
@@ -186,3 +187,32 @@ class SACConfig(OffPolicyConfig):
     target_entropy: float | None = None
     """Target entropy of an action, which the temperature is tuned for; none for minus its number of
     dimensions, or for 0.3 of the entropy of a uniform choice if actions are discrete."""
+
+
+class DQNSelfPlayConfig(SelfPlaySettings, DQNConfig):
+    """Deep Q-learning of games of two players, by self-play."""
+
+    fixed: ClassVar[tuple[str, ...]] = (*DQNConfig.fixed, *SelfPlaySettings.self_play_fixed)
+
+
+class RainbowSelfPlayConfig(SelfPlaySettings, RainbowConfig):
+    """Rainbow for games of two players, by self-play."""
+
+    fixed: ClassVar[tuple[str, ...]] = (*RainbowConfig.fixed, *SelfPlaySettings.self_play_fixed)
+
+    v_min: float = -1.0
+    """Lowest return of the categorical distribution."""
+    v_max: float = 1.0
+    """Highest return of the categorical distribution."""
+
+
+class IQNSelfPlayConfig(SelfPlaySettings, IQNConfig):
+    """Implicit quantile networks for games of two players, by self-play."""
+
+    fixed: ClassVar[tuple[str, ...]] = (*IQNConfig.fixed, *SelfPlaySettings.self_play_fixed)
+
+
+class SACSelfPlayConfig(SelfPlaySettings, SACConfig):
+    """Soft actor-critic for games of two players, by self-play."""
+
+    fixed: ClassVar[tuple[str, ...]] = (*SACConfig.fixed, *SelfPlaySettings.self_play_fixed)

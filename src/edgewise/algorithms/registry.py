@@ -35,18 +35,21 @@ ALGORITHMS = {
     "dqn": AlgorithmEntry(
         algorithm=f"{_HOME}.dqn:DQN",
         config=f"{_HOME}.off_policy_config:DQNConfig",
+        self_play_config=f"{_HOME}.off_policy_config:DQNSelfPlayConfig",
         model=_VALUES,
-        summary="deep Q-network: double, dueling and n-step as options",
+        summary="deep Q-network: double, dueling, noisy, n-step, team mixers; in games, by self-play",
     ),
     "rainbow": AlgorithmEntry(
         algorithm=f"{_HOME}.rainbow:Rainbow",
         config=f"{_HOME}.off_policy_config:RainbowConfig",
+        self_play_config=f"{_HOME}.off_policy_config:RainbowSelfPlayConfig",
         model=_VALUES,
         summary="Rainbow: categorical returns, noisy layers, prioritised replay",
     ),
     "iqn": AlgorithmEntry(
         algorithm=f"{_HOME}.iqn:IQN",
         config=f"{_HOME}.off_policy_config:IQNConfig",
+        self_play_config=f"{_HOME}.off_policy_config:IQNSelfPlayConfig",
         model=_VALUES,
         summary="implicit quantile network",
     ),
@@ -59,8 +62,9 @@ ALGORITHMS = {
     "sac": AlgorithmEntry(
         algorithm=f"{_HOME}.sac:SAC",
         config=f"{_HOME}.off_policy_config:SACConfig",
+        self_play_config=f"{_HOME}.off_policy_config:SACSelfPlayConfig",
         model=_VALUES,
-        summary="soft actor-critic",
+        summary="soft actor-critic, for continuous and for discrete actions",
     ),
     "ddpg": AlgorithmEntry(
         algorithm=f"{_HOME}.ddpg:DDPG",

@@ -9,7 +9,8 @@ from typing import Any
 import torch
 from tensordict.nn import TensorDictModuleBase
 
-from edgewise.algorithms.config import SelfPlayConfig
+from edgewise.algorithms.expert_iteration_config import ExpertIterationConfig
+from edgewise.algorithms.self_play_settings import SelfPlaySettings
 from edgewise.algorithms.setup import Setup
 from edgewise.config.errors import ConfigError
 from edgewise.config.plugins import Environment, algorithm, environment, load
@@ -95,8 +96,11 @@ class Builder:
         """What steps the training environment with the algorithm's behaviour policy."""
         config, algorithm = self.config, self.algorithm
         length = self.rollout_length or config.training.rollout_length
-        if isinstance(config.algorithm, SelfPlayConfig):
+        if isinstance(config.algorithm, SelfPlaySettings):
             return self._self_play(config.algorithm, length)
+        if (make_collector := getattr(algorithm, "make_collector", None)) is not None:
+            own: Collector = make_collector(self.env, rollout_length=length)
+            return own
         behaviour = with_intervention(
             getattr(algorithm, "behaviour", algorithm.policy),
             self.env,
@@ -119,7 +123,7 @@ class Builder:
     @cached_property
     def evaluator(self) -> Evaluate:
         """What plays a policy on the fixed instances; by matches against the baselines in self-play."""
-        if not isinstance(self.config.algorithm, SelfPlayConfig):
+        if not isinstance(self.config.algorithm, (SelfPlaySettings, ExpertIterationConfig)):
             return self.instances
         if self.baselines and self.instances.env.num_envs % 2:
             raise ConfigError(
@@ -153,7 +157,7 @@ class Builder:
         """Build the model with the function that the class of its config names."""
         return load(self.config.model.builder)(self.env, self.config)
 
-    def _self_play(self, chosen: SelfPlayConfig, length: int) -> SelfPlayRollout:
+    def _self_play(self, chosen: SelfPlaySettings, length: int) -> SelfPlayRollout:
         return SelfPlayRollout(
             self.env,
             self.algorithm.policy,  # type: ignore[arg-type]

@@ -52,8 +52,8 @@ def defaults(env_name: str, algorithm_name: str | None = None) -> tuple[Layer, t
         "name": short if algorithm_name is None else f"{short}-{short_name(chosen)}",
         "env": {},
         "model": {},
-        "algorithm": {},
-        **_sizes(env_config, off_policy=issubclass(settings, OffPolicyConfig)),
+        "algorithm": _replay(settings),
+        **_sizes(env_config, settings),
     }
     return Layer(f"the defaults for {short} with {short_name(chosen)}", values), schema
 
@@ -77,15 +77,25 @@ def short_name(reference: str) -> str:
     return name.removesuffix("Env").lower().strip("_") or "run"
 
 
-def _sizes(env_config: type[Config], *, off_policy: bool) -> dict[str, Any]:
-    """Worlds, rollout length and evaluation for an environment's longest episode."""
-    horizon = _horizon(env_config)
+def _replay(settings: type[Config]) -> dict[str, Any]:
+    """Settings of an off-policy algorithm for a short run: a buffer for all of it, an update per 16 steps."""
+    if not issubclass(settings, OffPolicyConfig):
+        return {}
+    return {"replay_size": FRAMES, "updates_per_transition": 1 / 16, "learning_starts": BATCH}
+
+
+def _sizes(env_config: type[Config], settings: type[Config]) -> dict[str, Any]:
+    """Worlds, rollout length, exploration and evaluation for an environment's longest episode."""
+    horizon, off_policy = _horizon(env_config), issubclass(settings, OffPolicyConfig)
     length = 8 if off_policy else max(8, min(32, horizon))
+    explores = off_policy and settings.model_fields["epsilon"].default > 0
+    schedules = {"epsilon": {"kind": "linear", "start": 1.0, "end": 0.05, "frames": FRAMES // 4}}
     return {
         "training": {
             "total_frames": FRAMES,
-            "num_envs": max(8, BATCH // length // 4 * 4),
+            "num_envs": 64 if off_policy else max(8, BATCH // length // 4 * 4),
             "rollout_length": length,
+            "schedules": schedules if explores else {},
         },
         "evaluation": {"every": FRAMES // 10, "episodes": 64, "baselines": ["all"]},
         "checkpoint": {"every": FRAMES // 4},

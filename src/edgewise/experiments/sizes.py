@@ -7,6 +7,7 @@ from typing import Any
 from tensordict import TensorDictBase
 from torch import nn
 
+from edgewise.algorithms.off_policy import OffPolicy
 from edgewise.config.run import AnyRun
 from edgewise.experiments.build import Builder
 
@@ -17,7 +18,8 @@ WORLDS = 2
 def sizes(config: AnyRun) -> dict[str, Any]:
     """Return the parameters of the model and the bytes of a rollout, measured on two worlds and one step."""
     small = Builder(config, num_envs=WORLDS, rollout_length=1)
-    frame = _bytes(small.collector.collect()) // WORLDS
+    batch = small.collector.collect()
+    frame = _bytes(batch) // WORLDS
     training = config.training
     frames = None if training.num_envs == "auto" else training.num_envs * training.rollout_length
     return {
@@ -26,7 +28,16 @@ def sizes(config: AnyRun) -> dict[str, Any]:
         "frames_per_batch": frames,
         "bytes_per_rollout": None if frames is None else frame * frames,
         "batches": None if frames is None else -(-training.total_frames // frames),
+        **_replay_sizes(small.algorithm, batch),
     }
+
+
+def _replay_sizes(algorithm: Any, batch: TensorDictBase) -> dict[str, int]:
+    """Return the bytes of a stored transition and of a full replay buffer, for algorithms that have one."""
+    if not isinstance(algorithm, OffPolicy):
+        return {}
+    each = algorithm.transition_bytes(batch)
+    return {"bytes_per_transition": each, "bytes_of_replay": each * algorithm.config.replay_size}
 
 
 def parameters_of(algorithm: Any) -> list[nn.Parameter]:

@@ -1,0 +1,38 @@
+"""Settings of self-play, for every algorithm that can learn games of two players. Never imports torch."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from edgewise.config.model import Config
+
+
+class SelfPlaySettings(Config):
+    """How games against the current policy and snapshots of it are collected."""
+
+    self_play_fixed: ClassVar[tuple[str, ...]] = (
+        "pool_share",
+        "pool_size",
+        "snapshot_every",
+        "opponents",
+        "gate",
+        "gate_games",
+    )
+
+    pool_share: float = Field(0.25, ge=0, le=1)
+    """Fraction of games against snapshots; the others are against the current policy."""
+    pool_size: int = Field(8, ge=1)
+    """Number of latest snapshots to keep."""
+    snapshot_every: int = Field(10, ge=1)
+    """Batches between snapshots."""
+    opponents: int = Field(2, ge=1)
+    """Number of different snapshots to play against per batch."""
+    matchmaking: Literal["latest", "uniform", "hard", "variance"] = "variance"
+    """How opponents are chosen: the latest, uniformly, or weighted by (1 - x)² (`hard`) or x (1 - x)
+    (`variance`), where x is the score against them."""
+    gate: float | None = Field(None, gt=0, lt=1)
+    """Largest probability of accepting a snapshot that is not better than the latest; none to accept all."""
+    gate_games: int = Field(400, ge=2)
+    """Maximum number of games between a new snapshot and the latest one before it is accepted or rejected."""
