@@ -78,14 +78,95 @@ SELF_PLAY = {
     "evaluation.baselines": ["random"],
 }
 """Additional settings of a self-play run: a pool that overflows, and a gate that rejects some snapshots."""
+UNUSED = "unused"
+EXPERT_ITERATION = {
+    "env.size": 3,
+    "algorithm.epochs": UNUSED,
+    "algorithm.simulations": 3,
+    "algorithm.updates": 2,
+    "algorithm.buffer_size": 64,
+    "algorithm.reanalysis": 0.5,
+    "evaluation.settings": {"size": 3},
+    "evaluation.baselines": ["random"],
+}
+"""Additional settings of expert iteration: a buffer that overflows, and some reanalysis."""
+
+
+OFF_POLICY = {
+    "algorithm.epochs": UNUSED,
+    "model.encoder.hidden": UNUSED,
+    "model.encoder.layers": UNUSED,
+    "model.encoder.heads": UNUSED,
+    "model.hidden": 16,
+    "algorithm.learning_starts": 32,
+    "algorithm.replay_size": 256,
+    "env.max_steps": 12,
+    "training.curriculum": [
+        {"name": "three", "env": {"num_robots": 3}, "until": {"frames": 128}},
+        {"name": "four", "env": {"num_robots": 4}},
+    ],
+    "training.schedules": {
+        "learning_rate": {"kind": "linear", "start": 1e-3},
+        "epsilon": {"kind": "linear", "start": 0.6, "end": 0.1},
+    },
+    "evaluation.settings": {},
+    "evaluation.stages": [],
+}
+"""Additional settings of an off-policy run: a replay buffer that overflows, and two stages."""
+RECIPES: dict[str, dict[str, Any]] = {
+    "graphwalk-ppo": {
+        "training.curriculum": [
+            {"name": "small", "env": {"num_nodes": [4, 6]}, "until": {"frames": 128}},
+            {"name": "all", "env": {}},
+        ],
+        "env.num_nodes": [4, 9],
+    },
+    "hex-selfplay": {
+        **SELF_PLAY,
+        "training.curriculum": [
+            {"name": "small", "env": {"size": 2}, "until": {"frames": 128}},
+            {"name": "all", "env": {}},
+        ],
+    },
+    "marine-dqn": OFF_POLICY,
+    "marine-rainbow": {
+        **OFF_POLICY,
+        "training.schedules": {"beta": {"kind": "linear", "start": 0.4, "end": 1.0}},
+    },
+    "swarm-mappo": {
+        "training.curriculum": [
+            {"name": "one", "env": {"num_agents": 1}, "until": {"frames": 128}},
+            {"name": "three", "env": {}},
+        ]
+    },
+    "queueing-line3-clone": {
+        "algorithm.epochs": UNUSED,
+        "algorithm.updates": 4,
+        "training.curriculum": [
+            {"name": "light", "env": {"initial_queue": 1}, "until": {"frames": 128}},
+            {"name": "all", "env": {}},
+        ],
+        "training.schedules": {"expert_share": {"kind": "linear", "start": 1.0, "end": 0.0}},
+    },
+}
+"""Runs that are killed, with what each adds to `SMALL`: a curriculum, schedules, a gate, a replay buffer."""
 
 
 def small_run(
     folder: Path, settings: dict[str, Any] | None = None, *, source: str = "graphwalk-ppo"
 ) -> RunFolder:
     """Create a run folder for a small run of the recipe `source`."""
-    besides = SELF_PLAY if source == "hex-selfplay" else {}
-    config = load_config(source, keywords={**SMALL, **besides, **(settings or {})})
+    besides = {"hex-selfplay": SELF_PLAY, "hex-expert": EXPERT_ITERATION}.get(source, {})
+    return _created(folder, source, {**SMALL, **besides, **(settings or {})})
+
+
+def killed_run(folder: Path, source: str, *, seed: int) -> RunFolder:
+    """Create a run folder for a small run with everything on that a resumed run must restore."""
+    return _created(folder, source, {**SMALL, **RECIPES[source], "seed": seed})
+
+
+def _created(folder: Path, source: str, chosen: dict[str, Any]) -> RunFolder:
+    config = load_config(source, keywords={name: value for name, value in chosen.items() if value != UNUSED})
     Builder(config).parts()  # imports what children would import otherwise
     return RunFolder.create(folder, config.to_plain())
 
@@ -220,46 +301,69 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=100, help="total number of SIGKILLs (100)")
     parser.add_argument("--runs", type=int, default=4, help="number of runs, each with its own seed (4)")
     parser.add_argument(
-        "--recipe", default="graphwalk-ppo", choices=["graphwalk-ppo", "hex-selfplay"], help="recipe to run"
+        "--recipe", default="graphwalk-ppo", choices=[*RECIPES, "all"], help="recipe to run, or all of them"
     )
     parser.add_argument("--seed", type=int, default=0, help="random seed of the kills (0)")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     options = parser.parse_args()
     torch.set_num_threads(1)
-    kills: Counter[str] = Counter()
+    chosen = list(RECIPES) if options.recipe == "all" else [options.recipe]
+    shares = _shares(options.kills, len(chosen))
+    results = [_attack(recipe, options, share) for recipe, share in zip(chosen, shares, strict=True)]
+    print(json.dumps(_total(results)) if options.json else "\n".join(map(_table, results)))
+    return int(any(result["differences"] for result in results))
+
+
+def _attack(recipe: str, options: argparse.Namespace, kills: int) -> dict[str, Any]:
+    """Kill runs of one recipe, and compare them with runs that were left alone."""
+    died: Counter[str] = Counter()
     aims: Counter[str] = Counter()
     attempts, wrong = 0, []
     with tempfile.TemporaryDirectory() as place:
-        for index in range(options.runs):
+        for index, share in enumerate(_shares(kills, options.runs)):
             alone, killed = (
-                small_run(Path(place) / f"{name}-{index}", {"seed": index}, source=options.recipe)
+                killed_run(Path(place) / f"{name}-{index}", recipe, seed=index)
                 for name in ("alone", "killed")
             )
             _finish(alone)
-            share = options.kills // options.runs + (index < options.kills % options.runs)
             outcome = survive(killed, kills=share, seed=options.seed + index)
-            kills += outcome.kills
+            died += outcome.kills
             aims += outcome.aims
             attempts += outcome.attempts
-            wrong += [f"run {index}: {name}" for name in differences(alone.path, killed.path)]
-    result = {
-        "kills": sum(kills.values()),
-        "by_phase": dict(kills),
+            wrong += [f"{recipe}, run {index}: {name}" for name in differences(alone.path, killed.path)]
+    return {
+        "recipe": recipe,
+        "kills": sum(died.values()),
+        "by_phase": dict(died),
         "aimed_at": dict(aims),
         "processes": attempts,
         "differences": wrong,
     }
-    print(json.dumps(result) if options.json else _table(result))
-    return 1 if wrong else 0
+
+
+def _shares(total: int, parts: int) -> list[int]:
+    """Split a number into nearly equal parts."""
+    return [total // parts + (index < total % parts) for index in range(parts)]
+
+
+def _total(results: list[dict[str, Any]]) -> dict[str, Any]:
+    """Sum the results of all recipes."""
+    sums = {name: sum(result[name] for result in results) for name in ("kills", "processes")}
+    counted = {name: Counter[str]() for name in ("by_phase", "aimed_at")}
+    for result in results:
+        for name, counter in counted.items():
+            counter.update(result[name])
+    wrong = [each for result in results for each in result["differences"]]
+    return {**sums, **{name: dict(counter) for name, counter in counted.items()}, "differences": wrong}
 
 
 def _table(result: dict[str, Any]) -> str:
-    lines = [f"{phase:12} {result['by_phase'].get(phase, 0):5d} kills" for phase in PHASES]
-    lines.append(f"{result['kills']} kills, {result['processes']} processes")
-    lines.append(
+    phases = ", ".join(f"{result['by_phase'].get(phase, 0)} {phase}" for phase in PHASES)
+    verdict = (
         "bit for bit as if never killed" if not result["differences"] else "\n".join(result["differences"])
     )
-    return "\n".join(lines)
+    counts = f"{result['kills']:4d} kills ({phases}), {result['processes']} processes"
+    return f"{result['recipe']:22} {counts}: {verdict}"
 
 
 if __name__ == "__main__":

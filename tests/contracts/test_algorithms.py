@@ -14,6 +14,9 @@ from edgewise.training.checkpoint.serialise import flatten, unflatten
 BUILDERS = {"ppo": learner, "clone": imitator}
 """Name of an algorithm → how to build it for a toy: `build(env, seed=…)`."""
 
+PLAYERS = ("expert_iteration",)
+"""Algorithms for games of two players alone, with a toy game of their own."""
+
 ENOUGH = {"marked": 0.95, "signals": 0.95, "dials": 0.7, "buoys": 0.8, "rudders": 0.55}
 """Mean reward at which a toy counts as solved; chance earns about 0.6, 0.5, -0.1, 0.25 and -0.1.
 
@@ -42,7 +45,7 @@ def build(algorithm, env, *, seed=0):
 
 
 def test_no_algorithm_is_left_out():
-    assert {*BUILDERS, *AGENTS} == set(ALGORITHMS)
+    assert {*BUILDERS, *AGENTS, *PLAYERS} == set(ALGORITHMS)
 
 
 @on_seeds

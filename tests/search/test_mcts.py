@@ -96,7 +96,7 @@ def test_enough_looking_ahead_is_perfect_play_without_any_opinion():
 
 def test_a_result_told_with_the_wrong_sign_is_found_out(monkeypatch):
     """The planted fault: every mover takes a result for its own."""
-    monkeypatch.setattr("edgewise.search.mcts._sign", lambda player: torch.ones_like(player).float())
+    monkeypatch.setattr("edgewise.search.tree.sign", lambda player: torch.ones_like(player).float())
     env = make_env("hex", size=2)
     assert not best_response(env, MCTS(env, no_opinion, simulations=60), size=2).perfect
 

@@ -13,6 +13,7 @@ GENERIC = (
     Verb("verify", "check every checkpoint and file of a run", "edgewise.cli.verify"),
     Verb("eval", "evaluate runs on fixed instances, with baselines and over settings", "edgewise.cli.eval"),
     Verb("arena", "play matches between players of a game, and rate them", "edgewise.cli.arena"),
+    Verb("play", "play a game against a policy in the browser, or watch two of them", "edgewise.cli.play"),
     Verb("baseline", "evaluate hand-written policies of an environment", "edgewise.cli.baseline"),
     Verb("export", "write a policy as a program and as weights", "edgewise.cli.export"),
     Verb("report", "write the report of a run, or of several side by side", "edgewise.cli.report"),

@@ -124,11 +124,16 @@ def _checkpoints(run: Path) -> list[Path]:
     return checkpoint.saved(RunFolder(run).checkpoints)
 
 
-def _name(place: Path, taken: Mapping[str, Policy]) -> str:
-    """Return the name of a run or checkpoint in tables."""
+def player_name(place: Path) -> str:
+    """Return the name of a run or checkpoint as a player."""
     whole = place.resolve()
     is_checkpoint = checkpoint.NAME.fullmatch(place.name)
-    name = f"{whole.parents[1].name}@{checkpoint.step_of(place)}" if is_checkpoint else whole.name
+    return f"{whole.parents[1].name}@{checkpoint.step_of(place)}" if is_checkpoint else whole.name
+
+
+def _name(place: Path, taken: Mapping[str, Policy]) -> str:
+    """Return the name of a run or checkpoint in tables."""
+    name = player_name(place)
     while name in taken:
         name += "'"
     return name

@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from edgewise.algorithms.ppo import PPO
+from torch import Tensor
+
+from edgewise.algorithms.clone import Clone
 from edgewise.config.errors import ConfigError
 from edgewise.envs.base import GraphEnv
+from edgewise.models.actor_critic import ActorCritic
 from edgewise.search.mcts import MCTS
 from edgewise.search.network import network_evaluator
+
+Networks = tuple[ActorCritic, Callable[[Tensor], Tensor] | None]
+"""An actor and a critic, and what converts the critic's predictions to returns, if anything does."""
+
+
+def networks_of(algorithm: object) -> Networks | None:
+    """Return the actor and the critic of a trained algorithm, in evaluation mode; None without a critic."""
+    networks, norm = getattr(algorithm, "actor_critic", None), getattr(algorithm, "value_norm", None)
+    # Behaviour cloning has a critic that was never trained.
+    if not isinstance(networks, ActorCritic) or isinstance(algorithm, Clone):
+        return None
+    networks.eval()
+    return networks, None if norm is None else norm.denormalise
 
 
 def mcts_policy(env: GraphEnv[Any], algorithm: object, *, simulations: int) -> MCTS:
@@ -19,12 +36,9 @@ def mcts_policy(env: GraphEnv[Any], algorithm: object, *, simulations: int) -> M
         algorithm: a trained algorithm with a policy over single moves and a critic.
         simulations: positions evaluated before each move.
     """
-    if not isinstance(algorithm, PPO):
+    found = networks_of(algorithm)
+    if found is None:
         name = type(algorithm).__name__
         raise ConfigError(f"{name} has no policy and value to search with", hint="play it without --search")
-    algorithm.actor_critic.eval()
-    norm = algorithm.value_norm
-    evaluator = network_evaluator(
-        algorithm.actor_critic, denormalise=None if norm is None else norm.denormalise
-    )
-    return MCTS(env, evaluator, simulations=simulations)
+    networks, denormalise = found
+    return MCTS(env, network_evaluator(networks, denormalise=denormalise), simulations=simulations)

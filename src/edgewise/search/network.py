@@ -9,7 +9,7 @@ from torch import Tensor
 
 from edgewise.models.actor_critic import ActorCritic
 from edgewise.models.distributions.masked import MaskedCategorical
-from edgewise.search.mcts import Evaluator
+from edgewise.search.tree import Evaluator
 
 
 def network_evaluator(

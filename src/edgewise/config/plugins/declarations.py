@@ -82,6 +82,8 @@ class Environment:
         simulation: function that runs baselines on one network file.
         exploitability: function that finds the positions in which a player can be beaten, exactly.
         oracle: function that solves small instances exactly.
+        board: function that shows one world of a game on the page of `edgewise play`.
+        record: function that writes a game from its moves.
     """
 
     env: Any
@@ -94,6 +96,8 @@ class Environment:
     simulation: Any = None
     exploitability: Any = None
     oracle: Any = None
+    board: Any = None
+    record: Any = None
 
     def load(self, part: str) -> Any:
         """Return one part by its field name, imported if it is an address; None if there is none."""

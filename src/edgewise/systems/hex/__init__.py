@@ -13,10 +13,13 @@ SYSTEM = System(
             replay="edgewise.systems.hex.render:replay",
             self_play=True,
             exploitability="edgewise.systems.hex.exact:exploitability",
+            board="edgewise.systems.hex.board:board",
+            record="edgewise.systems.hex.board:record",
         ),
     },
     recipes={
         "hex-quick": "edgewise.systems.hex.recipes.quick:RECIPE",
+        "hex-expert": "edgewise.systems.hex.recipes.expert:RECIPE",
         "hex-selfplay": "edgewise.systems.hex.recipes.selfplay:RECIPE",
     },
 )

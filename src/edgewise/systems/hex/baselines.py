@@ -9,7 +9,8 @@ from tensordict import TensorDict
 from torch import Tensor
 
 from edgewise.graphs.policy import Policy
-from edgewise.search.mcts import MCTS, Evaluator
+from edgewise.search.mcts import MCTS
+from edgewise.search.tree import Evaluator
 from edgewise.systems.hex.config import SMALLEST
 from edgewise.systems.hex.dynamics import EMPTY, FAR, connects, missing_stones
 from edgewise.systems.hex.env import HexEnv

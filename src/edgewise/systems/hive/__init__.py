@@ -12,6 +12,8 @@ SYSTEM = System(
             baselines="edgewise.systems.hive.baselines:BASELINES",
             replay="edgewise.systems.hive.render:replay",
             self_play=True,
+            board="edgewise.systems.hive.board_page:board",
+            record="edgewise.systems.hive.game_file:record",
         ),
     },
     recipes={"hive-quick": "edgewise.systems.hive.recipes.quick:RECIPE"},

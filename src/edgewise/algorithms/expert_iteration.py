@@ -1,0 +1,232 @@
+"""Expert iteration: a network learns what tree search makes of it (https://arxiv.org/abs/1705.08439).
+
+The expert is `GumbelSearch` with the current networks, which plays all games against itself. The actor learns
+the improved policies of the search, and the critic the outcomes of the games.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import torch
+from tensordict import TensorDict, TensorDictBase
+from torch import Tensor, nn
+
+from edgewise.algorithms.expert_iteration_config import ExpertIterationConfig
+from edgewise.algorithms.scalars import scalars, with_scalar
+from edgewise.algorithms.setup import Setup
+from edgewise.algorithms.state import load_module_state, load_optimizer_state, module_state, optimizer_state
+from edgewise.config.errors import ConfigError
+from edgewise.data.position_buffer import OUTCOME, PositionBuffer
+from edgewise.envs.base import GraphEnv
+from edgewise.graphs.compile import compile_module
+from edgewise.graphs.generators import restore_generator
+from edgewise.graphs.policy import Policy
+from edgewise.models.actor_critic import Actor, ActorCritic
+from edgewise.models.distributions.masked import MaskedCategorical
+from edgewise.search.gumbel import SEARCH_POLICY, SEARCH_VALUE, GumbelSearch
+from edgewise.search.network import network_evaluator
+
+Metrics = dict[str, Tensor]
+
+
+class ExpertIteration:
+    """Learns a two-player game from its own tree search.
+
+    The state of every position is stored, not its observation, which is computed again for each minibatch.
+
+    Args:
+        actor_critic: the actor and the critic, see `make_actor_critic`.
+        config: see `ExpertIterationConfig`.
+        env: a two-player environment with deterministic transitions; its rules are used for the search.
+        seed: random seed of the search and of sampling from the buffer.
+        device: device of the actor and the critic.
+        compile: whether to compile the loss.
+
+    Example:
+        With `env`, a two-player environment:
+
+        >>> model = make_actor_critic(env.graph, env.actions)
+        >>> algorithm = ExpertIteration(model, ExpertIterationConfig(), env=env)
+        >>> rollout = Rollout(env, algorithm.behaviour, rollout_length=32, keep_state=True)
+        >>> metrics = algorithm.learn(rollout.collect())
+    """
+
+    data_keys = ("positions",)
+    """Keys of the state that hold collected data."""
+    needs_state = True
+
+    def __init__(
+        self,
+        actor_critic: ActorCritic,
+        config: ExpertIterationConfig,
+        *,
+        env: GraphEnv[Any],
+        seed: int = 0,
+        device: torch.device | str = "cpu",
+        compile: bool = False,
+    ) -> None:
+        if env.observation_spec.get("player", None) is None:
+            raise ConfigError(
+                f"expert iteration is for games of two players, and {env.name} is not one",
+                hint="use --algorithm ppo",
+            )
+        if actor_critic.recurrent or env.num_agents:
+            raise ConfigError(f"expert iteration needs one move per step and no memory, unlike {env.name}")
+        self.config, self.env, self.device = config, env, torch.device(device)
+        self.actor_critic = actor_critic.to(self.device)
+        self.generator = torch.Generator().manual_seed(seed)
+        self.noise = torch.Generator(self.device).manual_seed(seed)
+        self.positions = PositionBuffer(config.buffer_size)
+        self.optimizer = torch.optim.AdamW(
+            self.actor_critic.parameters(),
+            lr=config.learning_rate,
+            weight_decay=config.weight_decay,
+            fused=True,
+        )
+        self._compiled_loss = compile_module(self._loss, enabled=compile)
+
+    @classmethod
+    def from_setup(cls, setup: Setup) -> Self:
+        """Build the algorithm for a run."""
+        return cls(
+            setup.make_model(),
+            setup.config,
+            env=setup.env,
+            seed=setup.seed,
+            device=setup.device,
+            compile=setup.compile,
+        )
+
+    @property
+    def policy(self) -> Actor:
+        """The learnt policy without search, a TensorDict module that writes `action`."""
+        return self.actor_critic.actor
+
+    @property
+    def behaviour(self) -> Policy:
+        """The policy that plays the games of training: search with the current networks."""
+        return self._search_policy
+
+    def searcher(self, *, noise: torch.Generator | None = None) -> GumbelSearch:
+        """Build the search with the current networks and settings; without noise it plays its best move."""
+        self.actor_critic.eval()
+        return GumbelSearch(
+            self.env,
+            network_evaluator(self.actor_critic),
+            simulations=self.config.simulations,
+            considered=self.config.considered,
+            value_scale=self.config.value_scale,
+            noise=noise,
+        )
+
+    def _search_policy(self, tensordict: TensorDictBase) -> TensorDictBase:
+        return self.searcher(noise=self.noise)(tensordict)
+
+    def learn(self, batch: TensorDictBase) -> Metrics:
+        """Store a rollout `[num_envs, T]` and update on positions of finished games; once per batch.
+
+        Returns:
+            0-d tensors, means over updates, zero until the first game has ended; `divergence` is the KL
+            divergence of the improved policy from the actor's, and `finished` counts positions to learn from.
+        """
+        batch = batch.to(self.device)
+        kept = batch.select("state", "player", SEARCH_POLICY, SEARCH_VALUE)
+        following = batch["next"]
+        self.positions.extend(
+            kept, reward=following["reward"].squeeze(-1), done=following["done"].squeeze(-1)
+        )
+        found = {"finished": torch.tensor(float(self.positions.finished))}
+        zero = torch.zeros((), device=self.device)
+        if not self.positions.finished:
+            names = ("loss", "policy_loss", "value_loss", "divergence", "explained_variance", "gradient_norm")
+            return found | dict.fromkeys(names, zero)
+        self._reanalyse(round(self.config.reanalysis * batch.numel()), most=len(batch))
+        self.actor_critic.train()
+        updates = [self._update(self._sample()) for _ in range(self.config.updates)]
+        self.actor_critic.eval()
+        return found | {name: torch.stack([one[name] for one in updates]).mean() for name in updates[0]}
+
+    def _reanalyse(self, count: int, *, most: int) -> None:
+        """Search `count` stored positions again, at most `most` at once, and replace their policy targets."""
+        while count > 0:
+            samples = self.positions.sample(min(count, most), generator=self.generator)
+            found = self.searcher(noise=self.noise)(self._observed(samples))
+            for name in (SEARCH_POLICY, SEARCH_VALUE):
+                self.positions.replace(samples["index"], name, found[name])
+            count -= most
+
+    def _sample(self) -> TensorDictBase:
+        """Sample a minibatch with observations and value targets."""
+        samples = self.positions.sample(self.config.minibatch_size, generator=self.generator)
+        share = self.config.search_share
+        target = (1 - share) * samples[OUTCOME] + share * samples[SEARCH_VALUE]
+        return self._observed(samples).set("value_target", target)
+
+    @torch.no_grad()
+    def _observed(self, samples: TensorDictBase) -> TensorDict:
+        """Return stored positions `[M]` with the observations of their states."""
+        state = samples["state"]
+        seen = {**dict(self.env.observe(state).items()), "action_mask": self.env.mask(state)}
+        return TensorDict({**seen, "state": state, SEARCH_POLICY: samples[SEARCH_POLICY]}, samples.batch_size)
+
+    def _update(self, samples: TensorDictBase) -> Metrics:
+        """Make one optimizer step; once per minibatch."""
+        loss, metrics = self._compiled_loss(samples, self.config.value_coefficient)
+        self.optimizer.zero_grad()
+        loss.backward()
+        norm = nn.utils.clip_grad_norm_(self.actor_critic.parameters(), self.config.max_grad_norm)
+        self.optimizer.step()
+        return {name: value.detach() for name, value in metrics.items()} | {"gradient_norm": norm}
+
+    def _loss(self, samples: TensorDictBase, value_weight: float) -> tuple[Tensor, Metrics]:
+        """Compute the cross-entropy to the improved policy and the squared error of the value."""
+        distribution, value = self.actor_critic.evaluate(samples)
+        assert isinstance(distribution, MaskedCategorical)
+        target, goal = samples[SEARCH_POLICY], samples["value_target"]
+        policy_loss = -(target * distribution.logits.masked_fill(target == 0, 0.0)).sum(-1).mean()
+        value_loss = (value.squeeze(-1) - goal).square().mean()
+        loss = policy_loss + value_weight * value_loss
+        with torch.no_grad():
+            entropy = -(target * target.clamp(min=1e-9).log()).sum(-1).mean()
+            explained = 1 - value_loss / goal.var(correction=0).clamp(min=1e-4)
+        return loss, {
+            "loss": loss,
+            "policy_loss": policy_loss,
+            "value_loss": value_loss,
+            "divergence": policy_loss - entropy,
+            "explained_variance": explained,
+        }
+
+    def scalars(self) -> dict[str, float]:
+        """Return the current numeric settings by name; settings that are None are left out."""
+        return scalars(self.config)
+
+    def set_scalar(self, name: str, value: float) -> None:
+        """Change a numeric setting from the next batch on, as schedules do."""
+        self.config = with_scalar(self.config, name, value, owner=self)
+        for group in self.optimizer.param_groups:
+            group["lr"], group["weight_decay"] = self.config.learning_rate, self.config.weight_decay
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return everything that the next batch depends on, as nested dicts of tensors and numbers."""
+        return {
+            "actor_critic": module_state(self.actor_critic),
+            "optimizer": optimizer_state(self.optimizer, self.actor_critic),
+            "generator": self.generator.get_state(),
+            "noise": self.noise.get_state(),
+            "positions": self.positions.state_dict(),
+            "scalars": self.scalars(),
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Restore a state; the next batch and `learn` are then bit-equal to those of the saved algorithm."""
+        load_module_state(self.actor_critic, state["actor_critic"], name="actor_critic")
+        load_optimizer_state(self.optimizer, self.actor_critic, state["optimizer"])
+        restore_generator(self.generator, state["generator"])
+        restore_generator(self.noise, state["noise"])
+        if "positions" in state:
+            self.positions.load_state_dict(state["positions"], device=self.device)
+        for name, value in state["scalars"].items():
+            self.set_scalar(name, value)

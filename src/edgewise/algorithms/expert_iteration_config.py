@@ -1,0 +1,40 @@
+"""Settings of expert iteration. Never imports torch, so that errors are quick."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from pydantic import Field
+
+from edgewise.config.model import Config
+
+
+class ExpertIterationConfig(Config):
+    """Expert iteration for games of two players. Every number that is not in `fixed` can be scheduled."""
+
+    fixed: ClassVar[tuple[str, ...]] = ("buffer_size",)
+
+    simulations: int = Field(16, ge=1)
+    """Simulations of the tree search per move of training."""
+    considered: int = Field(8, ge=1)
+    """Largest number of moves that the search tries at its root; each round drops the worse half."""
+    value_scale: float = Field(0.1, gt=0)
+    """How much values count against the prior in the improved policy: 0.1 for noisy values, 1 for exact."""
+    learning_rate: float = Field(1e-3, ge=0)
+    """Learning rate of Adam, for actor and critic."""
+    updates: int = Field(16, ge=1)
+    """Gradient steps after each batch."""
+    minibatch_size: int = Field(256, ge=1)
+    """Positions per minibatch, sampled from the buffer."""
+    buffer_size: int = Field(40_000, ge=1)
+    """Number of latest positions to keep."""
+    reanalysis: float = Field(0.0, ge=0)
+    """Stored positions that are searched again per collected position, to replace their policy targets."""
+    search_share: float = Field(0.0, ge=0, le=1)
+    """Weight of the value that the search found in the value target; the rest is the outcome of the game."""
+    value_coefficient: float = Field(1.0, ge=0)
+    """Weight of the value loss."""
+    weight_decay: float = Field(1e-4, ge=0)
+    """Decoupled weight decay of Adam."""
+    max_grad_norm: float = Field(1.0, gt=0)
+    """Gradients are clipped to this norm."""

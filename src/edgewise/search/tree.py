@@ -1,0 +1,187 @@
+"""Search trees of many games that grow together: selection, expansion and backup on tensors.
+
+There is one tree per game, with the rules of the environment. Each simulation descends every tree to a new
+action (selection), adds the next state with the evaluator's prior and value (expansion), and adds the value
+to the statistics of the path (backup). Trees have a fixed size with one node per simulation, so there is no
+loop over games. How an action is selected is up to the subclass of `TreeSearch`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from tensordict import TensorDict, TensorDictBase
+from torch import Tensor
+
+from edgewise.envs.base import GraphEnv
+
+Evaluator = Callable[[TensorDictBase], tuple[Tensor, Tensor]]
+"""Maps observations `[B]` to prior probabilities of actions `[B, A]` (any numbers for illegal actions) and to
+values `[B]` of the rewards to come, from the perspective of the player to move."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of the selection paths of all games.
+
+    Args:
+        node: `[B]` int64, where the action is taken.
+        action: `[B]` int64.
+        active: `[B]` bool, whether the game's path is this long; otherwise the step repeats its last one.
+    """
+
+    node: Tensor
+    action: Tensor
+    active: Tensor
+
+
+@dataclass(frozen=True)
+class Tree:
+    """The search trees of B games with M nodes each; node 0 is the root.
+
+    Args:
+        state: `[B, M]`, the state of each node.
+        prior: `[B, M, A]`, prior probabilities of actions, minus infinity if illegal.
+        child: `[B, M, A]` int64, the node that an action leads to; 0 if unvisited.
+        visits: `[B, M, A]`, visit counts.
+        total: `[B, M, A]`, sums of values from the perspective of the player to move.
+        gained: `[B, M]`, rewards on the way from the root, from the perspective of player 0.
+        value: `[B, M]`, `gained` and the rewards to come, from the perspective of player 0.
+        terminal: `[B, M]` bool, whether the game has ended.
+        row: `[B]` int64, the index of each game.
+    """
+
+    state: TensorDict
+    prior: Tensor
+    child: Tensor
+    visits: Tensor
+    total: Tensor
+    gained: Tensor
+    value: Tensor
+    terminal: Tensor
+    row: Tensor
+
+    @classmethod
+    def from_root(cls, state: TensorDict, *, num_nodes: int, num_actions: int) -> Tree:
+        """Allocate trees with the root states `[B]`."""
+        count, device = len(state), state["player"].device
+        shape = (count, num_nodes, num_actions)
+        return cls(
+            state=state.unsqueeze(1).expand(count, num_nodes).clone(),
+            prior=torch.zeros(shape, device=device),
+            child=torch.zeros(shape, dtype=torch.int64, device=device),
+            visits=torch.zeros(shape, device=device),
+            total=torch.zeros(shape, device=device),
+            gained=torch.zeros(shape[:2], device=device),
+            value=torch.zeros(shape[:2], device=device),
+            terminal=torch.zeros(shape[:2], dtype=torch.bool, device=device),
+            row=torch.arange(count, device=device),
+        )
+
+    def value_of_mover(self, node: Tensor) -> Tensor:
+        """Return the evaluator's value of `node` `[B]` from the perspective of its player, `[B]`."""
+        return self.value[self.row, node] * sign(self.state["player"][self.row, node])
+
+
+class TreeSearch(ABC):
+    """Grows search trees with the rules of an environment.
+
+    Args:
+        env: provides the rules and the observations; its number of worlds does not matter. Its games must
+            terminate, and its transitions must be deterministic. Players need not alternate.
+        evaluator: gives priors and values of states.
+        simulations: number of simulations per decision.
+    """
+
+    def __init__(self, env: GraphEnv[Any], evaluator: Evaluator, *, simulations: int) -> None:
+        if simulations < 1:
+            raise ValueError(f"simulations must be at least 1, got {simulations}")
+        self.env, self.evaluator, self.simulations = env, evaluator, simulations
+
+    @abstractmethod
+    def choose(self, tree: Tree, node: Tensor) -> Tensor:
+        """Return the action to follow at each game's `node` `[B]`, which is not the root."""
+
+    @abstractmethod
+    def choose_at_root(self, tree: Tree, simulation: int) -> Tensor:
+        """Return the action to follow at the roots, `[B]`; `simulation` counts from 0."""
+
+    @torch.no_grad()
+    def search(self, state: TensorDict) -> Tree:
+        """Grow the trees of the states `[B]`, none of which may be terminal."""
+        tree = Tree.from_root(state, num_nodes=self.simulations + 1, num_actions=self._mask(state).shape[-1])
+        nothing = torch.zeros_like(tree.value[:, 0])
+        self._expand(tree, state, new_node=0, terminal=nothing.bool(), gained=nothing)
+        self.prepare(tree)
+        for new_node in range(1, self.simulations + 1):
+            path = self._select(tree, new_node - 1)
+            node, action = path[-1].node, path[-1].action
+            parent = tree.state[tree.row, node]
+            moved = self.env.advance(parent, action)
+            state = TensorDict({**parent, **moved.state}, parent.batch_size)
+            terminal = torch.zeros_like(path[-1].active) if moved.terminated is None else moved.terminated
+            gained = tree.gained[tree.row, node] + moved.reward * sign(parent["player"])
+            self._expand(tree, state, new_node=new_node, terminal=terminal, gained=gained)
+            tree.child[tree.row, node, action] = new_node
+            _backward(tree, path, value=tree.value[:, new_node])
+        return tree
+
+    def prepare(self, tree: Tree) -> None:
+        """Do what a subclass needs between the evaluation of the roots and the first simulation."""
+
+    def _select(self, tree: Tree, simulation: int) -> list[Step]:
+        """Return the path of each tree from the root to an unvisited action or to a terminal state."""
+        node = torch.zeros_like(tree.row)
+        active = torch.ones_like(node, dtype=torch.bool)
+        path: list[Step] = []
+        while not path or bool(active.any()):
+            if path:
+                action = torch.where(active, self.choose(tree, node), path[-1].action)
+            else:
+                action = self.choose_at_root(tree, simulation)
+            path.append(Step(node, action, active))
+            child = tree.child[tree.row, node, action]
+            active = active & (child > 0) & ~tree.terminal[tree.row, child]
+            node = torch.where(active, child, node)
+        return path
+
+    def _expand(
+        self, tree: Tree, state: TensorDict, *, new_node: int, terminal: Tensor, gained: Tensor
+    ) -> None:
+        """Write states into a node of the trees; the evaluator's value counts where the game goes on."""
+        mask = self._mask(state)
+        observation = {
+            **dict(self.env.observe(state).items()),
+            "state": state,
+            "action_mask": mask | terminal.unsqueeze(-1),
+        }
+        prior, value = self.evaluator(TensorDict(observation, state.batch_size))
+        to_come = (value * sign(state["player"])).masked_fill(terminal, 0.0)
+        tree.state[:, new_node] = state
+        tree.prior[:, new_node] = prior.masked_fill(~mask, -torch.inf)
+        tree.gained[:, new_node] = gained
+        tree.value[:, new_node] = gained + to_come
+        tree.terminal[:, new_node] = terminal
+
+    def _mask(self, state: TensorDict) -> Tensor:
+        mask = self.env.mask(state)
+        if mask is None:
+            raise ValueError(f"tree search needs an action mask, but {self.env.name} has none")
+        return mask
+
+
+def _backward(tree: Tree, path: list[Step], *, value: Tensor) -> None:
+    """Add a value `[B]`, from the perspective of player 0, to the statistics of every step of the path."""
+    for step in path:
+        at = (tree.row, step.node, step.action)
+        tree.visits[at] += step.active
+        tree.total[at] += step.active * value * sign(tree.state["player"][tree.row, step.node])
+
+
+def sign(player: Tensor) -> Tensor:
+    """Return 1 for player 0 and -1 for player 1, to change between a player's and player 0's perspective."""
+    return 1.0 - 2.0 * player
