@@ -42,9 +42,16 @@ def test_ranking_with_embeddings_shows_every_way_on_the_same_lists(edgewise, pro
     shown = edgewise(*asked, "--json")
     assert shown.code == 0
     data = shown.data
-    assert list(data["ranked"]) == ["hybrid", "rl", "greedy", "kge", "chance", "oracle"]
+    assert list(data["ranked"]) == ["hybrid", "rl", "greedy", "rules", "kge", "chance", "oracle"]
     assert data["lists"] == 6
-    assert list(data["fusion"]) == ["embedding", "proved", "log probability of proofs"]
+    assert list(data["fusion"]) == [
+        "embedding",
+        "concluded",
+        "greatest confidence",
+        "noisy-or",
+        "proved",
+        "log probability of proofs",
+    ]
     estimate, low, high = data["gain"]
     assert low <= estimate <= high
     difference = data["ranked"]["hybrid"]["mrr"] - data["ranked"]["kge"]["mrr"]
@@ -125,3 +132,53 @@ def test_embeddings_of_other_names_are_refused(edgewise, prover, tmp_path):
         (tmp_path / f"{name}.txt").write_text("p(a,b).\n")
     assert edgewise("kge", tmp_path, "--dim=2", "--epochs=1", "--out", other).code == 0
     assert edgewise("eval", prover, "--mode", "kge", "--kge", other).code == 3
+
+
+@pytest.fixture(scope="module")
+def weighted(tmp_path_factory):
+    """A run over mined rules with the weights as a prior."""
+    folder = tmp_path_factory.mktemp("weighted")
+    rules = folder / "mined.txt"
+    assert main(["mine", "countries_s2", "--out", str(rules), "--constants=false", "--length=2"]) == 0
+    flags = [f"--{name}={value}" for name, value in TRAIN.items()]
+    flags += [f"--env.rules={rules}", "--model.prior=1", "--model.evidence=true"]
+    assert main(["train", "reasoning-countries", *flags, "--out", str(folder / "run")]) == 0
+    return folder / "run"
+
+
+def test_rules_are_a_column_and_beams_show_mrr_against_goals(edgewise, weighted):
+    asked = ["eval", weighted, "--mode", "rules", "--queries", 4, "--depth", 2, "--beams", "1,4"]
+    data = edgewise(*asked, "--json").data
+    assert list(data["ranked"])[:3] == ["rules", "rl", "greedy"]
+    assert "confidence" in data["ranked"]
+    assert data["ranking"] == {"split": "test", "sides": "tail", "ties": "count half"}
+    columns = len(data["ranked"])
+    assert len(data["differences"]) == columns * (columns - 1) // 2
+    assert all(low <= estimate <= high for estimate, low, high in data["differences"].values())
+    one, four = data["curve"]
+    assert (one["beam"], four["beam"]) == (1, 4)
+    assert set(one["mrr"]) == {"rl", "chance", "confidence"}
+    assert one["goals_per_candidate"]["rl"] <= four["goals_per_candidate"]["rl"]
+    assert set(one["gains"]) == {"chance", "confidence"}
+    text = edgewise(*asked).out
+    assert "test split, filtered; tails alone; ties count half" in text
+    assert "goals per candidate" in text
+
+
+def test_a_proof_shows_the_evidence_of_its_rules(edgewise, weighted):
+    shown = edgewise("explain", weighted, "locatedInCR(palau,oceania)", "--beam", 200).out
+    assert " of " in shown.splitlines()[0]
+
+
+def test_a_page_explains_sampled_queries(edgewise, weighted, tmp_path):
+    file = tmp_path / "page.html"
+    shown = edgewise("explain", weighted, "--all", "--queries", 3, "--out", file, "--json").data
+    assert shown["questions"] == 3
+    text = file.read_text()
+    assert text.count("<h2") == 3
+    assert "locatedInCR(" in text
+    assert "rules that conclude it" in text
+    both = edgewise("explain", weighted, "locatedInCR(palau,oceania)", "--all")
+    assert both.code == 2
+    assert "either a query or --all" in both.err
+    assert edgewise("explain", weighted).code == 2

@@ -123,7 +123,7 @@ def test_chance_through_a_wide_beam_proves_what_exhaustive_search_does(env):
 def test_ranking_a_run(tmp_path):
     run = start(_config(), folder=tmp_path / "run")
     found = rank_run(run, "rl", RankOptions(negatives=None, queries=None))
-    assert [one.name for one in found.ranked] == ["rl", "greedy", "chance", "oracle"]
+    assert [one.name for one in found.ranked] == ["rl", "greedy", "rules", "chance", "oracle"]
     assert found.lists == 24
     oracle = found.proofs["oracle"]
     assert oracle["positives"] == 1.0

@@ -78,7 +78,15 @@ def _asked(parts):
 def test_a_run_with_it_trains_and_ranks(name, embeddings, tmp_path):
     run = start(_config(embeddings, name), folder=tmp_path / "run")
     found = rank_run(run, "hybrid", RankOptions(negatives=None, queries=6, beam=8))
-    assert [one.name for one in found.ranked] == ["hybrid", "rl", "greedy", "kge", "chance", "oracle"]
+    assert [one.name for one in found.ranked] == [
+        "hybrid",
+        "rl",
+        "greedy",
+        "rules",
+        "kge",
+        "chance",
+        "oracle",
+    ]
     assert found.lists == found.fusion.fitted_on == 6
     assert all(0 < one.figures["mrr"] <= 1 for one in found.ranked)
     assert found.gain.low <= found.gain.estimate <= found.gain.high

@@ -6,8 +6,9 @@ import pytest
 import torch
 from tensordict import TensorDict
 
+from edgewise.systems.reasoning.knowledge.rules import Rule
 from edgewise.systems.reasoning.models.config import ProofConfig
-from edgewise.systems.reasoning.models.decision import Decision
+from edgewise.systems.reasoning.models.decision import Decision, rule_evidence
 from edgewise.systems.reasoning.models.proof_encoder import ProofDot, ProofGraph, Symbols
 from edgewise.systems.reasoning.models.proof_policy import _rank_within, make_proof_actor_critic
 
@@ -94,7 +95,7 @@ def _decision():
     )
 
 
-def _actor_critic(config, plausibility=None):
+def _actor_critic(config, plausibility=None, evidence=None):
     torch.manual_seed(0)
     return make_proof_actor_critic(
         SYMBOLS,
@@ -103,7 +104,31 @@ def _actor_critic(config, plausibility=None):
         read_goals=lambda _: (_decision().atoms, _decision().query),
         in_keys=["x"],
         plausibility=plausibility,
+        evidence=evidence,
     )
+
+
+def _evidence():
+    return rule_evidence([Rule(f"r{i}", i / 4, (1, -1, -2), ((2, -1, -2),), i, 4) for i in (1, 2, 3)])
+
+
+def test_the_prior_adds_the_log_weight_of_the_rule_and_nothing_to_facts():
+    plain = _actor_critic(ProofConfig(hidden=16), evidence=_evidence())
+    with_prior = _actor_critic(ProofConfig(hidden=16, prior=2.0), evidence=_evidence())
+    assert with_prior.state_dict().keys() == plain.state_dict().keys()
+    with_prior.load_state_dict(plain.state_dict())
+    gained = with_prior.actor.score(_decision()) - plain.actor.score(_decision())
+    expected = 2 * torch.tensor([0.25, 0.5, 1.0, 1.0, 0.75]).log()
+    torch.testing.assert_close(gained, expected)
+
+
+def test_evidence_changes_nothing_before_training_and_can_be_learned():
+    plain = _actor_critic(ProofConfig(hidden=16), evidence=_evidence())
+    fed = _actor_critic(ProofConfig(hidden=16, evidence=True), evidence=_evidence())
+    fed.load_state_dict(plain.state_dict(), strict=False)
+    torch.testing.assert_close(fed.actor.score(_decision()), plain.actor.score(_decision()))
+    fed.actor.score(_decision())[0].backward()
+    assert fed.actor.score.from_evidence.weight.grad.abs().sum() > 0
 
 
 @pytest.mark.parametrize("encoder", ["graph", "dot"])

@@ -1,4 +1,4 @@
-"""The ranking mode of `edgewise eval`: rank candidates by proofs, by embeddings or by both."""
+"""The ranking mode of `edgewise eval`: rank candidates by proofs, rules, embeddings or all of them."""
 
 from __future__ import annotations
 
@@ -10,21 +10,25 @@ from edgewise.terminal.console import Console, table
 from edgewise.terminal.parser import Parser, whole_number
 
 if TYPE_CHECKING:
+    from edgewise.evaluation.statistics import Interval
     from edgewise.systems.reasoning.evaluation.rank import Ranking
 
 FLAG = "--mode"
 ENVIRONMENTS = ("reasoning",)
 MEANING = "ranks candidates of knowledge graphs"
 PLAYS_NO_EPISODES = "ranks candidates and plays no episodes"
-MODES = ("rl", "kge", "hybrid", "oracle")
+MODES = ("rl", "rules", "kge", "hybrid", "oracle")
 FIGURES = ("mrr", "hits@1", "hits@3", "hits@10", "auc_pr")
-OPTIONS = ("negatives", "queries", "kge", "beam", "depth", "oracle_depth")
+OPTIONS = ("negatives", "queries", "kge", "beam", "beams", "depth", "oracle_depth")
 """Options of ranking only; an option that was not given is absent from the namespace."""
+SIDES = {"head": "heads alone", "tail": "tails alone", "both": "both sides"}
 EXPLAINED = {
     "rl": "policy with beam search",
     "greedy": "policy, most probable step only",
+    "rules": "greatest confidence of a rule, ties by the next ones",
     "kge": "embeddings",
-    "hybrid": "embeddings and proofs, weights fitted on the validation split",
+    "hybrid": "embeddings, rules and proofs, weights fitted on the validation split",
+    "confidence": "steps by the weights of their rules, with the same beam search",
     "chance": "uniform policy with the same beam search",
     "oracle": "exhaustive search, shorter proofs first",
 }
@@ -65,6 +69,13 @@ def add_arguments(parser: Parser) -> None:
         help="beam width: goals kept per query (32)",
     )
     parser.add_argument(
+        "--beams",
+        type=widths,
+        default=SUPPRESS,
+        metavar="N,N",
+        help="also show MRR against expanded goals for these beam widths, such as 1,4,16,64",
+    )
+    parser.add_argument(
         "--depth",
         type=whole_number(1),
         default=SUPPRESS,
@@ -100,6 +111,11 @@ def count(text: str) -> int | None:
         raise ArgumentTypeError(f"{error}, or all") from None
 
 
+def widths(text: str) -> tuple[int, ...]:
+    """Parse beam widths that are separated by commas."""
+    return tuple(whole_number(1)(part) for part in text.split(","))
+
+
 def run(options: Namespace, console: Console) -> int:
     """Rank the candidates of one run and show all methods, the requested one first."""
     from edgewise.systems.reasoning.evaluation.rank import RankOptions, rank_run
@@ -121,7 +137,20 @@ def _data(found: Ranking) -> dict[str, Any]:
         "fusion": None
         if found.fusion is None
         else dict(zip(found.fusion.names, found.fusion.weights, strict=True)),
-        "gain": None if found.gain is None else [found.gain.estimate, found.gain.low, found.gain.high],
+        "gain": None if found.gain is None else _plain(found.gain),
+        "differences": {
+            f"{first} - {second}": _plain(one) for (first, second), one in found.differences.items()
+        },
+        "curve": [
+            {
+                "beam": point.beam,
+                "mrr": point.mrr,
+                "goals_per_candidate": point.goals,
+                "gains": {name: _plain(one) for name, one in point.gains.items()},
+            }
+            for point in found.curve
+        ],
+        "ranking": {"split": found.split, "sides": found.sides, "ties": "count half"},
     }
 
 
@@ -131,8 +160,13 @@ def _text(found: Ranking) -> str:
         for one in found.ranked
     ]
     parts = [
-        f"{found.candidates:,} candidates in {found.lists:,} lists, filtered; ties count half",
+        f"{found.candidates:,} candidates in {found.lists:,} lists of the {found.split} split, filtered;"
+        f" {SIDES[found.sides]}; ties count half",
         table(["by", *FIGURES, "method"], rows),
+        table(
+            ["MRR of", "minus", "difference and 95 % interval"],
+            [[*pair, _interval(one)] for pair, one in found.differences.items()],
+        ),
     ]
     proofs = [
         [
@@ -146,6 +180,8 @@ def _text(found: Ranking) -> str:
     ]
     heads = ["by", "positives proved", "negatives proved", "goals per candidate", "positives by steps"]
     parts.append(table(heads, proofs))
+    if found.curve:
+        parts.append(_curve_table(found))
     if found.fusion is not None and found.gain is not None:
         weights = ", ".join(
             f"{name} {weight:.3g}"
@@ -154,8 +190,28 @@ def _text(found: Ranking) -> str:
         parts.append(
             f"hybrid weights, fitted on {found.fusion.fitted_on:,} lists of the validation split: {weights}"
         )
-        gain = found.gain
-        parts.append(
-            f"MRR of hybrid minus embeddings: {gain.estimate:+.4f} [{gain.low:+.4f}, {gain.high:+.4f}]"
-        )
+        parts.append(f"MRR of hybrid minus embeddings: {_interval(found.gain)}")
     return "\n\n".join(parts)
+
+
+def _curve_table(found: Ranking) -> str:
+    rows = [
+        [
+            point.beam,
+            name,
+            f"{point.mrr[name]:.4f}",
+            f"{point.goals[name]:.1f}",
+            _interval(point.gains[name]) if name in point.gains else "",
+        ]
+        for point in found.curve
+        for name in point.mrr
+    ]
+    return table(["beam", "by", "mrr", "goals per candidate", "rl minus this"], rows)
+
+
+def _plain(one: Interval) -> list[float]:
+    return [one.estimate, one.low, one.high]
+
+
+def _interval(one: Interval) -> str:
+    return f"{one.estimate:+.4f} [{one.low:+.4f}, {one.high:+.4f}]"

@@ -38,8 +38,12 @@ class ProofNode:
     children: tuple[ProofNode, ...] = ()
 
     def text(self, dataset: Dataset, *, indent: str = "") -> str:
-        """Format the tree as indented lines, each with its rule or justification."""
-        reason = dataset.rules[self.rule].identifier if self.rule is not None else self.by
+        """Format the tree as indented lines, each with its rule and evidence, or `fact`."""
+        reason: str = self.by
+        if self.rule is not None:
+            rule = dataset.rules[self.rule]
+            told = rule.support is not None or rule.weight != 1
+            reason = f"{rule.identifier}: {rule.evidence}" if told else rule.identifier
         lines = [f"{indent}{dataset.vocabulary.text(self.atom)}  [{reason}]"]
         return "\n".join([*lines, *(child.text(dataset, indent=indent + "  ") for child in self.children)])
 

@@ -14,7 +14,7 @@ from edgewise.systems.reasoning.engine.support import proving_share
 from edgewise.systems.reasoning.env import ReasoningEnv
 from edgewise.systems.reasoning.evaluation.beam_search import Offered, Proofs, Steps, search
 from edgewise.systems.reasoning.evaluation.candidates import Candidates, batches
-from edgewise.systems.reasoning.models.decision import make_decision
+from edgewise.systems.reasoning.models.decision import log_weights, make_decision, rule_numbers
 from edgewise.systems.reasoning.models.proof_policy import Plausibility, ProofActor
 
 AT_ONCE = 4096
@@ -44,14 +44,22 @@ class ProofTable:
 
 
 def policy_steps(
-    env: ReasoningEnv, actor: ProofActor | None, *, plausibility: Plausibility | None = None
+    env: ReasoningEnv,
+    actor: ProofActor | None,
+    *,
+    plausibility: Plausibility | None = None,
+    by_weight: bool = False,
 ) -> Steps:
     """Return a step function with the probabilities of a policy, or uniform ones if `actor` is None.
+
+    Without a policy, `by_weight` makes the probability of a step proportional to the weight of its rule, and
+    to 1 for a step without one.
 
     A proved goal has one successor. Its probability is the share of facts that complete the proof, so that
     the probabilities of all derivations sum to one. An assumed atom adds its plausibility.
     """
     program, ends = env.successors.program, env.ends
+    prior = log_weights(env.dataset.rules).to(env.device).double() if by_weight else None
 
     def steps(states: Tensor, queries: Tensor, last: bool) -> Offered:
         found = env.successors.of(states, queries, counted=True)
@@ -59,7 +67,9 @@ def policy_steps(
         proving = proving_share(program, states[done], excluded=queries[done]).log()
         if last and not env.config.assume:
             return Offered(found.successors[found.offsets[done]], done, proving)
-        if actor is None:
+        if prior is not None:
+            log_probability = _shares(prior[rule_numbers(found)].exp(), found.owner)
+        elif actor is None:
             log_probability = -found.counts[found.owner].double().log()
         else:
             log_probability = actor.decide(make_decision(states, queries, found)).logits.double()
@@ -71,6 +81,12 @@ def policy_steps(
         return Offered(after, found.owner, log_probability)
 
     return steps
+
+
+def _shares(weight: Tensor, owner: Tensor) -> Tensor:
+    """Return the logarithm of each weight's share of its owner's total, `[L]`."""
+    total = weight.new_zeros(int(owner[-1]) + 1 if len(owner) else 0).index_add(0, owner, weight)
+    return (weight / total[owner]).log()
 
 
 def beam_search_proofs(

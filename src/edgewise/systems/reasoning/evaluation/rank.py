@@ -1,4 +1,4 @@
-"""Rank candidates of test queries by a trained policy, by embeddings, by both, and by exhaustive search."""
+"""Rank candidates of test queries by a policy, rules, embeddings, all together, and exhaustive search."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from edgewise.experiments.measure import load_trained
 from edgewise.systems.reasoning.embeddings.embedding import KnowledgeEmbedding
 from edgewise.systems.reasoning.embeddings.store import load_kge
 from edgewise.systems.reasoning.env import ReasoningEnv
+from edgewise.systems.reasoning.evaluation.all_entities import pairwise_differences
 from edgewise.systems.reasoning.evaluation.candidate_ranks import (
     HITS,
     area_under_precision_recall,
@@ -35,13 +36,26 @@ from edgewise.systems.reasoning.evaluation.proof_scores import (
     oracle_proofs,
     policy_steps,
 )
+from edgewise.systems.reasoning.evaluation.rule_ranking import RuleScorer, list_scores
+from edgewise.systems.reasoning.evaluation.search_curve import (
+    UNPROVED,
+    CurvePoint,
+    has_weights,
+    search_curve,
+)
 from edgewise.systems.reasoning.models.build import plausibility
 from edgewise.systems.reasoning.models.proof_policy import ProofActor
 
-Mode = Literal["rl", "kge", "hybrid", "oracle"]
-MODES: tuple[Mode, ...] = ("rl", "kge", "hybrid", "oracle")
-UNPROVED = -1e9
-"""Score of candidates without a proof, below all others."""
+Mode = Literal["rl", "rules", "kge", "hybrid", "oracle"]
+COLUMNS = ("rl", "greedy", "rules", "kge", "hybrid", "confidence", "chance", "oracle")
+FEATURES = (
+    "embedding",
+    "concluded",
+    "greatest confidence",
+    "noisy-or",
+    "proved",
+    "log probability of proofs",
+)
 
 log = logging.getLogger(__name__)
 
@@ -55,6 +69,7 @@ class RankOptions:
         queries: number of queries of the split, sampled with `seed`; None for all.
         split: `test` or `valid`.
         beam: number of goals kept per query.
+        beams: further beam widths, for a table of MRR against expanded goals.
         depth: maximum number of steps of a proof; that of the environment if not given.
         kge: folder of embeddings; that of the run if not given.
         oracle_depth: maximum number of steps of the exhaustive search.
@@ -65,6 +80,7 @@ class RankOptions:
     queries: int | None = 500
     split: Literal["valid", "test"] = "test"
     beam: int = 32
+    beams: tuple[int, ...] = ()
     depth: int | None = None
     kge: str | None = None
     oracle_depth: int = 2
@@ -97,6 +113,10 @@ class Ranking:
         proofs: shares of proved positives and negatives by method, depth and predicate.
         fusion: weights of the hybrid, if there is one.
         gain: MRR of the hybrid minus that of the embeddings, with its paired bootstrap interval.
+        differences: the same for every two methods, the greater MRR first.
+        curve: MRR and expanded goals by beam width, if requested.
+        sides: the replaced arguments: head, tail or both.
+        split: the split of the queries.
     """
 
     ranked: tuple[Ranked, ...]
@@ -105,6 +125,10 @@ class Ranking:
     proofs: dict[str, dict[str, Any]]
     fusion: Fusion | None = None
     gain: Interval | None = None
+    differences: dict[tuple[str, str], Interval] = field(default_factory=dict)
+    curve: tuple[CurvePoint, ...] = ()
+    sides: str = "both"
+    split: str = "test"
 
 
 def rank_run(run: Path, mode: Mode, options: RankOptions, *, which: str = "best") -> Ranking:
@@ -126,13 +150,22 @@ def rank_run(run: Path, mode: Mode, options: RankOptions, *, which: str = "best"
     lists = candidates_of(env, options, split=options.split)
     tables = proofs_of(env, actor, lists, options, embedding=model)
     scores = {name: found.log_probability.clamp(min=UNPROVED) for name, found in tables.items()}
+    scorer = RuleScorer(env.dataset)
+    by_rules = list_scores(scorer, lists)
+    scores["rules"] = by_rules["greatest"]
     fused = None
     if model is not None:
         scores["kge"] = embedding_scores(model, lists)
-        fused = fit_fusion(env, actor, model, options)
-        scores["hybrid"] = fused(fusion_features(scores["kge"], tables["rl"]))
-    ranked = [_ranked(name, scores[name], lists) for name in _order(mode, scores)]
+        fused = fit_fusion(env, actor, model, scorer, options)
+        scores["hybrid"] = fused(fusion_features(scores["kge"], by_rules, tables["rl"]))
+    comparable = {**scores, "rules": by_rules["confidence"]}
+    ranked = [_ranked(name, scores[name], comparable[name], lists) for name in _order(mode, scores)]
     by_name = {one.name: one for one in ranked}
+    curve: list[CurvePoint] = []
+    if options.beams:
+        sure = None if model is None else plausibility(model)
+        depth = options.depth or env.config.max_steps
+        curve = search_curve(env, actor, lists, options.beams, depth=depth, plausibility=sure)
     return Ranking(
         ranked=tuple(ranked),
         lists=len(lists),
@@ -140,6 +173,10 @@ def rank_run(run: Path, mode: Mode, options: RankOptions, *, which: str = "best"
         proofs={name: _rates(found, lists, env) for name, found in tables.items()},
         fusion=fused,
         gain=_gain(by_name) if fused is not None else None,
+        differences=pairwise_differences({one.name: one.reciprocal for one in ranked}),
+        curve=tuple(curve),
+        sides=env.config.corrupt,
+        split=options.split,
     )
 
 
@@ -218,28 +255,35 @@ def proofs_of(
             env, policy_steps(env, None, plausibility=log_probability), lists, beam=options.beam, depth=depth
         ),
     }
+    if has_weights(env):
+        ordered = policy_steps(env, None, plausibility=log_probability, by_weight=True)
+        tables["confidence"] = beam_search_proofs(env, ordered, lists, beam=options.beam, depth=depth)
     cap = max(2000, env.config.max_successors)
     return tables | {"oracle": oracle_proofs(env, lists, depth=options.oracle_depth, cap=cap)}
 
 
-def fusion_features(embedding: Tensor, proofs: ProofTable) -> Tensor:
-    """Stack the scores of the hybrid, `[Q, K, 3]`: embedding, whether proved, log-probability of proofs."""
-    proved = proofs.proved
+def fusion_features(embedding: Tensor, rules: Mapping[str, Tensor], proofs: ProofTable) -> Tensor:
+    """Stack the scores of the hybrid, `[Q, K, 6]`, see `FEATURES`."""
+    proved, confidence = proofs.proved, rules["confidence"]
     probable = torch.where(proved, proofs.log_probability, 0.0)
-    return torch.stack((embedding.double(), proved.double(), probable), -1)
+    by_rules = ((confidence > 0).double(), confidence, rules["noisy_or"])
+    return torch.stack((embedding.double(), *by_rules, proved.double(), probable), -1)
 
 
 def fit_fusion(
-    env: ReasoningEnv, actor: ProofActor, model: KnowledgeEmbedding, options: RankOptions
+    env: ReasoningEnv,
+    actor: ProofActor,
+    model: KnowledgeEmbedding,
+    scorer: RuleScorer,
+    options: RankOptions,
 ) -> Fusion:
     """Fit the weights of the hybrid on the validation split."""
     lists = candidates_of(env, options, split="valid")
     steps = policy_steps(env, actor, plausibility=plausibility(model))
     depth = options.depth or env.config.max_steps
     proofs = beam_search_proofs(env, steps, lists, beam=options.beam, depth=depth)
-    found = fusion_features(embedding_scores(model, lists), proofs)
-    names = ("embedding", "proved", "log probability of proofs")
-    return fit(torch.where(lists.exists.unsqueeze(-1), found, 0.0), lists.exists, names=names)
+    found = fusion_features(embedding_scores(model, lists), list_scores(scorer, lists), proofs)
+    return fit(torch.where(lists.exists.unsqueeze(-1), found, 0.0), lists.exists, names=FEATURES)
 
 
 @torch.no_grad()
@@ -255,15 +299,16 @@ def embedding_scores(model: KnowledgeEmbedding, lists: Candidates) -> Tensor:
 
 
 def _order(mode: Mode, scores: Mapping[str, Tensor]) -> list[str]:
-    wanted = [mode, *(name for name in ("rl", "greedy", "kge", "hybrid", "chance", "oracle") if name != mode)]
+    wanted = [mode, *(name for name in COLUMNS if name != mode)]
     return [name for name in wanted if name in scores]
 
 
-def _ranked(name: str, scores: Tensor, lists: Candidates) -> Ranked:
+def _ranked(name: str, scores: Tensor, comparable: Tensor, lists: Candidates) -> Ranked:
+    """Rank each list by its scores; the precision-recall curve uses those comparable between lists."""
     rank = ranks(scores, lists.exists)
     labels = torch.zeros_like(lists.exists)
     labels[:, 0] = True
-    area = area_under_precision_recall(scores[lists.exists], labels[lists.exists])
+    area = area_under_precision_recall(comparable[lists.exists], labels[lists.exists])
     figures = {"mrr": mean_reciprocal_rank(rank)} | {f"hits@{at}": hits(rank, at) for at in HITS}
     return Ranked(name, figures | {"auc_pr": area}, rank.reciprocal())
 

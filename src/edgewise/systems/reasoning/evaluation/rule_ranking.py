@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from edgewise.systems.reasoning.embeddings.ranking import Ranks, filtered_ranks
+from edgewise.systems.reasoning.evaluation.candidates import Candidates
 from edgewise.systems.reasoning.knowledge.dataset import Dataset
 from edgewise.systems.reasoning.knowledge.known import KnownAnswers
 from edgewise.systems.reasoning.mining.aggregation import (
@@ -178,6 +179,28 @@ def rank_by_rules(
             if progress is not None:
                 progress(len(batch.atom))
     return {name: Ranks(head=both[0], tail=both[1]) for name, both in found.items()}
+
+
+def list_scores(scorer: RuleScorer, lists: Candidates) -> dict[str, Tensor]:
+    """Score the candidates of lists by rules, each `[Q, K]` float64; padding gets −1.
+
+    `greatest` orders the candidates of one list by their greatest confidence, ties by the next ones.
+    `confidence` is that confidence itself, and `noisy_or` −log of the probability that all rules are wrong.
+    """
+    methods = ("greatest", "confidence", "noisy_or")
+    found = {name: torch.full(lists.exists.shape, -1.0, dtype=torch.float64) for name in methods}
+    sides: tuple[tuple[str, int], ...] = (("head", 1), ("tail", 2))
+    for side, column in sides:
+        rows = (lists.side == column).nonzero().squeeze(1)
+        atoms = lists.atoms[rows, 0]
+        predicates = scorer.relations.num_predicates
+        for batch in question_batches(atoms, num_predicates=predicates, side=side, size=QUESTIONS):
+            scores, list_rows = scorer.scores(batch.relation, batch.given, methods), rows[batch.atom]
+            entity = (lists.atoms[list_rows, :, column] - 1).clamp(min=0)
+            for name in methods:
+                value = torch.from_numpy(scores[name])[batch.question].gather(1, entity)
+                found[name][list_rows] = value.masked_fill(~lists.exists[list_rows], -1.0)
+    return found
 
 
 def _ranks(

@@ -13,7 +13,7 @@ from edgewise.systems.reasoning.engine.support import usable_matches
 from edgewise.systems.reasoning.env import ReasoningEnv
 from edgewise.systems.reasoning.knowledge.vocabulary import SPECIALS
 from edgewise.systems.reasoning.models.config import ProofConfig
-from edgewise.systems.reasoning.models.decision import GOAL, make_expand, read_goals
+from edgewise.systems.reasoning.models.decision import GOAL, make_expand, read_goals, rule_evidence
 from edgewise.systems.reasoning.models.proof_encoder import Symbols
 from edgewise.systems.reasoning.models.proof_policy import (
     Plausibility,
@@ -59,6 +59,7 @@ def make_prover(
         in_keys=[GOAL],
         counts=lambda atoms, query: usable_matches(program, atoms, excluded=query),
         plausibility=None if embedding is None else plausibility(embedding),
+        evidence=rule_evidence(env.dataset.rules).to(env.device),
     )
     if embedding is not None and config.initialise:
         initialise_entities(model, embedding.entity_vectors())

@@ -27,6 +27,10 @@ class ProofConfig(Config):
     """Standard deviation of entity embeddings at initialisation."""
     counts: bool = True
     """Whether the number of facts that match an atom is a feature of it, under `graph`."""
+    prior: float = Field(0.0, ge=0)
+    """Weight of the logarithm of a rule's weight, such as its confidence, in the logit of its successor."""
+    evidence: bool = False
+    """Whether weight and support of a rule are features of its successor, under `graph`."""
     policy_gain: float = Field(0.1, gt=0)
     """Gain of the orthogonal initialisation of the last policy layer; a small gain makes the initial policy
     almost uniform."""

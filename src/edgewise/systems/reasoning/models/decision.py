@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import torch
 from tensordict import TensorDictBase
 from torch import Tensor
+
+from edgewise.systems.reasoning.knowledge.rules import Rule
 
 if TYPE_CHECKING:
     from edgewise.systems.reasoning.engine.expand import Expansion
@@ -51,7 +54,26 @@ def read_goals(tensordict: TensorDictBase) -> tuple[Tensor, Tensor]:
 
 def make_decision(atoms: Tensor, query: Tensor, found: Expansion) -> Decision:
     """Build the decision of states `[N, A, 3]` of queries `[N, 3]` from their expansion."""
-    return Decision(atoms, query, found.successors, found.owner, (found.origin + 1).clamp(min=0))
+    return Decision(atoms, query, found.successors, found.owner, rule_numbers(found))
+
+
+def rule_numbers(found: Expansion) -> Tensor:
+    """Return the rule of each successor, `[L]` from 1; 0 for a fact or an end."""
+    return (found.origin + 1).clamp(min=0)
+
+
+def log_weights(rules: Sequence[Rule]) -> Tensor:
+    """Return the logarithm of each rule's weight, at most 0, `[R + 1]`; 0 at place 0, for facts and ends."""
+    weight = torch.tensor([1.0, *(rule.weight for rule in rules)])
+    return weight.clamp(min=1e-6, max=1.0).log()
+
+
+def rule_evidence(rules: Sequence[Rule]) -> Tensor:
+    """Return features of rules, `[R + 1, 3]`: whether it is one, log weight, log support; 0 if unknown."""
+    support = torch.tensor([0.0, *(float(rule.support or 0) for rule in rules)])
+    is_rule = torch.ones(len(rules) + 1)
+    is_rule[0] = 0.0
+    return torch.stack((is_rule, log_weights(rules), support.log1p()), -1)
 
 
 def make_expand(env: ReasoningEnv) -> Expand:

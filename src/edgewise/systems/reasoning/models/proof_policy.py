@@ -33,12 +33,24 @@ class StepScore(nn.Module):
         symbols: sizes of the tables.
         config: see `ProofConfig`.
         plausibility: log-probability of ground atoms, for fusion; None for none.
+        evidence: `[R + 1, 3]`, see `rule_evidence`; needed if the config uses it.
     """
 
+    evidence: Tensor | None
+
     def __init__(
-        self, encoder: nn.Module, symbols: Symbols, config: ProofConfig, *, plausibility: Plausibility | None
+        self,
+        encoder: nn.Module,
+        symbols: Symbols,
+        config: ProofConfig,
+        *,
+        plausibility: Plausibility | None,
+        evidence: Tensor | None = None,
     ) -> None:
         super().__init__()
+        used = evidence if config.prior > 0 or config.evidence else None
+        # The rules belong to the data, not to the parameters of the policy.
+        self.register_buffer("evidence", used, persistent=False)
         self.encoder, self.config, self.symbols, self._plausibility = encoder, config, symbols, plausibility
         width = config.hidden
         self.origin = nn.Embedding(symbols.rules + 1, width) if config.encoder == "graph" else None
@@ -47,6 +59,11 @@ class StepScore(nn.Module):
             if config.encoder == "graph"
             else None
         )
+        self.from_evidence = None
+        if config.evidence and self.origin is not None and used is not None:
+            self.from_evidence = nn.Linear(used.shape[-1], width)
+            nn.init.zeros_(self.from_evidence.weight)
+            nn.init.zeros_(self.from_evidence.bias)
 
     def forward(self, decision: Decision) -> Tensor:
         """Compute logits `[L]`."""
@@ -57,7 +74,12 @@ class StepScore(nn.Module):
             state, after = functional.normalize(state, dim=-1), functional.normalize(after, dim=-1)
             logits = (state * after).sum(-1) / self.config.temperature
         else:
-            logits = self.score(torch.cat((state, after, self.origin(decision.origin)), -1)).squeeze(-1)
+            rule = self.origin(decision.origin)
+            if self.from_evidence is not None and self.evidence is not None:
+                rule = rule + self.from_evidence(self.evidence[decision.origin])
+            logits = self.score(torch.cat((state, after, rule), -1)).squeeze(-1)
+        if self.evidence is not None and self.config.prior > 0:
+            logits = logits + self.config.prior * self.evidence[decision.origin, 1]
         return logits if self._plausibility is None else self._fused(logits, decision)
 
     def _fused(self, logits: Tensor, decision: Decision) -> Tensor:
@@ -179,6 +201,7 @@ def make_proof_actor_critic(
     in_keys: Sequence[NestedKey],
     counts: Counts | None = None,
     plausibility: Plausibility | None = None,
+    evidence: Tensor | None = None,
     make_expand: Callable[[Any], Expand] | None = None,
 ) -> ProofActorCritic:
     """Build an actor and a critic for one knowledge base.
@@ -191,6 +214,7 @@ def make_proof_actor_critic(
         in_keys: keys that both read.
         counts: number of facts that match an atom, used if `config.counts` is set.
         plausibility: log-probability of ground atoms, used for fusion and pruning.
+        evidence: weights and supports of the rules, see `rule_evidence`.
         make_expand: see `ProofActor`.
     """
 
@@ -200,7 +224,7 @@ def make_proof_actor_critic(
         return ProofGraph(symbols, config, counts=counts if config.counts else None)
 
     fused = plausibility if config.fusion > 0 or config.keep_best is not None else None
-    score = StepScore(encoder(), symbols, config, plausibility=fused)
+    score = StepScore(encoder(), symbols, config, plausibility=fused, evidence=evidence)
     actor = ProofActor(score, expand, in_keys=in_keys, make_expand=make_expand)
     critic = ProofCritic(encoder(), config, read_goals=read_goals, in_keys=in_keys)
     return ProofActorCritic(actor, critic)
