@@ -26,8 +26,9 @@ RECORDED = re.compile(
 )
 """Names of files that are recorded whenever they are written; logs record themselves."""
 LOGS = re.compile(r"(metrics|timing)\.csv|events\.jsonl")
-OPTIONAL = re.compile(r"replays/.*")
-"""Names of files that a user may remove."""
+MISSING = "is missing"
+SHOWN = 3
+"""Largest number of missing files of one folder that are named one by one."""
 CHUNK = 1 << 20
 LARGEST = 1 << 36
 """Largest accepted size of a recorded file, in bytes."""
@@ -101,12 +102,18 @@ def damaged_files(run: Path, *names: str) -> Iterator[tuple[str, str]]:
         run: the run folder.
         names: files to check; all that are recorded if none is given.
     """
-    recorded = _read(run)
-    for name, digests in recorded.items():
-        if not names or name in names:
-            fault = _fault(run / name, digests, missing=not OPTIONAL.fullmatch(name))
-            if fault is not None:
-                yield name, fault
+    missing: dict[str, list[str]] = {}
+    for name, digests in _read(run).items():
+        fault = _fault(run / name, digests) if not names or name in names else None
+        if fault == MISSING:
+            missing.setdefault(name.rpartition("/")[0], []).append(name)
+        elif fault is not None:
+            yield name, fault
+    for folder, lost in missing.items():
+        if len(lost) > SHOWN:
+            yield folder, f"has lost {len(lost)} files, such as {lost[0]}"
+        else:
+            yield from ((name, MISSING) for name in lost)
 
 
 def check_record(path: Path) -> None:
@@ -117,6 +124,8 @@ def check_record(path: Path) -> None:
             raise ValueError(f"line {number} is not a digest")
     if lines[-1]:
         raise ValueError("its last line is incomplete")
+    if len(lines) < 2:
+        raise ValueError("it is empty, so that damage to other files is not noticed")
 
 
 class GrowingDigest:
@@ -168,10 +177,10 @@ class GrowingDigest:
             os.close(descriptor)
 
 
-def _fault(path: Path, digests: list[Digest], *, missing: bool) -> str | None:
+def _fault(path: Path, digests: list[Digest]) -> str | None:
     newest = digests[-1]
     if not os.path.lexists(path):
-        return "is missing" if missing and newest.bytes else None
+        return MISSING if newest.bytes else None
     accepted = digests if not newest.grows else digests[-2:] if newest.rewritten else [newest]
     try:
         descriptor = run_files.open_to_read(path, largest=LARGEST)

@@ -21,7 +21,6 @@ import logging
 import os
 import platform
 import shutil
-import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
@@ -149,7 +148,7 @@ class RunFolder:
                 ) from error
             self._prepare()
             os.ftruncate(descriptor, 0)
-            durable.write_fully(descriptor, f"process {os.getpid()} on {socket.gethostname()}\n".encode())
+            durable.write_fully(descriptor, f"process {os.getpid()} on {platform.node()}\n".encode())
             yield
         finally:
             os.close(descriptor)

@@ -145,4 +145,4 @@ FILES: dict[str, Callable[[Path], object]] = {
     "graphs.safetensors": load_graph_set,
     "graphs.json": _check_graphs,
 }
-NEEDED = ("config.json", "versions.json")
+NEEDED = ("config.json", "versions.json", run_digests.FILE)

@@ -109,10 +109,10 @@ def best(folder: Path, *, parts: Collection[str] | None = None) -> Path:
         folder: folder of the checkpoints.
         parts: as in `latest`.
     """
-    if not os.path.lexists(folder / BEST):
-        return latest(folder, parts=parts)
     for name, fault in run_digests.damaged_files(folder.parent, f"{folder.name}/{BEST}"):
         log.warning("%s %s", folder.parent / name, fault)
+    if not os.path.lexists(folder / BEST):
+        return latest(folder, parts=parts)
     try:
         name = run_files.parse_json(manifest.read_small(folder / BEST).decode())["checkpoint"]
     except (Unusable, ValueError, KeyError, TypeError) as error:

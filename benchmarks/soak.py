@@ -1,0 +1,206 @@
+"""Train small runs for very many batches and measure whether memory or open files grow.
+
+    python -m benchmarks.soak --minutes 120 --batches 100000
+
+Three runs, each in a process of its own until one of the limits is reached: marine with a full replay buffer,
+hex against a pool of snapshots, and graphwalk. The slope of resident memory and of open files over the second
+half of each run is computed from the means of blocks, with a 95 % interval.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from scipy.stats import t as student
+
+from edgewise.experiments.build import Builder
+from edgewise.experiments.load import load_config
+from edgewise.training.callbacks import Callback, StopTraining
+from edgewise.training.run_folder import RunFolder
+from edgewise.training.trainer import Trainer
+
+BLOCKS = 20
+SAMPLES = 2_000
+COMMON = {
+    "training.num_envs": 2,
+    "training.rollout_length": 2,
+    "evaluation.episodes": 2,
+    "evaluation.baselines": [],
+    "logging.tensorboard": False,
+    "logging.replays": 0,
+    "checkpoint.keep_last": 2,
+}
+RUNS: dict[str, dict[str, Any]] = {
+    "marine-quick": {
+        "algorithm.replay_size": 64,
+        "algorithm.learning_starts": 8,
+        "algorithm.minibatch_size": 8,
+        "model.hidden": 8,
+        "env.max_steps": 20,
+    },
+    "hex-selfplay": {
+        "training.curriculum": [],
+        "env.size": 3,
+        "evaluation.settings": {"size": 3},
+        "algorithm.pool_share": 0.5,
+        "algorithm.pool_size": 4,
+        "algorithm.snapshot_every": 50,
+        "algorithm.epochs": 1,
+        "algorithm.minibatch_size": 4,
+        "model.encoder.hidden": 8,
+        "model.encoder.layers": 1,
+        "model.encoder.heads": 2,
+    },
+    "graphwalk-ppo": {
+        "training.curriculum": [],
+        "env.num_nodes": [4, 6],
+        "algorithm.epochs": 1,
+        "algorithm.minibatch_size": 4,
+        "model.encoder.hidden": 8,
+        "model.encoder.layers": 1,
+        "model.encoder.heads": 2,
+    },
+}
+
+
+@dataclass
+class Meter(Callback):
+    """Samples resident memory and open files, and stops the run at its limit of time.
+
+    Args:
+        every: batches between two samples.
+        deadline: on the monotonic clock.
+    """
+
+    every: int
+    deadline: float
+    batches: list[int] = field(default_factory=list)
+    bytes: list[int] = field(default_factory=list)
+    files: list[int] = field(default_factory=list)
+
+    def on_batch(self, frames: int, metrics: Any) -> None:  # noqa: ARG002 - batches count
+        number = int(metrics["iteration"])
+        if number % self.every:
+            return
+        self.batches.append(number)
+        self.bytes.append(int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE"))
+        self.files.append(len(os.listdir("/proc/self/fd")))
+        if time.monotonic() > self.deadline:
+            raise StopTraining("the time is over")
+
+
+def slope(x: list[int], y: list[int]) -> dict[str, float]:
+    """Return the slope of the second half of a series with its 95 % interval, from the means of blocks."""
+    half = len(x) // 2
+    count = min(BLOCKS, len(x) - half)
+    blocks = [
+        (np.mean(part_x), np.mean(part_y))
+        for part_x, part_y in zip(
+            np.array_split(np.array(x[half:], float), count),
+            np.array_split(np.array(y[half:], float), count),
+            strict=True,
+        )
+    ]
+    at, value = np.array(blocks).T
+    centred = at - at.mean()
+    found = float(centred @ value / (centred @ centred))
+    rest = value - value.mean() - found * centred
+    error = float(np.sqrt(rest @ rest / max(count - 2, 1) / (centred @ centred)))
+    margin = float(student.ppf(0.975, max(count - 2, 1))) * error
+    return {"slope": found, "low": found - margin, "high": found + margin}
+
+
+def soak(recipe: str, *, batches: int, minutes: float, seed: int = 0) -> dict[str, Any]:
+    """Train one recipe in this process, and return the slopes per 1,000 batches."""
+    torch.set_num_threads(1)
+    frames = COMMON["training.num_envs"] * COMMON["training.rollout_length"]
+    every = max(1, batches // SAMPLES)
+    settings = {
+        **COMMON,
+        **RUNS[recipe],
+        "seed": seed,
+        "training.total_frames": frames * batches,
+        "evaluation.every": frames * max(1, batches // 20),
+        "checkpoint.every": frames * max(1, batches // 100),
+        "logging.every": max(1, batches // 1000),
+    }
+    config = load_config(recipe, keywords=settings)
+    meter = Meter(every, time.monotonic() + 60 * minutes)
+    with tempfile.TemporaryDirectory() as place:
+        folder = RunFolder.create(Path(place) / "run", config.to_plain())
+        began = time.process_time()
+        with folder.locked():
+            Trainer(config, Builder(config).parts(), folder, callbacks=[meter]).run()
+    memory, files = slope(meter.batches, meter.bytes), slope(meter.batches, meter.files)
+    return {
+        "recipe": recipe,
+        "batches": meter.batches[-1],
+        "cpu_seconds": time.process_time() - began,
+        "resident_bytes": meter.bytes[-1],
+        "bytes_per_1000": {name: 1000 * value for name, value in memory.items()},
+        "files": [min(meter.files), max(meter.files)],
+        "files_per_1000": {name: 1000 * value for name, value in files.items()},
+        "grows": grows(memory, meter.bytes[-1], batches) or grows(files, meter.files[-1], batches),
+    }
+
+
+def grows(found: dict[str, float], level: float, batches: int) -> bool:
+    """Return whether a slope is above zero beyond its interval and would add 1 % in `batches` batches."""
+    return found["low"] > 0 and found["slope"] * batches > 0.01 * level
+
+
+def _in_child(recipe: str, options: argparse.Namespace) -> dict[str, Any]:
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        code = 1
+        try:
+            found = soak(recipe, batches=options.batches, minutes=options.minutes, seed=options.seed)
+            os.write(writing, json.dumps(found).encode())
+            code = 0
+        finally:
+            os._exit(code)
+    os.close(writing)
+    with os.fdopen(reading) as file:
+        text = file.read()
+    if os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]):
+        raise RuntimeError(f"the soak of {recipe} failed")
+    return json.loads(text)
+
+
+def main() -> int:
+    """Soak the runs one after another."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--batches", type=int, default=100_000, help="batches of each run (100000)")
+    parser.add_argument("--minutes", type=float, default=120.0, help="minutes of each run at most (120)")
+    parser.add_argument("--recipe", choices=sorted(RUNS), help="one of them; all if not given")
+    parser.add_argument("--seed", type=int, default=0, help="random seed (0)")
+    parser.add_argument("--json", action="store_true", help="print the results as JSON")
+    options = parser.parse_args()
+    found = [_in_child(recipe, options) for recipe in ([options.recipe] if options.recipe else RUNS)]
+    if options.json:
+        print(json.dumps(found, indent=1))
+    else:
+        print(f"{'recipe':15} {'batches':>8} {'resident':>9}  kB per 1,000 batches     files")
+        for one in found:
+            memory = {name: value / 1000 for name, value in one["bytes_per_1000"].items()}
+            span = f"{memory['slope']:8.2f} [{memory['low']:.2f}, {memory['high']:.2f}]"
+            files = f"{one['files'][0]} to {one['files'][1]}"
+            resident = f"{one['resident_bytes'] / 1e6:,.0f} MB"
+            verdict = "GROWS" if one["grows"] else "within noise"
+            print(f"{one['recipe']:15} {one['batches']:8,} {resident:>9} {span:24} {files:9} {verdict}")
+    return int(any(one["grows"] for one in found))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,83 @@
+"""Attack edgewise: damaged run folders, links that lead outside, random inputs, runs started at once.
+
+    python -m tests.attack
+
+Prints what became of every case, and fails if one gave a traceback, wrote outside of its folder, or changed a
+figure without a word. Cases depend on the seed alone.
+"""
+
+import argparse
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+import torch
+from tests.attack.damage import attack_all, make_run
+from tests.attack.inputs import fuzz
+from tests.attack.judge import run
+from tests.attack.links import attack_links
+
+PARALLEL = 4
+
+
+def start_at_once(place: Path, count: int = PARALLEL) -> list[str]:
+    """Start runs of one recipe at the same moment in one folder; return what went wrong."""
+    quick = [
+        "--total-frames=16",
+        "--num-envs=2",
+        "--rollout-length=8",
+        "--evaluation.every=none",
+        "--episodes=2",
+    ]
+    children = []
+    for seed in range(count):
+        child = os.fork()
+        if not child:
+            outcome = run(["train", "graphwalk-ppo", *quick, f"--seed={seed}"], within=place)
+            os._exit(outcome.code)
+        children.append(child)
+    codes = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
+    folders = sorted(path.name for path in (place / "runs").iterdir())
+    expected = [f"graphwalk-ppo-{number}" for number in range(1, count + 1)]
+    return [] if codes == [0] * count and folders == expected else [f"exit codes {codes}, folders {folders}"]
+
+
+def main() -> int:
+    """Run all attacks and print a table."""
+    parser = argparse.ArgumentParser(prog="python -m tests.attack", description=__doc__.splitlines()[0])
+    parser.add_argument("--seed", type=int, default=0, help="random seed of the inputs (0)")
+    parser.add_argument(
+        "--share", type=float, default=1.0, help="share of the random inputs that is tried (1)"
+    )
+    parser.add_argument("--every", type=int, default=1, help="carry out every N-th damage (1)")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        count, damaged, bad = attack_all(place / "damage", lambda run: _damages(run, options.every))
+        links, outside = attack_links(place / "links", make_run)
+        tried, crashed = fuzz(place / "inputs", share=options.share, seed=options.seed)
+        (place / "parallel").mkdir()
+        lost = start_at_once(place / "parallel")
+    print(f"{count} damages to the files of a run")
+    for verb, verdicts in damaged.items():
+        print(f"  {verb:12} " + ", ".join(f"{number} {name}" for name, number in sorted(verdicts.items())))
+    print(f"{links} links that lead outside, with four verbs each: {len(outside)} followed")
+    print(f"{sum(sum(counts.values()) for counts in tried.values())} random inputs")
+    for kind, counts in tried.items():
+        print(f"  {kind:12} " + ", ".join(f"{number} {name}" for name, number in counts.items() if number))
+    print(f"{PARALLEL} runs started at once: {lost or 'each has its folder'}")
+    faults = len(bad) + len(outside) + len(crashed) + len(lost)
+    print(f"{faults} faults")
+    return int(bool(faults))
+
+
+def _damages(run: Path, every: int):
+    from tests.attack.damage import every_damage
+
+    return every_damage(run)[::every]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

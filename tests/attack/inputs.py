@@ -1,0 +1,412 @@
+"""Random inputs of every kind: each is accepted or refused in words, and none gives a traceback."""
+
+import hashlib
+import json
+import random
+import shutil
+import signal
+import traceback
+from pathlib import Path
+
+import torch
+import yaml
+
+from edgewise.config import plugins
+from edgewise.config.errors import EdgewiseError
+from edgewise.evaluation.replays import files as replay_files
+from edgewise.evaluation.result import Evaluation
+from edgewise.experiments.load import load_config
+from edgewise.graphs.datasets import read_graphs
+from edgewise.graphs.graph_store import dump_graph_set
+from edgewise.systems.multihop.networks.generate import barabasi_network
+from edgewise.systems.multihop.networks.instance import read_instance, write_instance
+from edgewise.systems.reasoning.knowledge.dataset import load_dataset
+from edgewise.terminal.sweep import combinations, given_settings
+from edgewise.training.checkpoint import fitting, store
+
+SECONDS = 60
+RECIPES = ("graphwalk-ppo", "hex-selfplay", "marine-quick", "swarm-mappo", "queueing-line3-ppo")
+TOKENS = (
+    "NaN",
+    "Infinity",
+    "-Infinity",
+    "1e999",
+    "7" * 5000,
+    "-1",
+    "0",
+    "1.5",
+    "1e-320",
+    "null",
+    "true",
+    "~",
+    "",
+    " ",
+    "[" * 2000,
+    "{" * 300,
+    "]",
+    "}",
+    ":",
+    ",",
+    '"',
+    "'",
+    "\\",
+    "\t",
+    "\n",
+    "\r",
+    "\0",
+    "\ufeff",
+    "\u2028",
+    "é",
+    "💥",
+    "[]",
+    "{}",
+    "[1,2]",
+    '{"a":1}',
+    "&a [*a]",
+    "*a",
+    "!!python/object:os.system x",
+    "2026-11-16",
+    "0x1f",
+    "1_000",
+    "../../etc/passwd",
+    "/dev/zero",
+    "~root",
+    "none",
+    "auto",
+    "a" * 10_000,
+    "-" * 50,
+    "%s%n",
+    "${HOME}",
+    "<script>",
+)
+
+
+def mutated(text, dice):
+    """Return text with a few random edits."""
+    for _ in range(dice.choice((1, 1, 2, 4))):
+        at = dice.randrange(len(text) + 1)
+        size = dice.choice((0, 1, 1, 3, 20))
+        match dice.randrange(5):
+            case 0:
+                text = text[:at] + dice.choice(TOKENS) + text[at + size :]
+            case 1:
+                text = text[:at] + text[at + size :]
+            case 2:
+                text = text[:at] + text[at : at + size] * 2 + text[at + size :]
+            case 3:
+                text = (
+                    text[:at]
+                    + chr(dice.choice((0, 9, 34, 44, 45, 48, 57, 91, 93, 123, 125, 0x85, 0x2028)))
+                    + text[at + 1 :]
+                )
+            case _:
+                text = text[:at] if dice.random() < 0.2 else text[:at] + text[at:].replace("0", "-0.5", 1)
+    return text
+
+
+def replaced(value, dice):
+    """Return nested values with one of them replaced by something else."""
+    odd = (
+        None,
+        True,
+        -1,
+        0,
+        1.5,
+        10**30,
+        float("nan"),
+        float("inf"),
+        "",
+        "x",
+        [],
+        {},
+        [[]],
+        {"a": {}},
+        "7" * 5000,
+    )
+    if isinstance(value, dict) and value and dice.random() < 0.9:
+        name = dice.choice(sorted(value))
+        if dice.random() < 0.1:
+            return {**{key: each for key, each in value.items() if key != name}, "unheard": 1}
+        return {**value, name: replaced(value[name], dice)}
+    if isinstance(value, list | tuple) and value and dice.random() < 0.8:
+        at = dice.randrange(len(value))
+        return [*value[:at], replaced(value[at], dice), *value[at + 1 :]]
+    return dice.choice(odd)
+
+
+def config_file(place, dice):
+    """A YAML or JSON file that changes a recipe."""
+    plain = {"recipe": (name := dice.choice(RECIPES)), **load_config(name).to_plain()}
+    for _ in range(dice.choice((0, 1, 2))):
+        plain = replaced(plain, dice)
+    is_json = dice.random() < 0.5
+    text = json.dumps(plain, indent=1) if is_json else yaml.safe_dump(plain, allow_unicode=True)
+    file = place / ("mine.json" if is_json else "mine.yaml")
+    file.write_bytes((mutated(text, dice) if dice.random() < 0.7 else text).encode(errors="replace"))
+    load_config(file)
+
+
+def flags(place, dice):
+    """Flags on the command line."""
+    name = dice.choice(RECIPES)
+    known = [
+        "seed",
+        "device",
+        "threads",
+        "num-envs",
+        "total-frames",
+        "env.size",
+        "hidden",
+        "learning-rate",
+        "episodes",
+        "curriculum",
+        "schedules",
+        "settings",
+        "env.num-nodes",
+        "model.encoder.kind",
+        "recipe",
+        "a.b.c",
+        "",
+    ]
+    chosen = [
+        (
+            f"--{mutated(word, dice) if dice.random() < 0.3 else word}",
+            dice.choice((*TOKENS, mutated("[3, 7]", dice), None)),
+        )
+        for word in dice.sample(known, dice.randint(1, 3))
+    ]
+    load_config(name, flags=chosen)
+
+
+def sweep(place, dice):
+    """Settings of an evaluation."""
+    env = load_config("graphwalk-ppo").env
+    word = dice.choice(["num_nodes", "env.num_nodes", "max_steps", "", "x"])
+    combinations(
+        env, given_settings([f"{word}={mutated('4,8', dice)}"], [("--num-nodes", mutated("[4,8],9", dice))])
+    )
+
+
+GRAPHML = """<?xml version="1.0" encoding="UTF-8"?>
+<graphml xmlns="http://graphml.graphdrawing.org/xmlns">
+<key id="d0" for="node" attr.name="w" attr.type="double"/>
+<key id="d1" for="edge" attr.name="l" attr.type="double"/>
+<graph edgedefault="directed">
+<node id="a"><data key="d0">1.5</data></node><node id="b"><data key="d0">2</data></node>
+<edge source="a" target="b"><data key="d1">0.5</data></edge>
+</graph></graphml>
+"""
+GRAPHS = {
+    "graph.graphml": GRAPHML,
+    "graph.edgelist": "0 1\n1 2\n2 0\n",
+    "graph.txt": "0 1\n1 2\n2 0\n",
+    "graph.csv": "source,target,length\n0,1,0.5\n1,2,1.5\n",
+    "graph.json": json.dumps(
+        {
+            "directed": True,
+            "multigraph": False,
+            "graph": {},
+            "nodes": [{"id": 0, "x": 1.0}, {"id": 1, "x": 2.0}],
+            "links": [{"source": 0, "target": 1, "length": 0.5}],
+        }
+    ),
+}
+
+
+def graphs(place, dice):
+    """A graph in one of the formats."""
+    name = dice.choice(sorted(GRAPHS))
+    file = place / name
+    content = mutated(GRAPHS[name], dice).encode(errors="replace")
+    file.write_bytes(content if dice.random() < 0.9 else bytes(dice.randrange(256) for _ in range(40)))
+    read_graphs(str(file))
+
+
+def graph_set(place, dice):
+    """A file of graphs that were given in Python."""
+    source = place / "two.csv"
+    source.write_text(GRAPHS["graph.csv"])
+    content = bytearray(dump_graph_set(read_graphs(str(source))))
+    for _ in range(dice.randint(1, 3)):
+        content[dice.randrange(len(content))] = dice.randrange(256)
+    file = place / "graphs.safetensors"
+    file.write_bytes(bytes(content[: dice.randrange(len(content))] if dice.random() < 0.2 else content))
+    read_graphs(str(file))
+
+
+TRIPLES = {
+    "train.txt": "ann\tmother\tbob\nbob\tfather\tcid\ncid\tbrother\tdot\n",
+    "valid.txt": "ann\tmother\tdot\n",
+    "test.txt": "bob\tfather\tdot\n",
+    "facts.txt": "ann\tmother\tbob\n",
+    "rules.txt": "mother(X,Y) :- brother(Y,Z), mother(X,Z)\n",
+    "domain2constants.txt": "people\tann bob cid dot\n",
+}
+
+
+def dataset(place, dice):
+    """The folder of a knowledge graph."""
+    for name, text in TRIPLES.items():
+        (place / name).write_text(text)
+    victim = dice.choice(sorted(TRIPLES))
+    (place / victim).write_bytes(mutated(TRIPLES[victim], dice).encode(errors="replace"))
+    load_dataset(place)
+
+
+def network(place, dice):
+    """A network of queues."""
+    file = place / "network.json"
+    file.unlink(missing_ok=True)
+    write_instance(barabasi_network(5, seed=dice.randrange(5)), file)
+    text = file.read_text()
+    text = json.dumps(replaced(json.loads(text), dice)) if dice.random() < 0.5 else mutated(text, dice)
+    file.write_bytes(text.encode(errors="replace"))
+    read_instance(file)
+
+
+def checkpoint(place, dice):
+    """A checkpoint by somebody who knows the format: its hashes are right."""
+    shutil.rmtree(place / "checkpoints", ignore_errors=True)
+    state = {
+        "algorithm": {"weight": torch.ones(2, 3), "moments": {0: torch.zeros(2)}},
+        "trainer": {"identity": {"model_revision": 1}, "frames": 3, "values": (1, float("inf"))},
+    }
+    path = store.save(place / "checkpoints", state, step=3)
+    for name in dice.sample(["state.json", "manifest.json"], dice.randint(1, 2)):
+        text = (path / name).read_text()
+        text = json.dumps(replaced(json.loads(text), dice)) if dice.random() < 0.6 else mutated(text, dice)
+        (path / name).write_bytes(text.encode(errors="replace"))
+    _seal(path)
+    loaded = store.load(path, parts=dice.choice((None, ("trainer",), ("algorithm", "trainer"))))
+    fitting.check_revision(path, loaded.get("trainer", {}))
+
+
+def _seal(path: Path) -> None:
+    """Make the manifest agree with the files, and seal it."""
+    raw = (path / "state.json").read_bytes()
+    try:
+        manifest = json.loads((path / "manifest.json").read_text())
+        manifest["files"]["state.json"] = {"bytes": len(raw), "sha256": hashlib.sha256(raw).hexdigest()}
+        (path / "manifest.json").write_text(json.dumps(manifest))
+    except (ValueError, TypeError, KeyError):
+        pass
+    seal = hashlib.sha256((path / "manifest.json").read_bytes()).hexdigest()
+    (path / "manifest.sha256").write_text(f"{seal}\n")
+
+
+EVALUATION = {
+    "format": "edgewise-evaluation/1",
+    "env": "graphwalk",
+    "policy": "policy",
+    "baseline": False,
+    "frames": 96,
+    "seed": 3,
+    "episodes": 2,
+    "deterministic": True,
+    "settings": {},
+    "returns": [1.0, None],
+    "lengths": [3, 4],
+    "finished": [True, True],
+    "metrics": {"success": [1.0, 0.0]},
+    "agent_returns": None,
+}
+REPLAY = {
+    "format": "edgewise-replay/1",
+    "title": "walk",
+    "layers": [{"name": "nodes", "kind": "points", "x": [0, 1], "y": [0, 1]}],
+    "frames": [{"nodes": {"x": [0, 2]}}],
+}
+
+
+def result_file(place, dice):
+    """A saved evaluation or a replay."""
+    content, read = dice.choice(((EVALUATION, Evaluation.load), (REPLAY, replay_files.load)))
+    text = json.dumps(replaced(content, dice)) if dice.random() < 0.6 else mutated(json.dumps(content), dice)
+    file = place / "result.json"
+    file.write_bytes(text.encode(errors="replace"))
+    found = read(file)
+    if isinstance(found, Evaluation):
+        found.summary()
+
+
+PLUGIN = '''
+import torch
+import edgewise as ew
+from edgewise.config.model import Config
+
+class LampConfig(Config):
+    """Settings of a lamp."""
+    max_steps: int = 5
+    """Steps."""
+
+class LampEnv(ew.GraphEnv[LampConfig]):
+    """A lamp."""
+    def setup(self):
+        self.graph = ew.GraphSpec(2, 1, edges=ew.Explicit(1))
+        self.actions = ew.ChooseNode()
+'''
+
+
+def plugin(place, dice):
+    """A Python file of the user's."""
+    file = place / f"lamp{dice.randrange(10**9)}.py"
+    file.write_bytes(mutated(PLUGIN, dice).encode(errors="replace"))
+    try:
+        plugins.use_plugin(str(file))
+    finally:
+        file.unlink()
+
+
+KINDS = {
+    config_file: 1800,
+    flags: 1300,
+    sweep: 200,
+    graphs: 600,
+    graph_set: 150,
+    dataset: 300,
+    network: 400,
+    checkpoint: 400,
+    result_file: 400,
+    plugin: 200,
+}
+"""Kinds of inputs, and how many of each are tried."""
+
+
+def fuzz(place: Path, *, share: float = 1.0, seed: int = 0, say=print):
+    """Try inputs of every kind; return counts of accepted, refused and crashed by kind, and the crashes."""
+    table, bad = {}, []
+    for kind, count in KINDS.items():
+        counts = {"accepted": 0, "refused": 0, "TRACEBACK": 0}
+        for number in range(max(1, int(count * share))):
+            case = f"{kind.__name__}-{seed}-{number}"
+            verdict, text = attempt(kind, place, case)
+            counts[verdict] += 1
+            if verdict == "TRACEBACK":
+                bad.append(case)
+                say(f"TRACEBACK: {case}: {text}")
+        table[kind.__name__] = counts
+    return table, bad
+
+
+def attempt(kind, place: Path, case: str):
+    """Try one input; the same `case` gives the same input."""
+    folder = place / kind.__name__
+    folder.mkdir(parents=True, exist_ok=True)
+    before = signal.signal(signal.SIGALRM, _too_long)
+    signal.alarm(SECONDS)
+    try:
+        kind(folder, random.Random(case))
+    except EdgewiseError as error:
+        return ("refused", str(error)) if str(error).strip() else ("TRACEBACK", "an error without words")
+    except BaseException as error:
+        if isinstance(error, KeyboardInterrupt):
+            raise
+        return "TRACEBACK", "".join(traceback.format_exception(error)[-4:])
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+    return "accepted", ""
+
+
+def _too_long(*_):
+    raise TimeoutError(f"longer than {SECONDS} s")

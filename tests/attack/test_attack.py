@@ -1,0 +1,59 @@
+"""A sample of what `make attack` does: none gives a traceback, and no damage is passed over in silence."""
+
+import random
+
+import pytest
+from tests.attack.damage import Damage, Runs, every_damage
+from tests.attack.inputs import KINDS, attempt
+from tests.attack.judge import GOOD, NO_EFFECT, SILENT, Outcome, judge, run_here
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    return Runs(tmp_path_factory.mktemp("attack"), run=run_here)
+
+
+SAMPLE = {
+    Damage("checkpoints/best.json", "removed"): ("eval",),
+    Damage("checkpoints/best.json", "digits"): ("eval",),
+    Damage("config.json", "deep"): ("verify", "report", "eval", "resume"),
+    Damage("events.jsonl", "zeros"): ("verify", "report"),
+    Damage("metrics.csv", "digit"): ("verify", "report", "resume"),
+    Damage("metrics.csv", "last line"): ("report",),
+    Damage("timing.csv", "bytes"): ("verify", "report"),
+    Damage("versions.json", "nan"): ("report", "eval"),
+    Damage("digests.jsonl", "half"): ("verify", "report"),
+}
+
+
+@pytest.mark.parametrize("damage", SAMPLE, ids=lambda damage: f"{damage.file}: {damage.name}")
+def test_damage_is_refused_or_said_or_without_effect(runs, damage):
+    assert damage in every_damage(runs.whole)
+    found = list(runs.attack(damage, seed=1, verbs=SAMPLE[damage]))
+    assert [(verb, verdict) for verb, verdict, _ in found if verdict not in GOOD] == []
+
+
+def test_a_changed_evaluation_is_said(runs):
+    file = next(damage.file for damage in every_damage(runs.whole) if damage.file.startswith("evaluations/0"))
+    verdicts = {
+        verb: verdict
+        for verb, verdict, _ in runs.attack(Damage(file, "digit"), seed=1, verbs=("verify", "report"))
+    }
+    assert verdicts == {"verify": "refused", "report": "said"}
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_inputs_are_accepted_or_refused(tmp_path, kind):
+    for number in range(6):
+        verdict, text = attempt(kind, tmp_path, f"sample-{random.Random(0).random()}-{number}")
+        assert verdict != "TRACEBACK", text
+
+
+def test_the_judge_notices():
+    assert judge(Outcome(0, "", ""), names=("x",), changed=True) == SILENT
+    assert judge(Outcome(0, "", "x is damaged"), names=("x",), changed=True) == "said"
+    assert judge(Outcome(0, "", ""), names=("x",), changed=False) == NO_EFFECT
+    assert judge(Outcome(3, "", ""), names=("x",), changed=True) == SILENT
+    assert judge(Outcome(3, "", "error: x"), names=("x",), changed=True) == "refused"
+    assert judge(Outcome(1, "", "Traceback (most"), names=("x",), changed=True) not in GOOD
+    assert judge(Outcome(-9, "", ""), names=("x",), changed=True) not in GOOD
