@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from edgewise.algorithms.clone import Clone
-    from edgewise.algorithms.config import CloneConfig, PPOConfig, SelfPlayConfig
+    from edgewise.algorithms.config import CloneConfig, PPOConfig, ReinforceConfig, SelfPlayConfig
     from edgewise.algorithms.ppo import PPO
+    from edgewise.algorithms.reinforce import REINFORCE
     from edgewise.algorithms.setup import Setup
     from edgewise.api import evaluate, load_policy, open_run, train
     from edgewise.config.errors import (
@@ -63,6 +64,8 @@ if TYPE_CHECKING:
     from edgewise.models.config import EncoderConfig, ModelConfig
     from edgewise.models.encoders.encoder import GraphEncoder
     from edgewise.objectives.graph_gae import GraphGAE
+    from edgewise.objectives.retrace import retrace_target
+    from edgewise.objectives.vtrace import vtrace
     from edgewise.objectives.without_vmap import without_vmap
     from edgewise.training.callbacks import Callback, RunInfo, StopTraining
 
@@ -100,10 +103,12 @@ _HOMES = {
     "NumericalStop": "edgewise.config.errors",
     "PPO": "edgewise.algorithms.ppo",
     "PPOConfig": "edgewise.algorithms.config",
+    "REINFORCE": "edgewise.algorithms.reinforce",
     "Radius": "edgewise.graphs.rules",
     "RandomPolicy": "edgewise.data.random_policy",
     "RealRange": "edgewise.envs.ranges",
     "Recipe": "edgewise.experiments.recipe",
+    "ReinforceConfig": "edgewise.algorithms.config",
     "ReplayBuffer": "edgewise.data.replay_buffer",
     "Rollout": "edgewise.data.rollout",
     "Run": "edgewise.experiments.run",
@@ -132,10 +137,12 @@ _HOMES = {
     "open_run": "edgewise.api",
     "read_graphs": "edgewise.graphs.datasets",
     "register": "edgewise.config.plugins",
+    "retrace_target": "edgewise.objectives.retrace",
     "to_networkx": "edgewise.graphs.convert",
     "to_pyg": "edgewise.graphs.convert",
     "train": "edgewise.api",
     "upper_bound": "edgewise.envs.ranges",
+    "vtrace": "edgewise.objectives.vtrace",
     "without_vmap": "edgewise.objectives.without_vmap",
 }
 
@@ -171,10 +178,12 @@ __all__ = [
     "NumericalStop",
     "PPO",
     "PPOConfig",
+    "REINFORCE",
     "Radius",
     "RandomPolicy",
     "RealRange",
     "Recipe",
+    "ReinforceConfig",
     "ReplayBuffer",
     "Rollout",
     "Run",
@@ -203,10 +212,12 @@ __all__ = [
     "open_run",
     "read_graphs",
     "register",
+    "retrace_target",
     "to_networkx",
     "to_pyg",
     "train",
     "upper_bound",
+    "vtrace",
     "without_vmap",
     "__version__",
 ]

@@ -88,6 +88,7 @@ def evaluate(
     seed: int | None = None,
     checkpoint: str = "best",
     deterministic: bool = True,
+    decode: str | None = None,
     device: str | None = None,
     plugins: Sequence[str] = (),
     **settings: Any,
@@ -100,6 +101,8 @@ def evaluate(
         seed: of the instances; as in the run's own evaluation if not given.
         checkpoint: `best` or `latest`.
         deterministic: whether the policy acts by its mode.
+        decode: how several episodes of each instance are played, of which the best by return counts:
+            `greedy`, `sample:64`, `multistart`, `multistart:8` or `beam:8`; one episode if not given.
         device: on which to evaluate; the run's own device if not given.
         plugins: as in `open_run`.
         settings: fields of the environment's config that differ, such as its size.
@@ -117,6 +120,7 @@ def evaluate(
         seed=seed,
         which=checkpoint,
         deterministic=deterministic,
+        decode=decode,
         device=device,
         apart=False,
     )[0]

@@ -95,7 +95,7 @@ class CloneConfig(Config):
 
 
 class ReinforceConfig(Config):
-    """REINFORCE on whole episodes, for problems whose episodes end. Numbers not in `fixed` can be scheduled."""
+    """REINFORCE on whole episodes. Every number that is not in `fixed` can be scheduled by its name."""
 
     fixed: ClassVar[tuple[str, ...]] = (
         "starts",
@@ -141,7 +141,7 @@ class ReinforceConfig(Config):
     def _shared_needs_several(self) -> Self:
         if self.baseline == "shared" and self.starts < 2:
             raise ValueError(
-                f"baseline shared compares episodes of one instance: set starts to 2 or more, got {self.starts}"
+                f"baseline shared compares episodes of an instance: set starts to 2 or more, got {self.starts}"
             )
         return self
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from edgewise.config.decoding import Decoding
 from edgewise.config.errors import ConfigError
 from edgewise.config.plugins import evaluation_modes
+from edgewise.config.run import AnyRun
 from edgewise.experiments.load import load_config
 from edgewise.terminal.console import Console, table
 from edgewise.terminal.machine import prepare
@@ -45,6 +47,12 @@ def configure(parser: Parser) -> None:
         "--stochastic", action="store_true", help="sample actions instead of taking the mode of the policy"
     )
     parser.add_argument(
+        "--decode",
+        metavar="HOW",
+        help="play several episodes of each instance and keep the best by return: sample:N, multistart, "
+        "multistart:N (first actions) or beam:K; or greedy for one",
+    )
+    parser.add_argument(
         "--set",
         action="append",
         default=[],
@@ -59,6 +67,7 @@ def configure(parser: Parser) -> None:
     parser.examples(
         "edgewise eval runs/graphwalk-ppo-1 --baselines all",
         "edgewise eval runs/graphwalk-ppo-1 --num-nodes 8,16,32 --episodes 200",
+        "edgewise eval runs/graphwalk-ppo-1 --decode sample:16",
         "edgewise eval runs/graphwalk-ppo-1 --set env.num_nodes=[4,8],[20,40]",
         "edgewise eval runs/graphwalk-ppo-1 runs/graphwalk-ppo-2 runs/graphwalk-ppo-3 --json",
     )
@@ -85,14 +94,20 @@ def run(options: Namespace, console: Console) -> int:
         _check_unused(
             mode.given(options), f"has no effect without {mode.FLAG}", f"add {mode.FLAG}, or omit them"
         )
+    _check_decoding(options)
     chosen = combinations(config.env, given_settings(options.set, options.settings))
     prepare(threads=options.threads)
     from edgewise.experiments.code import code_changes
     from edgewise.graphs.devices import check_device
-    from edgewise.terminal.outcome import summary, summary_table
+    from edgewise.terminal.outcome import decoding_note, summary, summary_table
 
     check_device(options.device or "cpu")
-    evaluated = [_evaluate(options, settings) for settings in chosen]
+    _note_threads(configs, options, console)
+    evaluated = []
+    for settings in chosen:
+        evaluated.append(_evaluate(options, settings))
+        if len(chosen) > 1:
+            console.note(summary_table(evaluated[-1]))
     over_seeds = _over_seeds(evaluated) if len(options.runs) > 1 else []
     flat = [evaluation for evaluations in evaluated for evaluation in evaluations]
     data: dict[str, Any] = {"results": [summary(evaluation) for evaluation in flat], "over_seeds": over_seeds}
@@ -102,6 +117,8 @@ def run(options: Namespace, console: Console) -> int:
     if changes:
         data["changed_code"] = changes
     text = summary_table(flat)
+    if note := decoding_note(flat):
+        text += f"\n\n{note}"
     if over_seeds:
         rows = [[row["settings"], row["measure"], row["runs"], _span(row)] for row in over_seeds]
         text += "\n\n" + table(["settings", "measure", "runs", "interquartile mean over runs"], rows)
@@ -109,10 +126,30 @@ def run(options: Namespace, console: Console) -> int:
     return 0
 
 
+def _note_threads(configs: Sequence[AnyRun], options: Namespace, console: Console) -> None:
+    """Say where the number of threads is not that of training, since sums are then rounded differently."""
+    for config, run in zip(configs, options.runs, strict=True):
+        if config.threads != options.threads:
+            console.note(
+                f"{run} was trained with {config.threads} threads, so results may differ in the last digits "
+                f"from its own evaluations; --threads {config.threads} gives the same"
+            )
+
+
 def _episode_options(options: Namespace) -> list[str]:
     """Return the given options that only apply to episodes."""
-    names = [name for name in ("episodes", "baselines", "stochastic", "set", "device") if vars(options)[name]]
-    return [*names, *(flag for flag, _ in options.settings)]
+    names = ("episodes", "baselines", "stochastic", "decode", "set", "device")
+    given = [name for name in names if vars(options)[name]]
+    return [*given, *(flag for flag, _ in options.settings)]
+
+
+def _check_decoding(options: Namespace) -> None:
+    """Raise `ConfigError` for a decoding that does not exist, before anything is loaded."""
+    if options.decode is None:
+        return
+    how = Decoding.parse(options.decode, field="--decode")
+    if options.stochastic:
+        raise ConfigError(f"--stochastic has no effect with --decode {how}", hint="leave one of them out")
 
 
 def _check_unused(names: Iterable[str], why: str, hint: str) -> None:
@@ -137,6 +174,7 @@ def _evaluate(options: Namespace, settings: dict[str, Any]) -> list[Evaluation]:
             which=options.checkpoint,
             baselines=baselines if index == 0 else (),
             deterministic=not options.stochastic,
+            decode=options.decode,
             device=options.device,
         )
     return found

@@ -58,7 +58,7 @@ class Rollout:
     def collect(self) -> TensorDictBase:
         """Collect the next T steps of every world, `[B, T]`."""
         steps = []
-        with _acting(self.policy):
+        with acting(self.policy):
             root = self.env.reset() if self._carried is None else self._carried
             for _ in range(self.rollout_length):
                 step, root = self.env.step_and_maybe_reset(self.policy(root))
@@ -95,14 +95,14 @@ def reset_hidden_state(root: TensorDictBase, done: Tensor) -> None:
 
 
 @contextmanager
-def _acting(policy: Policy) -> Iterator[None]:
-    """Run a policy without gradients, exploring, with all its modules in evaluation mode."""
+def acting(policy: Policy, *, mode: ExplorationType = ExplorationType.RANDOM) -> Iterator[None]:
+    """Run a policy without gradients and with its modules in evaluation mode; it explores by default."""
     modules = list(policy.modules()) if isinstance(policy, nn.Module) else []
     training = [module for module in modules if module.training]
     for module in training:
         module.training = False
     try:
-        with torch.no_grad(), set_exploration_type(ExplorationType.RANDOM):
+        with torch.no_grad(), set_exploration_type(mode):
             yield
     finally:
         for module in training:

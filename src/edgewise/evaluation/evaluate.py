@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,18 +15,17 @@ from torch import Tensor, nn
 from torchrl.envs import EnvBase
 from torchrl.envs.utils import ExplorationType, set_exploration_type
 
+from edgewise.config.decoding import Decoding
+from edgewise.config.errors import ConfigError
+from edgewise.envs.base import GraphEnv
+from edgewise.envs.legality import checked_actions
+from edgewise.evaluation.decoding import decode as decode_instances
+from edgewise.evaluation.play import Progress, Tally, play
 from edgewise.evaluation.result import Evaluation
-from edgewise.graphs.keys import RECURRENT
 from edgewise.graphs.policy import Policy
 
 MAX_STEPS = 100_000
 """Limit of an episode if neither the caller nor the environment's config sets one."""
-
-CHECK_EVERY = 16
-"""Steps between checks whether all worlds are done; each check synchronises with the device."""
-
-Progress = Callable[[int, int, int], None]
-"""Called with the number of worlds done, the number of worlds, and the steps so far."""
 
 
 class EnvFactory(Protocol):
@@ -47,12 +46,13 @@ def evaluate(
     record: int = 0,
     progress: Progress | None = None,
     start: TensorDictBase | None = None,
+    decode: Decoding | None = None,
 ) -> Evaluation:
     """Run one episode in each of `episodes` worlds, as one batch.
 
     A world that is done is kept at its last observation and no longer counted while the others continue.
     Since nothing is reset, random numbers of the others do not depend on when it ended. Global random states
-    are left unchanged.
+    are left unchanged. On a CPU, an illegal action raises IllegalActionError.
 
     Args:
         env: an environment of `episodes` worlds, or a function that builds one. The random state of a given
@@ -66,6 +66,8 @@ def evaluate(
         progress: called every few steps.
         start: initial `state` of the worlds, `[episodes]`; sampled by the environment from `seed` if not
             given.
+        decode: plays several episodes of each instance and keeps the best; None for one. Needs a `GraphEnv`,
+            replaces `deterministic`, and records nothing.
     """
     if not 0 <= record <= episodes or episodes < 1:
         raise ValueError(f"record must be in [0, episodes] and episodes above 0, got {record} and {episodes}")
@@ -76,15 +78,30 @@ def evaluate(
         )
     mode = ExplorationType.DETERMINISTIC if deterministic else ExplorationType.RANDOM
     limit = max_steps or getattr(getattr(world, "config", None), "max_steps", None) or MAX_STEPS
+    if decode is not None and (record or not isinstance(world, GraphEnv)):
+        raise ConfigError(f"decode: got {decode}, which needs a GraphEnv and records no episodes")
     with (
         _isolated_randomness(world, seed, restore=world is env),
         _evaluation_mode(policy),
+        checked_actions(world),
         set_exploration_type(mode),
         torch.no_grad(),
     ):
         world.set_seed(seed)
-        tally, recorded, steps = _play(
-            world, policy, limit=limit, record=record, progress=progress, start=start
+        root = world.reset() if start is None else _reset_to(world, start)
+        if decode is not None:
+            best, episodes_each = decode_instances(
+                world, policy, root, how=decode, limit=limit, seed=seed, reseed=_seed_torch
+            )
+            found = _evaluation(best, world, seed=seed, deterministic=decode.kind != "sample")
+            return replace(found, decode=str(decode), trajectories=episodes_each)
+        tally, recorded, steps = play(
+            lambda acted: world.step(acted)["next"],
+            policy,
+            root,
+            limit=limit,
+            record=record,
+            progress=progress,
         )
     found = _evaluation(tally, world, seed=seed, deterministic=deterministic)
     return replace(
@@ -94,103 +111,13 @@ def evaluate(
     )
 
 
-@dataclass
-class _Tally:
-    """Sums over the steps of each world so far, as tensors on the device."""
-
-    returns: Tensor
-    """`[B]`, or `[B, A]` where agents act, float64."""
-    acted: Tensor
-    """bool, of the shape of `returns`."""
-    lengths: Tensor
-    finished: Tensor
-    metrics: dict[str, Tensor]
-
-    @staticmethod
-    def start(root: TensorDictBase) -> _Tally:
-        """Return sums of zero."""
-        agents = root.get(("agents", "active"), None)
-        finished = root["done"].new_zeros(root.batch_size)
-        counted = finished if agents is None else torch.zeros_like(agents)
-        zeros = counted.new_zeros(counted.shape, dtype=torch.float64)
-        return _Tally(zeros, counted, finished.long(), finished, {})
-
-    def add(self, root: TensorDictBase, following: TensorDictBase) -> None:
-        """Add one step of the worlds that are not done yet."""
-        playing = ~self.finished
-        reward = following["reward"].squeeze(-1).to(self.returns.dtype)
-        active = root.get(("agents", "active"), None)
-        counts = playing if active is None else playing.unsqueeze(-1) & active
-        if (player := root.get("player", None)) is not None:
-            reward = torch.where(player == 0, reward, -reward)
-        self.returns = self.returns + torch.where(counts, reward, 0.0)
-        self.acted = self.acted | counts
-        self.lengths = self.lengths + playing
-        for name, value in _episode_metrics(following).items():
-            before = self.metrics.get(name)
-            self.metrics[name] = value if before is None else torch.where(playing, value, before)
-        self.finished = self.finished | following["done"].reshape(self.finished.shape)
-
-
-def _play(
-    env: EnvBase,
-    policy: Policy,
-    *,
-    limit: int,
-    record: int,
-    progress: Progress | None,
-    start: TensorDictBase | None,
-) -> tuple[_Tally, list[TensorDictBase], list[TensorDictBase]]:
-    """Step all worlds until each is done; returns the sums, the states `[record]`, and the recorded steps."""
-    root = env.reset() if start is None else _reset_to(env, start)
-    names = list(root.keys(include_nested=True, leaves_only=True))
-    tally, recorded = _Tally.start(root), [_states(root, record)]
-    steps: list[TensorDictBase] = []
-    for step in range(1, limit + 1):
-        acted = policy(root.copy())
-        following = env.step(acted)["next"]
-        tally.add(root, following)
-        recorded.append(_states(following, record))
-        steps.append(_step(acted, tally, record))
-        carried = following.select(*names, RECURRENT, strict=False)
-        root = carried.where(~tally.finished, acted.select(*carried.keys()))
-        if step % CHECK_EVERY == 0 or step == limit:
-            done = int(tally.finished.sum())
-            if progress is not None:
-                progress(done, len(tally.finished), step)
-            if done == len(tally.finished):
-                break
-    return tally, recorded, steps
-
-
 def _reset_to(env: EnvBase, start: TensorDictBase) -> TensorDictBase:
     """Return the root of worlds in the given states, by a partial reset of none of them."""
     none = torch.zeros(*env.batch_size, 1, dtype=torch.bool, device=env.device)
     return env.reset(TensorDict({"state": start.clone(), "_reset": none}, env.batch_size, device=env.device))
 
 
-def _states(root: TensorDictBase, record: int) -> TensorDictBase:
-    return root["state"][:record].clone() if record else TensorDict({}, batch_size=[0])
-
-
-def _step(acted: TensorDictBase, tally: _Tally, record: int) -> TensorDictBase:
-    """Return the action of one step and the return so far, `[record]`."""
-    entries = {"action": acted["action"][:record].clone(), "return": tally.returns[:record].clone()}
-    return TensorDict(entries if record else {}, batch_size=[record])
-
-
-def _episode_metrics(following: TensorDictBase) -> dict[str, Tensor]:
-    """Return the metrics of the environment, float64 `[B]`, nested names joined by a dot."""
-    metrics = following.get("metrics", None)
-    if metrics is None:
-        return {}
-    return {
-        name if isinstance(name, str) else ".".join(name): value.reshape(following.batch_size).double()
-        for name, value in metrics.items(include_nested=True, leaves_only=True)
-    }
-
-
-def _evaluation(tally: _Tally, env: EnvBase, *, seed: int, deterministic: bool) -> Evaluation:
+def _evaluation(tally: Tally, env: EnvBase, *, seed: int, deterministic: bool) -> Evaluation:
     returns, acted = _numpy(tally.returns), _numpy(tally.acted)
     lengths = _numpy(tally.lengths)
     agent_returns = None
@@ -222,14 +149,23 @@ def _numpy(tensor: Tensor) -> Any:
     return tensor.cpu().numpy()
 
 
+def _cuda_devices() -> list[int]:
+    return list(range(torch.cuda.device_count())) if torch.cuda.is_initialized() else []
+
+
+def _seed_torch(seed: int) -> None:
+    """Seed torch's global generators; that of the CPU alone if CUDA is not in use."""
+    (torch.manual_seed if _cuda_devices() else torch.default_generator.manual_seed)(seed)
+
+
 @contextmanager
 def _isolated_randomness(env: EnvBase, seed: int, *, restore: bool) -> Iterator[None]:
     """Seed the global generators, and restore them on exit; `restore` includes the environment."""
-    devices = list(range(torch.cuda.device_count())) if torch.cuda.is_initialized() else []
+    devices = _cuda_devices()
     python, old = random.getstate(), np.random.get_state()
     kept = env.state_dict() if restore else None
     with torch.random.fork_rng(devices=devices):
-        (torch.manual_seed if devices else torch.default_generator.manual_seed)(seed)
+        _seed_torch(seed)
         random.seed(seed)
         np.random.seed(seed % 2**32)
         try:

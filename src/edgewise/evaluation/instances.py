@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import torch
 from tensordict import TensorDictBase
 
+from edgewise.config.decoding import Decoding
 from edgewise.config.errors import ConfigError
 from edgewise.config.layers import Layer
 from edgewise.config.loading import resolve
@@ -40,6 +41,7 @@ class Instances:
         algorithm: config of the run whose policy is evaluated; it may ask for interventions by a baseline.
         stages: of the evaluation, in the order of their instances; empty where it has none.
         start: initial states `[num_envs]`; what the seed gives if not given.
+        decode: how several episodes of each instance are played; None for one episode.
     """
 
     env: GraphEnv[Any]
@@ -50,6 +52,7 @@ class Instances:
     algorithm: Config | None = None
     stages: tuple[StageEpisodes, ...] = ()
     start: TensorDictBase | None = None
+    decode: Decoding | None = None
 
     @classmethod
     def of(cls, config: AnyRun, *, entry: Environment, episodes: int | None = None) -> Instances:
@@ -123,6 +126,7 @@ class Instances:
                 deterministic=self.deterministic,
                 record=min(record, self.env.num_envs),
                 start=self.start,
+                decode=self.decode,
             )
         result = replace(result, settings=dict(self.settings))
         return with_stage_metrics(result, self.stages) if self.stages else result

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from edgewise.config import run_files
+from edgewise.config import run_digests, run_files
 from edgewise.config.errors import DataError
 from edgewise.evaluation.statistics import Interval, Values, bca_interval
 
@@ -40,6 +40,8 @@ class Evaluation:
         baseline: whether it is a baseline.
         frames: frames the policy had been trained for.
         settings: environment settings changed for this evaluation, such as its size.
+        decode: how several episodes of each instance were played, such as `sample:64`; None for one episode.
+        trajectories: number of episodes of each instance, of which the best by return counts.
         recordings: `state` over time, `[T + 1]`, of the recorded episodes; not saved.
         recorded_steps: `action` and `return` so far at each step, `[T]`, of the same episodes; not saved.
         others: evaluations on the same instances, such as those of baselines, shown beside; not saved.
@@ -57,6 +59,8 @@ class Evaluation:
     baseline: bool = False
     frames: int | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
+    decode: str | None = None
+    trajectories: int = 1
     recordings: tuple[TensorDict, ...] = field(default=(), compare=False, repr=False)
     recorded_steps: tuple[TensorDict, ...] = field(default=(), compare=False, repr=False)
     others: tuple[Evaluation, ...] = field(default=(), compare=False, repr=False)
@@ -65,6 +69,11 @@ class Evaluation:
     def episodes(self) -> int:
         """Number of episodes."""
         return len(self.returns)
+
+    @property
+    def label(self) -> str:
+        """The policy with its decoding, for tables."""
+        return self.policy if self.decode is None else f"{self.policy}, {self.decode}"
 
     @property
     def success(self) -> Values | None:
@@ -95,7 +104,7 @@ class Evaluation:
         for evaluation, found in zip(evaluations, summaries, strict=True):
             cells = [str(found[name]) if name in found else "" for name in measures]
             chosen = [str(evaluation.settings.get(name, "")) for name in settings]
-            rows.append([*chosen, evaluation.policy, str(evaluation.episodes), *cells])
+            rows.append([*chosen, evaluation.label, str(evaluation.episodes), *cells])
         return rows
 
     def __str__(self) -> str:
@@ -120,6 +129,8 @@ class Evaluation:
             "seed": self.seed,
             "episodes": self.episodes,
             "deterministic": self.deterministic,
+            "decode": self.decode,
+            "trajectories": self.trajectories,
             "settings": dict(self.settings),
             "returns": _to_list(self.returns),
             "lengths": [int(length) for length in self.lengths],
@@ -149,13 +160,15 @@ class Evaluation:
             baseline=entry["baseline"],
             frames=entry["frames"],
             settings=entry["settings"],
+            decode=entry.get("decode"),
+            trajectories=entry.get("trajectories", 1),
         )
 
     def save(self, path: Path | str) -> Path:
         """Write the evaluation as JSON, by an atomic replacement of the file."""
         target = Path(path)
         target.parent.mkdir(parents=True, exist_ok=True)
-        run_files.replace(target, (json.dumps(self.to_json(), allow_nan=False) + "\n").encode())
+        run_digests.replace(target, (json.dumps(self.to_json(), allow_nan=False) + "\n").encode())
         return target
 
     @classmethod
@@ -176,4 +189,7 @@ def _to_list(values: Values) -> list[float | None]:
 
 
 def _to_array(values: list[float | None]) -> Values:
+    for value in values:
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
+            raise TypeError(f"a measure has {str(value)[:20]!r}, which is not a number")
     return np.asarray([math.nan if value is None else value for value in values], dtype=np.float64)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from edgewise.config.decoding import Decoding
 from edgewise.config.errors import CheckpointError, ConfigError
 from edgewise.config.plugins import environment
 from edgewise.config.run import AnyRun
@@ -70,6 +71,7 @@ def load_trained(
     folder, path = _locate(run, which)
     config = load_config(folder.config_file, keywords={"device": device} if device else None)
     warn_of_changes(config, folder.path)
+    folder.warn_of_damage("config.json", "versions.json")
     settings = with_named_graphs(settings or {})
     config = config.model_copy(update={"env": changed(config.env, settings)})
     algorithm = Builder(_without_curriculum(config), num_envs=1).algorithm
@@ -99,6 +101,7 @@ def measure_run(
     deterministic: bool = True,
     device: str | None = None,
     apart: bool = True,
+    decode: str | Decoding | None = None,
 ) -> list[Evaluation]:
     """Evaluate the policy of a run on fixed instances, and baselines on the same.
 
@@ -113,7 +116,12 @@ def measure_run(
         deterministic: whether the policy acts by its mode.
         device: on which to evaluate; the run's own device if not given.
         apart: whether each stage of the evaluation gives a result; otherwise one, with `success.STAGE`.
+        decode: how the policy plays several episodes of each instance, of which the best by return counts,
+            such as `sample:64`; baselines play one.
     """
+    how = Decoding.parse(decode) if isinstance(decode, str) else decode
+    if how is not None and not deterministic:
+        raise ConfigError(f"decode: got {how} with sampled actions", hint="choose sample:1, or leave one out")
     if episodes is not None and episodes < 1:
         raise ConfigError(f"episodes: got {episodes}, expected 1 or more")
     folder = _folder(run)
@@ -129,6 +137,7 @@ def measure_run(
             deterministic=deterministic,
             device=device,
             apart=apart,
+            decode=how,
         )
     differing = with_split(own.env, {**own.evaluation.settings, **with_named_graphs(settings or {})})
     refuse_trained_graphs(own.env, differing, folder.path)
@@ -145,7 +154,8 @@ def measure_run(
         deterministic=deterministic,
         algorithm=own.algorithm,
     )
-    found = replace(instances(trained.policy), policy=folder.path.name, frames=trained.frames)
+    decoded = replace(instances, decode=how)
+    found = replace(decoded(trained.policy), policy=folder.path.name, frames=trained.frames)
     return [found, *measure_baselines(instances, baselines)]
 
 
@@ -160,6 +170,7 @@ def _measure_kinds(
     deterministic: bool,
     device: str | None,
     apart: bool,
+    decode: Decoding | None,
 ) -> list[Evaluation]:
     """Evaluate on each stage of the run's own evaluation: all in one batch, with one result per stage.
 
@@ -179,7 +190,7 @@ def _measure_kinds(
     instances = replace(Instances.of(asked, entry=entry), deterministic=deterministic)
     name = _folder(run).path.name
     found = [
-        replace(instances(trained.policy), policy=name, frames=trained.frames),
+        replace(replace(instances, decode=decode)(trained.policy), policy=name, frames=trained.frames),
         *measure_baselines(instances, baselines),
     ]
     return [part for one in found for part in split_by_stage(one, instances.stages)] if apart else found

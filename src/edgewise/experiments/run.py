@@ -66,6 +66,7 @@ class Run:
         checkpoint: str = "best",
         baselines: Sequence[str] | str = (),
         deterministic: bool = True,
+        decode: str | None = None,
         device: str | None = None,
         **settings: Any,
     ) -> Evaluation:
@@ -81,6 +82,7 @@ class Run:
             which=checkpoint,
             baselines=names,
             deterministic=deterministic,
+            decode=decode,
             device=device,
             apart=False,
         )

@@ -19,7 +19,7 @@ def sizes(config: AnyRun) -> dict[str, Any]:
     """Return the parameters of the model and the bytes of a rollout, measured on two worlds and one step."""
     small = Builder(config, num_envs=WORLDS, rollout_length=1)
     batch = small.collector.collect()
-    frame = _bytes(batch) // WORLDS
+    frame = _bytes(batch) // batch.numel()
     training = config.training
     frames = None if training.num_envs == "auto" else training.num_envs * training.rollout_length
     return {

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from edgewise.config.errors import DataError
 from edgewise.evaluation.result import Evaluation
 from edgewise.experiments.launch import REPORT
 from edgewise.terminal.console import Console, table
+
+log = logging.getLogger(__name__)
 
 
 def show_runs(runs: Sequence[Path], console: Console) -> None:
@@ -26,7 +30,11 @@ def show_run(run: Path, console: Console) -> None:
 
 def _outcome(run: Path) -> tuple[dict[str, Any], str]:
     """Return the last evaluation of a run, its baselines and the path of its report, as data and as text."""
-    found = [Evaluation.load(path) for path in sorted((run / "evaluations").glob("*.json"))]
+    found = [
+        evaluation
+        for path in sorted((run / "evaluations").glob("*.json"))
+        if (evaluation := _load(path)) is not None
+    ]
     latest = [evaluation for evaluation in found if not evaluation.baseline][-1:]
     shown = [*latest, *(evaluation for evaluation in found if evaluation.baseline)]
     report = run / REPORT
@@ -38,6 +46,15 @@ def _outcome(run: Path) -> tuple[dict[str, Any], str]:
     return data, f"{summary_table(shown)}\n\nrun folder: {run}\nreport:     {report}"
 
 
+def _load(path: Path) -> Evaluation | None:
+    """Read an evaluation; one that is damaged is named in a warning and left out."""
+    try:
+        return Evaluation.load(path)
+    except DataError as error:
+        log.warning("%s", error.message)
+        return None
+
+
 def summary(evaluation: Evaluation) -> dict[str, Any]:
     """Return an evaluation as data: the mean of each measure with its 95 % interval."""
     return {
@@ -47,11 +64,30 @@ def summary(evaluation: Evaluation) -> dict[str, Any]:
         "episodes": evaluation.episodes,
         "seed": evaluation.seed,
         "settings": dict(evaluation.settings),
+        **_decoding(evaluation),
         "measures": {
             name: {"mean": interval.estimate, "low": interval.low, "high": interval.high}
             for name, interval in evaluation.summary().items()
         },
     }
+
+
+def _decoding(evaluation: Evaluation) -> dict[str, Any]:
+    """Return how several episodes of each instance were played, and how many; nothing where it was one."""
+    if evaluation.decode is None:
+        return {}
+    return {"decode": evaluation.decode, "trajectories": evaluation.trajectories}
+
+
+def decoding_note(evaluations: Sequence[Evaluation]) -> str:
+    """Return a line for each decoding: instances, seed, and the episodes of which the best counts."""
+    lines = {
+        f"{one.decode}: {one.episodes} instances of seed {one.seed}, the best of {one.trajectories} "
+        f"{'episode' if one.trajectories == 1 else 'episodes'} of each by return"
+        for one in evaluations
+        if one.decode is not None
+    }
+    return "\n".join(sorted(lines))
 
 
 def summary_table(evaluations: list[Evaluation]) -> str:

@@ -1,0 +1,221 @@
+"""REINFORCE (Williams 1992) on graphs, with the baselines of neural combinatorial optimisation.
+
+`shared` is the baseline of POMO (https://arxiv.org/abs/2010.16011), `greedy` the greedy-rollout baseline of
+the attention model (https://arxiv.org/abs/1803.08475).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import torch
+from tensordict import TensorDictBase
+from torch import Tensor, nn
+
+from edgewise.algorithms.config import ReinforceConfig
+from edgewise.algorithms.greedy_baseline import GreedyBaseline
+from edgewise.algorithms.scalars import scalars, with_scalar
+from edgewise.algorithms.setup import Setup
+from edgewise.algorithms.state import load_module_state, load_optimizer_state, module_state, optimizer_state
+from edgewise.config.errors import ConfigError
+from edgewise.data.episodes import BASELINE_RETURN, INSTANCE, EpisodeRollout, World
+from edgewise.data.intervention import INTERVENED
+from edgewise.graphs.compile import compile_module
+from edgewise.graphs.keys import ACTIVE
+from edgewise.models.actor_critic import Actor
+from edgewise.objectives.alignment import expand_agent_mask, match_shape
+from edgewise.objectives.episodes import episode_index, episode_returns, mean_over_instance
+from edgewise.objectives.masked import masked_mean, masked_variance
+
+Metrics = dict[str, Tensor]
+
+
+class REINFORCE:
+    """REINFORCE on whole episodes: one optimizer step per batch.
+
+    The loss is `-1/E Σ_e (R_e - b_e) Σ_t log π(a_t | s_t)` over the E episodes of a batch, where R is the
+    return of the episode from its start and b the baseline. Agents count separately.
+
+    Args:
+        actor: the policy.
+        config: see `ReinforceConfig`.
+        device: of the policy.
+        compile: whether to compile the loss.
+
+    Example:
+        >>> import edgewise as ew
+        >>> from edgewise.models.actor_critic import make_actor_critic
+        >>> env = ew.make_env("graphwalk", num_envs=16, seed=0)
+        >>> algorithm = REINFORCE(make_actor_critic(env.graph, env.actions).actor, ew.ReinforceConfig())
+        >>> rollout = algorithm.make_collector(env, rollout_length=1)
+        >>> metrics = algorithm.learn(rollout.collect())
+    """
+
+    def __init__(
+        self,
+        actor: Actor,
+        config: ReinforceConfig,
+        *,
+        device: torch.device | str = "cpu",
+        compile: bool = False,
+    ) -> None:
+        self.config, self.device = config, torch.device(device)
+        self.actor = actor.to(self.device)
+        self.optimizer = torch.optim.Adam(self.actor.parameters(), lr=config.learning_rate, fused=True)
+        self._compiled_loss = compile_module(self._loss, enabled=compile)
+
+    @classmethod
+    def from_setup(cls, setup: Setup) -> Self:
+        """Build the algorithm for a run; the critic of the model is not used.
+
+        Raises:
+            ConfigError: the environment is a game, or the model is recurrent.
+        """
+        if setup.env.observation_spec.get("player", None) is not None:
+            raise ConfigError(
+                f"reinforce cannot learn {setup.env.name}, a game of two players", hint="use --algorithm ppo"
+            )
+        model = setup.make_model()
+        if getattr(model, "recurrent", False):
+            raise ConfigError(
+                "model.recurrent: reinforce learns from single steps", hint="use --algorithm ppo"
+            )
+        return cls(model.actor, setup.config, device=setup.device, compile=setup.compile)
+
+    @property
+    def policy(self) -> Actor:
+        """The policy, a TensorDict module that writes `action` and `action_log_prob`."""
+        return self.actor
+
+    def make_collector(self, env: World, *, rollout_length: int) -> EpisodeRollout:
+        """Return what collects whole episodes in `env`.
+
+        Raises:
+            ConfigError: episodes do not end, or their first actions cannot be listed.
+        """
+        config = self.config
+        return EpisodeRollout(
+            env,
+            self.policy,
+            rollout_length=rollout_length,
+            starts=config.starts,
+            different=config.first_actions == "different",
+            longest=config.longest_episode,
+            baseline=GreedyBaseline(self.actor, config) if config.baseline == "greedy" else None,
+        )
+
+    def learn(self, batch: TensorDictBase) -> Metrics:
+        """Make one optimizer step on whole episodes, `[*B, T]`, one after another along T.
+
+        Returns:
+            0-d tensors: `policy_loss`, `entropy` per decision, `gradient_norm`, the mean of `baseline` over
+            episodes, and the standard deviation of the `advantage`.
+
+        Raises:
+            ValueError: an episode is cut off, or the baseline needs entries that the batch does not have.
+        """
+        samples = batch.to(self.device).reshape(-1)
+        with torch.no_grad():
+            samples, episodes, metrics = self._advantages(samples)
+        self.optimizer.zero_grad()
+        parts = []
+        for part in samples.split(self.config.minibatch_size):
+            loss, numbers = self._compiled_loss(part, episodes, self.config.entropy_coefficient)
+            loss.backward()
+            parts.append({name: value.detach() for name, value in numbers.items()})
+        norm = nn.utils.clip_grad_norm_(self.actor.parameters(), self.config.max_grad_norm)
+        self.optimizer.step()
+        sums = {name: torch.stack([part[name] for part in parts]).sum() for name in parts[0]}
+        return {
+            "policy_loss": sums["policy_loss"],
+            "entropy": sums["entropy"] / sums["decisions"].clamp_min(1),
+            "gradient_norm": norm,
+            **metrics,
+        }
+
+    def _advantages(self, samples: TensorDictBase) -> tuple[TensorDictBase, Tensor, Metrics]:
+        """Return what the loss reads of samples `[S]`, with `advantage`; the number of episodes; metrics."""
+        done, reward = samples["next", "done"].squeeze(-1), samples["next", "reward"].squeeze(-1)
+        if done.device.type == "cpu" and not done[-1]:
+            raise ValueError("the last episode is cut off: REINFORCE learns from whole episodes")
+        returns, acted = episode_returns(
+            reward, done, active=samples.get(ACTIVE, None), gamma=self.config.gamma
+        )
+        episode = episode_index(done)
+        first = torch.zeros_like(episode).scatter_reduce(
+            0, episode, torch.arange(len(done), device=done.device), "amin", include_self=False
+        )
+        is_episode = torch.arange(len(done), device=done.device) < done.sum()
+        baseline = self._baseline(samples, returns, acted, first)
+        counted = acted & is_episode.reshape(-1, *[1] * (acted.ndim - 1))
+        advantage = returns - baseline
+        read = (*self.actor.in_keys, "action", ACTIVE, INTERVENED)
+        kept = samples.select(*read, strict=False)
+        return (
+            kept.set("advantage", advantage[episode]),
+            done.sum(),
+            {
+                "baseline": masked_mean(baseline, counted),
+                "advantage": masked_variance(advantage, counted).sqrt(),
+            },
+        )
+
+    def _baseline(self, samples: TensorDictBase, returns: Tensor, acted: Tensor, first: Tensor) -> Tensor:
+        """Return the baseline of every episode, in the shape of `returns`; `first` is its first step."""
+        kind = self.config.baseline
+        if kind == "none":
+            return torch.zeros_like(returns)
+        if kind == "mean":
+            return masked_mean(returns, acted).expand_as(returns)
+        name = INSTANCE if kind == "shared" else BASELINE_RETURN
+        given = samples.get(name, None)
+        if given is None:
+            raise ValueError(f"baseline {kind} needs `{name}` in the batch: collect it with `make_collector`")
+        if kind == "shared":
+            return mean_over_instance(returns, acted, given[first])
+        return given[first]
+
+    def _loss(
+        self, samples: TensorDictBase, episodes: Tensor, entropy_weight: float
+    ) -> tuple[Tensor, Metrics]:
+        """Return the part of the loss of some samples, and sums for the metrics."""
+        distribution = self.actor.get_dist(samples)
+        log_prob, entropy = distribution.log_prob(samples["action"]), distribution.entropy()
+        lead = samples.batch_dims
+        advantage = match_shape(samples["advantage"], log_prob, batch_dims=lead, name="the advantage")
+        own = expand_agent_mask(samples.get(ACTIVE, None), log_prob, batch_dims=lead)
+        own = torch.ones_like(log_prob, dtype=torch.bool) if own is None else own
+        forced = samples.get(INTERVENED, None)
+        if forced is not None:
+            own = own & ~match_shape(forced, log_prob, batch_dims=lead, name=INTERVENED)
+        policy_loss = -torch.where(own, advantage * log_prob, 0.0).sum() / episodes
+        entropy = torch.where(own, entropy, 0.0).sum()
+        with torch.no_grad():
+            metrics = {"policy_loss": policy_loss, "entropy": entropy, "decisions": own.sum()}
+        return policy_loss - entropy_weight * entropy / episodes, metrics
+
+    def scalars(self) -> dict[str, float]:
+        """Return the current numeric settings by name."""
+        return scalars(self.config)
+
+    def set_scalar(self, name: str, value: float) -> None:
+        """Change a numeric setting from the next `learn` on, as schedules do."""
+        self.config = with_scalar(self.config, name, value, owner=self)
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.config.learning_rate
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return everything that the next `learn` depends on, as nested dicts of tensors and numbers."""
+        return {
+            "actor": module_state(self.actor),
+            "optimizer": optimizer_state(self.optimizer, self.actor),
+            "scalars": self.scalars(),
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Restore a state; the next `learn` is then bit-equal to that of the saved algorithm."""
+        load_module_state(self.actor, state["actor"], name="actor")
+        load_optimizer_state(self.optimizer, self.actor, state["optimizer"])
+        for name, value in state["scalars"].items():
+            self.set_scalar(name, value)

@@ -1,0 +1,212 @@
+"""Play several episodes of each instance and keep the best: samples, first actions, or a beam.
+
+Every method steps copies of the same roots, so all of them decide on the same instances. Where transitions
+are random, the best of several episodes is also the luckiest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from tensordict import TensorDictBase
+from torch import Tensor
+from torchrl.envs.utils import ExplorationType, set_exploration_type
+
+from edgewise.config.decoding import Decoding
+from edgewise.config.errors import ConfigError
+from edgewise.config.seeds import derive_seed
+from edgewise.envs.base import GraphEnv
+from edgewise.evaluation.play import CHECK_EVERY, Tally, play
+from edgewise.graphs.legal_choices import legal_choices, take_in_order
+from edgewise.graphs.policy import Policy
+
+WORLDS = 256
+"""Worlds that are stepped at once, where that many instances or more are not given."""
+
+
+def decode(
+    env: GraphEnv[Any],
+    policy: Policy,
+    root: TensorDictBase,
+    *,
+    how: Decoding,
+    limit: int,
+    seed: int,
+    reseed: Callable[[int], None],
+) -> tuple[Tally, int]:
+    """Play every instance in the way that `how` says, and keep the episode with the highest return.
+
+    Args:
+        env: steps the worlds; any number of them.
+        policy: sets `action`.
+        root: of the instances, `[B]`.
+        how: the decoding.
+        limit: largest number of steps of an episode.
+        seed: from which the seeds of sampled actions and random transitions follow.
+        reseed: seeds the generators that the policy samples from.
+
+    Returns:
+        The best episode of each instance, and the number of episodes per instance that it was chosen from.
+
+    Raises:
+        ConfigError: the environment or the policy does not fit this decoding.
+    """
+    if root.get("player", None) is not None:
+        raise ConfigError(
+            f"decode: got {how}, but {env.name} is a game of two players: the best of several games has no "
+            "meaning",
+            hint="leave decode out",
+        )
+
+    def seeded(number: int) -> None:
+        """Give every pass its own randomness, whatever passes there are besides."""
+        reseed(derive_seed(seed, f"decode/{number}"))
+        env.set_seed(derive_seed(seed, f"decode/env/{number}"))
+
+    if how.kind == "sample":
+        assert how.width is not None
+        with set_exploration_type(ExplorationType.RANDOM):
+            return _best_of(env, policy, root, count=how.width, first=None, limit=limit, seeded=seeded)
+    with set_exploration_type(ExplorationType.DETERMINISTIC):
+        if how.kind == "beam":
+            assert how.width is not None
+            seeded(0)
+            return _beam(env, policy, root, how=how, limit=limit), how.width
+        if how.kind == "multistart":
+            first = _first_actions(env, policy, root, how=how)
+            return _best_of(env, policy, root, count=first.shape[1], first=first, limit=limit, seeded=seeded)
+        seeded(0)
+        return play(env.simulate, policy, root, limit=limit)[0], 1
+
+
+def _best_of(
+    env: GraphEnv[Any],
+    policy: Policy,
+    root: TensorDictBase,
+    *,
+    count: int,
+    first: Tensor | None,
+    limit: int,
+    seeded: Callable[[int], None],
+) -> tuple[Tally, int]:
+    """Play `count` episodes of each instance, with `first [B, count]` actions if given; keep the best.
+
+    A pass plays a number of copies that does not depend on `count`, and drops those beyond it. So the first
+    episodes of a larger count are those of a smaller one, and the best return never falls with `count`.
+    """
+    instances = len(root)
+    copies = max(1, WORLDS // instances) if first is None else min(count, max(1, WORLDS // instances))
+    rows = torch.arange(instances, device=root["done"].device)
+    best: list[Tally] = []
+    for number, begin in enumerate(range(0, count, copies)):
+        seeded(number)
+        chosen = None
+        if first is not None:
+            places = torch.arange(begin, begin + copies, device=first.device) % count
+            chosen = first[:, places].T.reshape(-1)
+        tally, _, _ = play(env.simulate, policy, root[rows.repeat(copies)], limit=limit, first=chosen)
+        kept = torch.arange(min(copies, count - begin) * instances, device=rows.device)
+        played = Tally.cat([*best, tally.select(kept)])
+        winner = played.team_returns().view(-1, instances).argmax(0)
+        best = [played.select(winner * instances + rows)]
+    return best[0], count
+
+
+def _first_actions(env: GraphEnv[Any], policy: Policy, root: TensorDictBase, *, how: Decoding) -> Tensor:
+    """Return the first actions of a multistart, the most probable first, `[B, N]`."""
+    legal = _listed(env, root, how)
+    count = int(legal.sum(-1).max()) if how.width is None else min(how.width, int(legal.sum(-1).max()))
+    get_dist = _distribution_of(policy)
+    priority = (
+        torch.zeros_like(legal, dtype=torch.float32)
+        if get_dist is None
+        else _log_probabilities(get_dist(root), legal)
+    )
+    return take_in_order(priority, legal, count)
+
+
+def _beam(env: GraphEnv[Any], policy: Policy, root: TensorDictBase, *, how: Decoding, limit: int) -> Tally:
+    """Search every instance with a beam, some instances at a time."""
+    assert how.width is not None
+    _listed(env, root, how)
+    get_dist = _distribution_of(policy)
+    if get_dist is None:
+        raise ConfigError(
+            f"decode: got {how}, but this policy has no probabilities of actions",
+            hint="use greedy, sample:N or multistart",
+        )
+    at_once = max(1, WORLDS // how.width)
+    parts = [_beam_of(env, get_dist, part, width=how.width, limit=limit) for part in root.split(at_once)]
+    return Tally.cat(parts)
+
+
+def _beam_of(
+    env: GraphEnv[Any], get_dist: Callable[[Any], Any], root: TensorDictBase, *, width: int, limit: int
+) -> Tally:
+    """Keep the `width` most probable beginnings of each instance until all end; return the best by return.
+
+    An episode that has ended stays in the beam with its probability. Places of a beam that has fewer
+    beginnings hold copies of the most probable one, with a score of minus infinity.
+    """
+    instances, names = len(root), list(root.keys())
+    device = root["done"].device
+    score = torch.zeros(instances, 1, dtype=torch.float64, device=device)
+    tally = Tally.start(root)
+    every = 1 if device.type == "cpu" else CHECK_EVERY
+    for step in range(limit):
+        legal = legal_choices(env.actions, root)
+        assert legal is not None
+        choices, beams = legal.shape[-1], score.shape[1]
+        ended = tally.finished.unsqueeze(-1)
+        stays = torch.arange(choices, device=device) == 0
+        total = score.reshape(-1, 1) + _log_probabilities(get_dist(root), legal).double()
+        total = torch.where(ended, score.reshape(-1, 1), total)
+        total = total.masked_fill(~torch.where(ended, stays, legal), -torch.inf)
+        order = total.view(instances, -1).sort(dim=-1, descending=True, stable=True)
+        score, index = (part[:, : min(width, beams * choices)] for part in order)
+        index = torch.where(score == -torch.inf, index[:, :1], index)
+        rows = (torch.arange(instances, device=device).unsqueeze(-1) * beams + index // choices).reshape(-1)
+        action = (index % choices).reshape(-1)
+        action = torch.where(tally.finished[rows], legal[rows].long().argmax(-1), action)
+        root, tally = root[rows].set("action", action), tally.select(rows)
+        following = env.simulate(root)
+        tally.add(root, following)
+        if (step + 1) % every == 0 and bool(tally.finished.all()):
+            break
+        root = following.select(*names).where(~tally.finished, root.select(*names))
+    best = tally.team_returns().view(score.shape).argmax(-1)
+    return tally.select(torch.arange(instances, device=device) * score.shape[1] + best)
+
+
+def _listed(env: GraphEnv[Any], root: TensorDictBase, how: Decoding) -> Tensor:
+    """Return the legal choices, `[B, C]`.
+
+    Raises:
+        ConfigError: legal actions of this layout cannot be listed.
+    """
+    legal = legal_choices(env.actions, root)
+    if legal is None:
+        raise ConfigError(
+            f"decode: got {how}, which lists the legal actions, but those of {type(env.actions).__name__} "
+            f"in {env.name} cannot be listed",
+            hint="use greedy or sample:N",
+        )
+    return legal
+
+
+def _log_probabilities(distribution: Any, legal: Tensor) -> Tensor:
+    """Return the log-probability of every choice, `[R, C]`; of illegal ones a large negative number."""
+    rows, choices = legal.shape
+    every = torch.arange(choices, device=legal.device).unsqueeze(-1).expand(choices, rows)
+    log_prob: Tensor = distribution.log_prob(every)
+    return log_prob.T
+
+
+def _distribution_of(policy: Any) -> Callable[[Any], Any] | None:
+    """Return the function from roots to distributions of a policy; None if it has none."""
+    for each in (policy, getattr(policy, "policy", None)):
+        if (found := getattr(each, "get_dist", None)) is not None:
+            return found
+    return None
