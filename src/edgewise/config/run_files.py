@@ -21,7 +21,7 @@ LARGEST_TABLE = 1 << 30
 """Largest accepted size of a CSV file or an event log, in bytes."""
 MAX_DEPTH = 64
 """Largest accepted nesting of a JSON file."""
-MAX_DIGITS = 400
+MAX_DIGITS = 300
 """Largest accepted length of a number in a JSON file."""
 LEVELS = 4
 """How deep files are in a run folder at most."""

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
+from types import UnionType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +21,17 @@ if TYPE_CHECKING:
     from tensordict import TensorDict
 
 FORMAT = "edgewise-evaluation/1"
+FIELDS: Mapping[str, type | UnionType] = {
+    "env": str,
+    "policy": str,
+    "baseline": bool,
+    "deterministic": bool,
+    "seed": int,
+    "frames": int | None,
+    "settings": dict,
+    "metrics": dict,
+}
+"""Types of the entries of a saved evaluation, besides its lists."""
 
 
 @dataclass(frozen=True)
@@ -145,9 +157,12 @@ class Evaluation:
     def from_json(cls, entry: Mapping[str, Any]) -> Evaluation:
         """Build the evaluation from the output of `to_json`."""
         if entry.get("format") != FORMAT:
-            raise DataError(f"format {entry.get('format')!r} is not {FORMAT!r}")
+            raise DataError(f"format {str(entry.get('format'))[:40]!r} is not {FORMAT!r}")
+        for name, kind in FIELDS.items():
+            if not isinstance(entry[name], kind):
+                raise TypeError(f"{name} is a {type(entry[name]).__name__}")
         agents = entry["agent_returns"]
-        return cls(
+        found = cls(
             env=entry["env"],
             seed=entry["seed"],
             returns=_to_array(entry["returns"]),
@@ -163,6 +178,10 @@ class Evaluation:
             decode=entry.get("decode"),
             trajectories=entry.get("trajectories", 1),
         )
+        for name, values in {**found.measures(), "finished": found.finished}.items():
+            if values.shape != found.returns.shape:
+                raise ValueError(f"{name} has {values.size} values for {found.episodes} episodes")
+        return found
 
     def save(self, path: Path | str) -> Path:
         """Write the evaluation as JSON, by an atomic replacement of the file."""
