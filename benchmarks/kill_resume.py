@@ -128,6 +128,7 @@ RECIPES: dict[str, dict[str, Any]] = {
             {"name": "all", "env": {}},
         ],
     },
+    "hex-expert": EXPERT_ITERATION,
     "marine-dqn": OFF_POLICY,
     "marine-rainbow": {
         **OFF_POLICY,
