@@ -124,3 +124,18 @@ def test_a_run_resumes_bit_for_bit(tmp_path):
         shutil.rmtree(path)
     resume(tmp_path / "again")
     assert differences(whole, tmp_path / "again") == []
+
+
+def test_what_an_idle_agent_should_have_done_does_not_matter():
+    env = toy("signals")
+    algorithm = imitator(env)
+    batch = next(batches(env, algorithm, 1))
+    samples = algorithm.label(batch)
+    active = samples["agents", "active"]
+    assert not active.all()
+    other = samples.clone()
+    other[EXPERT_ACTION] = torch.where(active, samples[EXPERT_ACTION], 1 - samples[EXPERT_ACTION])
+    assert torch.equal(algorithm.match(other), algorithm.match(samples))
+    assert torch.equal(algorithm._loss(other), algorithm._loss(samples))
+    decisions = -algorithm.policy.get_dist(samples).log_prob(samples[EXPERT_ACTION])[active]
+    torch.testing.assert_close(algorithm._loss(samples), decisions.mean())

@@ -288,3 +288,54 @@ def test_a_rollout_is_collected_by_the_policy_that_learns():
     with torch.no_grad():
         again = algorithm.policy.get_dist(first).log_prob(first["action"])
     assert not torch.equal(again, first["action_log_prob"])
+
+
+def test_epochs_stop_once_the_policy_has_moved_further_than_the_target():
+    env = toy("marked")
+    made = {}
+    for limit in (None, 1e9, 1e-9):
+        algorithm = learner(env, config=SETTINGS.model_copy(update={"epochs": 4, "target_kl": limit}))
+        made[limit] = algorithm.learn(one_batch(algorithm, env))["updates"].item()
+    assert made[None] == made[1e9] == 4 * made[1e-9]
+
+
+def test_a_scheduled_epsilon_reaches_the_optimizer():
+    env = toy("marked")
+    moved = {}
+    for epsilon in (1e-8, 1e3):
+        algorithm = learner(env)
+        batch = one_batch(algorithm, env)
+        before = weights(algorithm)
+        algorithm.set_scalar("adam_epsilon", epsilon)
+        algorithm.learn(batch)
+        moved[epsilon] = sum(
+            (weights(algorithm)[name] - old).abs().sum().item() for name, old in before.items()
+        )
+    assert moved[1e3] < 1e-3 * moved[1e-8]
+
+
+def test_agents_of_a_world_in_which_an_expert_acted_teach_the_actor_nothing():
+    """The planted fault: a mask of active agents in place of the expert's, so that their actions count."""
+    env = toy("signals")
+    algorithm = learner(env, config=SETTINGS.model_copy(update={"epochs": 1, "max_grad_norm": 1e9}))
+    batch = one_batch(algorithm, env).clone()
+    batch["intervened"] = torch.ones(batch.batch_size, dtype=torch.bool)
+    before = weights(algorithm)
+    metrics = algorithm.learn(batch)
+    after = weights(algorithm)
+    assert all(torch.equal(after[name], old) for name, old in before.items() if name.startswith("actor."))
+    assert any(
+        not torch.equal(after[name], old) for name, old in before.items() if name.startswith("critic.")
+    )
+    assert metrics["policy_loss"] == 0
+
+
+def test_an_expert_in_some_worlds_leaves_the_active_agents_of_the_others():
+    env = toy("signals")
+    algorithm = learner(env)
+    samples = algorithm._advantages(one_batch(algorithm, env))[0]
+    samples["intervened"] = torch.arange(len(samples)) % 3 == 0
+    distribution = algorithm.policy.get_dist(samples)
+    log_ratio, mask = ppo._log_ratio(distribution, samples)
+    assert torch.equal(mask, samples["agents", "active"] & ~samples["intervened"].unsqueeze(-1))
+    assert not log_ratio[~mask].any()

@@ -253,3 +253,25 @@ def test_an_emptied_sampler_forgets():
     sampler._empty()
     assert sampler._table.values.sum() == 0
     assert sampler.state_dict()["priorities"].shape == (0,)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_no_rounding_finds_a_leaf_without_priority(seed):
+    """Priorities of sixteen orders of magnitude among zeros, and shares at the edges of every leaf."""
+    generator = np.random.default_rng(seed)
+    values = np.where(generator.random(2000) < 0.6, 0.0, 10.0 ** generator.uniform(-8, 8, 2000))
+    tree = SumTree(2000)
+    tree.set(np.arange(2000), values)
+    edges = (values.cumsum() / values.sum())[values > 0]
+    shares = np.concatenate((edges, np.nextafter(edges, 0.0), np.nextafter(edges, 2.0), [0.0, 1.0]))
+    assert (values[tree.find(np.minimum(shares, 1.0))] > 0).all()
+
+
+def test_a_share_that_rounds_to_one_finds_the_last_priority():
+    """The last stratum of 256, and a draw just below one: their sum is 256 in float64."""
+    share = (255 + np.nextafter(1.0, 0.0)) / 256
+    assert share == 1.0
+    for capacity in (40, 5000):
+        tree = SumTree(capacity)
+        tree.set(np.array([3, 17]), np.array([1.0, 2.0]))
+        assert tree.find(np.array([share])).tolist() == [17]

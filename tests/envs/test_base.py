@@ -130,6 +130,20 @@ class TestResets:
         assert not after["state", "step"][chosen].any()
         assert not after["done"].any()
 
+    @pytest.mark.parametrize("make", [walk, patrol])
+    def test_a_reset_clears_the_flags_of_its_rows_alone(self, make):
+        env = make()
+        root, chosen = midway(env), torch.tensor([True, False, True, False, False])
+        ended = torch.tensor([True, True, False, False, True]).unsqueeze(-1)
+        for name, flag in (("done", ended), ("terminated", ended), ("truncated", ~ended)):
+            root[name] = flag
+        for given_root in (root.copy(), root.select("state", "done", "terminated", "truncated")):
+            after = env.reset(given_root.set("_reset", chosen.unsqueeze(-1)))
+            assert not after["done"][chosen].any()
+            assert torch.equal(after["done"][~chosen], ended[~chosen])
+            assert torch.equal(after["terminated"][~chosen], ended[~chosen])
+            assert torch.equal(after["truncated"], ~ended & ~chosen.unsqueeze(-1))
+
     def test_nothing_known_but_the_rows_gives_valid_worlds_everywhere(self):
         env = walk()
         chosen = torch.tensor([False, True, False, True, False])

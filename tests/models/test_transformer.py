@@ -1,17 +1,21 @@
 """The graph transformer: scales that do not grow with the swarm, options that do as documented."""
 
 import copy
+from dataclasses import replace
 
 import pytest
 import torch
 from tests.models.worlds import explicit_spec, radius_spec, random_graph, swarm
 from torch import nn
+from torch._subclasses.fake_tensor import FakeTensorMode
 from torch_geometric.nn import GraphNorm as ReferenceGraphNorm
 
+from edgewise.graphs.rules import Radius
+from edgewise.graphs.spec import GraphSpec
 from edgewise.models.config import EncoderConfig
 from edgewise.models.encoders.graph_batch import to_dense_batch, to_sparse_batch
 from edgewise.models.encoders.norm import GraphNorm
-from edgewise.models.encoders.transformer import GraphTransformer
+from edgewise.models.encoders.transformer import GraphTransformer, TransformerBlock
 
 SIZES = [3, 7, 10, 20, 50, 200]
 
@@ -53,7 +57,7 @@ class SumBeforeAttention(GraphTransformer):
     """Planted fault: nodes are summed over their neighbours before attention, and nothing is normalised."""
 
     def __init__(self, spec):
-        super().__init__(spec, EncoderConfig(hidden=32))
+        super().__init__(spec, EncoderConfig(hidden=32, dense="always"))
         self.trunk.embed.norm = nn.Identity()
         self.trunk.embed.register_forward_hook(lambda module, inputs, h: self.neighbours @ h)
         for block in self.trunk.blocks:
@@ -115,12 +119,66 @@ def test_attention_on_one_neighbour_has_entropy_zero():
     assert encoder.diagnostics(graph)["layer_0/entropy"] < 0.1
 
 
-def test_rule_edges_run_dense_and_explicit_ones_sparse():
-    radius, explicit = radius_spec(), explicit_spec()
-    assert GraphTransformer(radius).takes_dense(radius.edges_of(random_graph(radius, 2)))
-    assert not GraphTransformer(explicit).takes_dense(explicit.edges_of(random_graph(explicit, 2)))
-    never = GraphTransformer(radius, EncoderConfig(dense="never"))
-    assert not never.takes_dense(radius.edges_of(random_graph(radius, 2)))
+def crowd(nodes, degree):
+    """Graphs of a radius rule with all pairs as slots, and about `degree` neighbours per node."""
+    spec = radius_spec(nodes=nodes, radius=10.0)
+    edges = spec.edges_of(random_graph(spec, 20, full=True))
+    kept = torch.rand(edges.mask.shape, generator=torch.Generator().manual_seed(0)) < degree / (nodes - 1)
+    return spec, replace(edges, mask=edges.mask & kept), torch.ones(20, nodes, dtype=torch.bool)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "degree", "hidden", "is_dense"),
+    [
+        (6, 2.7, 32, False),
+        (6, 2.7, 64, False),
+        (10, 8.7, 64, True),
+        (23, 10.7, 32, True),
+        (23, 3.2, 64, False),
+    ],
+)
+def test_all_pairs_run_dense_if_there_are_many_neighbours(nodes, degree, hidden, is_dense):
+    spec, edges, exists = crowd(nodes, degree)
+    assert GraphTransformer(spec, EncoderConfig(hidden=hidden)).takes_dense(edges, exists) is is_dense
+
+
+def test_listed_edges_of_a_rule_run_dense_if_there_are_many():
+    for radius, is_dense in ((0.1, False), (5.0, True)):
+        spec = radius_spec(nodes=250, radius=radius)
+        graph = random_graph(spec, 1, full=True)
+        edges = spec.edges_of(graph)
+        assert not edges.complete
+        assert GraphTransformer(spec).takes_dense(edges, graph["node_mask"]) is is_dense
+
+
+def test_settings_decide_before_the_number_of_neighbours():
+    spec, few, exists = crowd(10, 1.0)
+    _, many, _ = crowd(10, 9.0)
+    assert GraphTransformer(spec, EncoderConfig(dense="always")).takes_dense(few, exists)
+    assert not GraphTransformer(spec, EncoderConfig(dense="never")).takes_dense(many, exists)
+    assert GraphTransformer(spec, EncoderConfig(compact=False)).takes_dense(few, exists)
+    explicit = explicit_spec()
+    graph = random_graph(explicit, 2)
+    assert not GraphTransformer(explicit).takes_dense(explicit.edges_of(graph), graph["node_mask"])
+
+
+def test_no_edge_is_counted_where_the_host_would_wait():
+    spec, _, _ = crowd(10, 1.0)
+    with FakeTensorMode():
+        graph = spec.zeros(4)
+        assert GraphTransformer(spec).takes_dense(spec.edges_of(graph), graph["node_mask"])
+
+
+def test_missing_edges_are_reported_once():
+    spec = GraphSpec(4, 3, Radius(9.0, search="cells", max_edges=5), position_dim=2)
+    graph = spec.zeros(2)
+    graph["node_mask"][:] = True
+    encoder = GraphTransformer(spec, EncoderConfig(hidden=16))
+    encoder(graph)
+    assert encoder.diagnostics(graph)["edges/overflow"] == 1
+    graph["node_mask"][:, 2:] = False
+    encoder(graph)
+    assert encoder.diagnostics(graph)["edges/overflow"] == 0
 
 
 def test_dropout_warns_and_makes_training_differ_from_acting():
@@ -162,3 +220,27 @@ def test_a_copy_has_its_own_weights():
         parameter.data.zero_()
     assert encoder(graph).abs().sum() > 0
     assert other(graph).abs().sum() == 0
+
+
+def test_both_parts_of_a_block_add_to_what_they_read():
+    """Layers whose weights and biases are zero change nothing."""
+    block, spec = (
+        TransformerBlock(EncoderConfig(hidden=8, heads=2, feed_forward=3), 0),
+        explicit_spec(edge_features=0),
+    )
+    graph = random_graph(spec, 4)
+    _, batch = to_sparse_batch(graph, spec, spec.edges_of(graph), compact=True)
+    h = torch.randn(len(batch.batch), 8)
+    assert block.feed_forward[0].out_features == 24
+    last = block.feed_forward[-1]
+    for layer in (block.attention.project, last):
+        nn.init.zeros_(layer.weight)
+        nn.init.zeros_(layer.bias)
+    assert torch.equal(block(h, batch)[0], h)
+    nn.init.ones_(last.bias)
+    torch.testing.assert_close(block(h, batch)[0], h + 1)
+    nn.init.normal_(last.weight)
+    torch.testing.assert_close(block(h, batch)[0], h + block.feed_forward(block.feed_forward_norm(h, batch)))
+    nn.init.zeros_(last.weight)
+    nn.init.ones_(block.attention.project.bias)
+    assert not torch.allclose(block(h, batch)[0], h + 1)

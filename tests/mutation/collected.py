@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-import os
-import time
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-ARGUMENTS = ("-s", "-qq", "--no-header", "--no-summary", "-m", "not learning", "-p", "no:xdist", "-p", "no:cacheprovider")
+ARGUMENTS = (
+    "-s",
+    "-qq",
+    "--no-header",
+    "--no-summary",
+    "-m",
+    "not learning",
+    "-p",
+    "no:xdist",
+    "-p",
+    "no:cacheprovider",
+)
 
 
 class Collected:
@@ -56,9 +64,9 @@ class Collected:
 
     def first_failure(self, names: Sequence[str]) -> str | None:
         """Run tests in this process until one fails, and return that one."""
-        for name in names:
-            item = self.items[name]
-            item.config.hook.pytest_runtest_protocol(item=item, nextitem=item)
+        for name, following in zip(names, [*names[1:], None], strict=True):
+            item, after = self.items[name], None if following is None else self.items[following]
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=after)
             if self.outcome.get(name) == "failed":
                 return name
         return None

@@ -14,7 +14,7 @@ FOLDER = Path(__file__).parent / "faults"
 PACKAGE = Path("src/edgewise")
 
 
-class StaleFault(Exception):
+class StaleFaultError(Exception):
     """A fault whose text is not in its file, or is there more than once."""
 
 
@@ -49,21 +49,21 @@ class Fault:
         """Return `source` with the fault.
 
         Raises:
-            StaleFault: `old` is not in `source` exactly once, `new` equals it, or the result is not Python.
+            StaleFaultError: `old` is not in `source` exactly once, `new` equals it, or the result is not Python.
         """
         found = source.count(self.old)
         if found != 1:
-            raise StaleFault(
-                f"{self.listed_in}: the fault '{self.what}' no longer applies: its text occurs {found} times in "
-                f"{self.file}, not once: {self.old!r}"
+            raise StaleFaultError(
+                f"{self.listed_in}: the fault '{self.what}' no longer applies: its text occurs {found} "
+                f"times in {self.file}, not once: {self.old!r}"
             )
         changed = source.replace(self.old, self.new)
         if changed == source:
-            raise StaleFault(f"{self.listed_in}: the fault '{self.what}' in {self.file} changes nothing")
+            raise StaleFaultError(f"{self.listed_in}: the fault '{self.what}' in {self.file} changes nothing")
         try:
             ast.parse(changed)
         except SyntaxError as error:
-            raise StaleFault(
+            raise StaleFaultError(
                 f"{self.listed_in}: the fault '{self.what}' makes {self.file} unreadable: {error}"
             ) from None
         return changed
@@ -153,7 +153,7 @@ def problems(faults: list[Fault], root: Path) -> list[str]:
             continue
         try:
             fault.planted(fault.path(root).read_text())
-        except StaleFault as stale:
+        except StaleFaultError as stale:
             found.append(str(stale))
         if fault.name in seen:
             found.append(f"{fault.listed_in}: the fault '{fault.what}' of {fault.file} is listed twice")

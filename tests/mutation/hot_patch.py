@@ -47,7 +47,7 @@ class Functions:
 
 
 def make_patch(file: Path, before: str, after: str) -> Patch | None:
-    """Return what turns the functions of `before` into those of `after`; None if more than functions differs."""
+    """Return what turns the functions of `before` into those of `after`; None if anything else differs."""
     old, new = _Outline(before), _Outline(after)
     if old.skeleton != new.skeleton:
         return None
@@ -72,13 +72,13 @@ class _Outline(ast.NodeTransformer):
         self._classes: list[str] = []
         self.skeleton = ast.dump(self.visit(ast.parse(source)))
 
-    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:  # noqa: N802
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
         self._classes.append(node.name)
         self.generic_visit(node)
         self._classes.pop()
         return node
 
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:  # noqa: N802
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         line = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
         body = "".join(ast.dump(statement) for statement in node.body)
         self.functions.append((".".join((*self._classes, node.name)), line, body))

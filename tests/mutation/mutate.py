@@ -1,19 +1,20 @@
 """Plant the listed faults one at a time and print which of them no test noticed: `make mutate`.
 
-    python -m tests.mutation.mutate [--only PATTERN] [--tests PATTERN] [--list] [--fresh] [--workers 2] [--floor 95]
+    python -m tests.mutation.mutate [--only PATTERN] [--tests PATTERN] [--list] [--fresh] [--workers 2]
 
 Nothing is changed in the working tree: all happens in a copy. One process imports the package, collects the
 tests and records which lines each of them reaches. For every fault it forks, replaces the code of the changed
 function, and runs the tests that reach it until one fails. A fault outside of functions, or one that no test
 noticed, is then written to the file of a copy, and the tests run in a process that imports everything anew.
 
-A run that is interrupted goes on where it stopped; a fault counts as found without a new run while its file and
-the test that found it are unchanged.
+A run that is interrupted goes on where it stopped; a fault counts as found without a new run while its file
+and the test that found it are unchanged.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import os
 import re
@@ -40,8 +41,10 @@ BUDGET = 60.0
 """Seconds of tests, as recorded, that are run at most for one fault."""
 COLD_BUDGET = 15.0
 """The same for processes that import everything anew."""
-UNPLANTED = 99
-"""Exit code of a session in which a fault could not be planted by replacing code."""
+BATCH = 40
+"""Faults that are planted before the tests that noticed them are run without a fault."""
+NOTICED, UNPLANTED = 98, 99
+"""Exit codes of sessions: a test failed; the fault could not be planted by replacing code."""
 
 
 @dataclass
@@ -55,6 +58,7 @@ class Plan:
         workers: sessions at a time.
         pattern: of the test files that are used.
         found: by the name of a fault: the test that found it, and hashes of its file and of the test's file.
+        sound: lists of tests of which the last one passes without a fault.
     """
 
     faults: list[Fault]
@@ -63,6 +67,12 @@ class Plan:
     workers: int
     pattern: str
     found: dict[str, dict[str, str]] = field(default_factory=dict)
+    sound: set[tuple[str, ...]] = field(default_factory=set)
+
+    @property
+    def logs(self) -> Path:
+        """Folder of the output of sessions."""
+        return self.work / "logs"
 
     @property
     def left(self) -> list[Fault]:
@@ -88,6 +98,17 @@ class Plan:
         KEPT.mkdir(exist_ok=True)
         _FOUND.write_text(json.dumps(kept | {fault.name: self.found[fault.name]}, indent=1))
 
+    def note(self, fault: Fault, test: str | None) -> int:
+        """Write down the test that failed, for the process that waits, and return the exit code."""
+        if test is None:
+            return 0
+        (self.work / f"{_safe(fault)}.test").write_text(test)
+        return NOTICED
+
+    def noted(self, fault: Fault) -> str:
+        """Return the test that was written down."""
+        return (self.work / f"{_safe(fault)}.test").read_text()
+
     def _finding(self, fault: Fault, test: str) -> dict[str, str]:
         """Return what must be unchanged for a finding to hold."""
         file = self.copy / test.split("::")[0]
@@ -102,12 +123,12 @@ def main() -> int:
     """Run the program and return its exit code."""
     options = _options()
     chosen = fault_list.load()
+    if options.only:
+        chosen = [fault for fault in chosen if re.search(options.only, f"{fault.file} {fault.what}")]
     wrong = fault_list.problems(chosen, PROJECT)
     if wrong:
         print("\n".join(wrong), file=sys.stderr)
         return 2
-    if options.only:
-        chosen = [fault for fault in chosen if re.search(options.only, f"{fault.file} {fault.what}")]
     if options.list:
         for fault in chosen:
             print(f"{fault.file}: {fault.what}")
@@ -134,10 +155,14 @@ def main() -> int:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Plant the listed faults and print which no test noticed.")
-    parser.add_argument("--only", metavar="PATTERN", help="only faults whose file or text match this expression")
+    parser.add_argument(
+        "--only", metavar="PATTERN", help="only faults whose file or text match this expression"
+    )
     parser.add_argument("--tests", metavar="PATTERN", default="", help="only test files whose path matches")
     parser.add_argument("--list", action="store_true", help="print the list of faults and stop")
-    parser.add_argument("--fresh", action="store_true", help="forget earlier results and record all tests again")
+    parser.add_argument(
+        "--fresh", action="store_true", help="forget earlier results and record all tests again"
+    )
     parser.add_argument("--workers", type=int, default=2, help="sessions at a time (2)")
     parser.add_argument("--floor", type=float, default=95.0, help="percentage of faults to be found (95)")
     return parser.parse_args()
@@ -183,7 +208,13 @@ def _hot(plan: Plan) -> None:
     def work(tests: Collected) -> None:
         reached = _record(tests, plan)
         if reached.failed:
-            print(f"{len(reached.failed)} tests fail without a fault and are not used:", *reached.failed, sep="\n  ")
+            print(
+                f"{len(reached.failed)} tests fail without a fault and are not used:",
+                *reached.failed,
+                sep="\n  ",
+            )
+        for file in sorted({fault.file for fault in plan.left}):
+            importlib.import_module("edgewise." + file.removesuffix(".py").replace("/", "."))
         functions = Functions(plan.copy / PACKAGE)
         _plant_hot(tests, plan, reached, functions)
 
@@ -207,7 +238,7 @@ def _record(tests: Collected, plan: Plan) -> reach.Reach:
 
     with _progress("recording", len(needed)) as advance:
         for done, code in run_sessions(
-            [session(each) for each in needed], workers=plan.workers, logs=plan.work / "logs"
+            [session(each) for each in needed], workers=plan.workers, logs=plan.logs
         ):
             if code:
                 raise SystemExit(_failed(plan, done, code))
@@ -216,36 +247,82 @@ def _record(tests: Collected, plan: Plan) -> reach.Reach:
 
 
 def _plant_hot(tests: Collected, plan: Plan, reached: reach.Reach, functions: Functions) -> None:
-    """Run the tests that reach each fault in a fork with the code of a function replaced."""
-    by_name = {_safe(fault): fault for fault in plan.left}
+    """Run the tests that reach each fault in a fork with the code of a function replaced.
 
-    def session(fault: Fault, names: list[str]) -> Session:
+    A test that fails counts if it passes without the fault after the same tests. Otherwise it is not used.
+    """
+    unreliable: set[str] = set()
+    waiting = list(reversed(plan.left))
+    with _progress("planting", len(waiting)) as advance:
+        while waiting:
+            batch = {
+                _safe(fault): fault for fault in (waiting.pop() for _ in range(min(BATCH, len(waiting))))
+            }
+            ran: dict[str, list[str]] = {}
+            for name, fault in batch.items():
+                chosen = reached.tests_of(fault, plan.copy, budget=BUDGET)
+                ran[name] = [test for test in chosen if test in tests.items and test not in unreliable]
+            sessions = [
+                _hot_session(tests, plan, fault, ran[name], reached, functions)
+                for name, fault in batch.items()
+            ]
+            ended = {
+                done.name: code for done, code in run_sessions(sessions, workers=plan.workers, logs=plan.logs)
+            }
+            found = {name: plan.noted(batch[name]) for name, code in ended.items() if code == NOTICED}
+            prefixes = {tuple(ran[name][: ran[name].index(test) + 1]) for name, test in found.items()}
+            wrong = _fail_without_fault(tests, plan, prefixes)
+            unreliable |= wrong
+            for name, code in ended.items():
+                fault = batch[name]
+                if found.get(name) in wrong:
+                    waiting.append(fault)
+                    continue
+                if code not in (0, UNPLANTED):
+                    plan.keep(fault, found.get(name) or _ending(code))
+                state = {0: "not noticed", UNPLANTED: "to be imported"}.get(code, "found")
+                advance(f"{state}: {fault.file}: {fault.what}")
+    if unreliable:
+        print(f"{len(unreliable)} tests fail without a fault after others:", *sorted(unreliable), sep="\n  ")
+
+
+def _hot_session(
+    tests: Collected, plan: Plan, fault: Fault, names: list[str], reached: reach.Reach, functions: Functions
+) -> Session:
+    """Return a session that replaces code and runs tests until one fails."""
+
+    def call() -> int:
+        path = fault.path(plan.copy)
+        source = path.read_text()
+        patch = make_patch(path, source, fault.planted(source))
+        if patch is None or not functions.apply(patch):
+            return UNPLANTED
+        return plan.note(fault, tests.first_failure(names))
+
+    seconds = sum(reached.seconds[name] for name in names)
+    return Session(_safe(fault), call, timeout=60.0 + 20.0 * seconds)
+
+
+def _fail_without_fault(tests: Collected, plan: Plan, prefixes: set[tuple[str, ...]]) -> set[str]:
+    """Run lists of tests without a fault, and return the last ones of those lists in which they fail."""
+    known = plan.sound
+    lists = {f"control-{number}": prefix for number, prefix in enumerate(sorted(prefixes - known))}
+
+    def session(name: str) -> Session:
         def call() -> int:
-            path = fault.path(plan.copy)
-            source = path.read_text()
-            patch = make_patch(path, source, fault.planted(source))
-            if patch is None or not functions.apply(patch):
-                return UNPLANTED
-            failed = tests.first_failure(names)
-            if failed is None:
-                return 0
-            (plan.work / f"{_safe(fault)}.test").write_text(failed)
-            return 1
+            *before, last = lists[name]
+            tests.run([*before, last])
+            return NOTICED if tests.outcome.get(last) == "failed" else 0
 
-        seconds = sum(reached.seconds[name] for name in names)
-        return Session(_safe(fault), call, timeout=60.0 + 20.0 * seconds)
+        return Session(name, call, timeout=1200.0)
 
-    sessions = []
-    for fault in plan.left:
-        names = reached.tests_of(fault, plan.copy, budget=BUDGET)
-        sessions.append(session(fault, [name for name in names if name in tests.items]))
-    with _progress("planting", len(sessions)) as advance:
-        for done, code in run_sessions(sessions, workers=plan.workers, logs=plan.work / "logs"):
-            fault = by_name[done.name]
-            if code not in (0, UNPLANTED):
-                plan.keep(fault, _killer(plan, fault, code))
-            state = {0: "not noticed", UNPLANTED: "to be imported"}.get(code, "found")
-            advance(f"{state}: {fault.file}: {fault.what}")
+    wrong = set()
+    for done, code in run_sessions([session(name) for name in lists], workers=plan.workers, logs=plan.logs):
+        if code:
+            wrong.add(lists[done.name][-1])
+        else:
+            known.add(lists[done.name])
+    return wrong
 
 
 def _cold(plan: Plan) -> None:
@@ -271,20 +348,17 @@ def _cold(plan: Plan) -> None:
 
             collected.collect(dict.fromkeys(name.split("::")[0] for name in names), work)
             shutil.rmtree(own, ignore_errors=True)
-            if failed[0] is None:
-                return 0
-            (plan.work / f"{_safe(fault)}.test").write_text(failed[0])
-            return 1
+            return plan.note(fault, failed[0])
 
         return Session(_safe(fault), call, timeout=240.0 + 20.0 * COLD_BUDGET)
 
     with _progress("planting in files", len(by_name)) as advance:
         for done, code in run_sessions(
-            [session(fault) for fault in plan.left], workers=plan.workers, logs=plan.work / "logs"
+            [session(fault) for fault in plan.left], workers=plan.workers, logs=plan.logs
         ):
             fault = by_name[done.name]
             if code:
-                plan.keep(fault, _killer(plan, fault, code))
+                plan.keep(fault, plan.noted(fault) if code == NOTICED else _ending(code))
             advance(f"{'found' if code else 'LIVES'}: {fault.file}: {fault.what}")
 
 
@@ -292,16 +366,13 @@ def _safe(fault: Fault) -> str:
     return fault.name.replace("/", "|")
 
 
-def _killer(plan: Plan, fault: Fault, code: int) -> str:
-    """Return the test that failed, or in words how the session ended without one."""
-    note = plan.work / f"{_safe(fault)}.test"
-    if note.exists():
-        return note.read_text()
+def _ending(code: int) -> str:
+    """Return in words how a session ended without a test that failed."""
     return "(out of time)" if code == TIMED_OUT else f"(ended with code {code})"
 
 
 def _failed(plan: Plan, session: Session, code: int) -> str:
-    tail = (plan.work / "logs" / f"{session.name}.log").read_text()[-2000:]
+    tail = (plan.logs / f"{session.name}.log").read_text()[-2000:]
     return f"{session.name} failed with code {code}:\n{tail}"
 
 
@@ -343,7 +414,9 @@ def _table(plan: Plan, *, floor: float) -> int:
         print("\nNo test noticed:")
         for fault in plan.left:
             tests = len(reached.tests_of(fault, plan.copy))
-            print(f"  {fault.file}: {fault.what} ({tests or 'no'} {'test' if tests == 1 else 'tests'} reach it)")
+            print(
+                f"  {fault.file}: {fault.what} ({tests or 'no'} {'test' if tests == 1 else 'tests'} reach it)"
+            )
     if share < floor:
         print(f"\n{share:.1f} % of the faults were found, fewer than {floor:g} %", file=sys.stderr)
     return int(share < floor)

@@ -48,7 +48,8 @@ def record(tests: Collected, test_file: str, copy: Path, folder: Path) -> int:
         "tests": {name: round(tests.seconds[name], 3) for name in passed},
         "failed": [name for name in names if tests.outcome.get(name) == "failed"],
         "lines": {
-            file: {name: f"{bits[name]:x}" for name in passed if name in bits} for file, bits in reached.items()
+            file: {name: f"{bits[name]:x}" for name in passed if name in bits}
+            for file, bits in reached.items()
         },
     }
     recording(folder, test_file).write_text(json.dumps(document))

@@ -330,3 +330,37 @@ def test_positions_by_index_are_those_needed():
     needed = torch.tensor([[False, True, True], [True, False, False]])
     assert bootstrap_positions(needed, time_dim=1, budget=None).tolist() == [1, 2, 3]
     assert sorted(bootstrap_positions(needed, time_dim=1, budget=1).tolist()) == [1, 2, 3, 5]
+
+
+def test_one_ended_agent_makes_a_boundary_and_all_terminated_ones_make_it_needless():
+    done = torch.tensor([[[0, 0], [1, 0], [1, 1], [1, 1], [0, 0]]]).bool()
+    terminated = torch.tensor([[[0, 0], [1, 0], [1, 0], [1, 1], [0, 0]]]).bool()
+    needed = bootstrap_mask(done, terminated, batch_dims=2, time_dim=1)
+    assert needed.tolist() == [[False, True, True, False, True]]
+
+
+def test_the_trace_of_an_agent_does_not_pass_through_steps_in_which_it_was_inactive():
+    """γ = λ = 1 and V = 0: the advantage of a step is the sum of rewards until the agent pauses."""
+    active = torch.tensor([[1, 0], [1, 1], [0, 1], [0, 0], [1, 1], [1, 1]]).bool()
+    reward = torch.tensor([1.0, 2.0, 4.0, 8.0, 16.0, 32.0]).view(1, 6, 1, 1).expand(1, 6, 2, 1)
+    flags = torch.zeros(1, 6, 1, dtype=torch.bool)
+    zeros = torch.zeros(1, 6, 2, 1)
+    following = {"reward": reward, "done": flags, "terminated": flags, "state_value": zeros}
+    rollout = TensorDict(
+        {"agents": {"active": active.unsqueeze(0)}, "state_value": zeros, "next": following}, [1, 6]
+    )
+    found = GraphGAE(gamma=1.0, lmbda=1.0, value_network=None)(rollout)["advantage"].view(6, 2)
+    assert found[:, 0].tolist() == [3.0, 2.0, 0.0, 0.0, 48.0, 32.0]
+    assert found[:, 1].tolist() == [0.0, 6.0, 4.0, 0.0, 48.0, 32.0]
+
+
+def test_next_values_have_no_gradient():
+    value, next_value = (torch.zeros(1, 3, 1, requires_grad=True) for _ in range(2))
+    flags = torch.zeros(1, 3, 1, dtype=torch.bool)
+    following = {"reward": torch.ones(1, 3, 1), "done": flags, "terminated": flags, "state_value": next_value}
+    rollout = TensorDict({"state_value": value, "next": following}, [1, 3])
+    found = GraphGAE(value_network=None, differentiable=True, **SETTINGS)(rollout)
+    found["advantage"].sum().backward()
+    assert value.grad is not None
+    assert value.grad.abs().min() > 0
+    assert next_value.grad is None

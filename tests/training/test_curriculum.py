@@ -89,3 +89,19 @@ def test_a_metric_of_the_stage_before_does_not_end_this_one():
     stages = [Stage(name="a", until=reached), Stage(name="b", until=reached), Stage(name="c")]
     rows = [(10, {"score": 0.6}), (20, {}), (30, {"score": 0.4}), (40, {"score": 0.5})]
     assert journey(Curriculum(stages, Worlds()), rows) == ["b", "b", "b", "c"]
+
+
+def test_the_frames_of_a_resumed_stage_count_from_its_own_beginning():
+    stages = [
+        Stage(name="a", until={"frames": 30}),
+        Stage(name="b", until={"frames": 30}),
+        Stage(name="c", until={"frames": 30}),
+        Stage(name="d"),
+    ]
+    rows = [(30, {}), (50, {}), (60, {}), (89, {}), (90, {})]
+    names = ["b", "b", "c", "c", "d"]
+    for stop in range(len(rows)):
+        first, second = Curriculum(stages, Worlds()), Curriculum(stages, Worlds())
+        begun = journey(first, rows[:stop])
+        second.load_state_dict(json.loads(json.dumps(first.state_dict())))
+        assert begun + journey(second, rows[stop:]) == names

@@ -1,6 +1,7 @@
 """Matches: seats and openings are paired, equal players are not told apart, who plays is not mixed up."""
 
 import numpy as np
+import pytest
 import torch
 
 from edgewise.envs.registry import make_env
@@ -70,3 +71,48 @@ def test_intervals_hold_the_truth_as_often_as_they_say():
         interval = Match(games[0], games[1], games).interval()
         held += interval.low <= 0.7 <= interval.high
     assert 0.92 < held / 400 < 0.985
+
+
+def as_match(pairs):
+    """A match of these pairs of scores."""
+    first, second = np.array(pairs, dtype=float).T
+    return Match(first, second, np.ones((2, len(pairs))))
+
+
+def wilson(score, games):
+    """Wilson's interval, in its textbook form."""
+    z = 1.96
+    centre = (score + z * z / (2 * games)) / (1 + z * z / games)
+    half = z / (1 + z * z / games) * np.sqrt(score * (1 - score) / games + z * z / (4 * games * games))
+    return max(centre - half, 0.0), min(centre + half, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "games"),
+    [
+        ([(1, 0), (0, 1), (1, 0), (0, 1)], 4),  # pairs that are all equal say no more than one game each
+        ([(1, 1), (0, 0), (1, 1), (0, 0)], 3),  # a pair that is won or lost twice is one game; ddof = 1
+        ([(1, 1), (0, 0), (1, 0), (0, 1)] * 5, 38),
+        ([(1, 0), (0, 1), (1, 0), (0, 1), (1, 0), (0, 1), (1, 0), (1, 1)], 16),  # never more than were played
+        ([(1, 1)] * 5, 5),
+        ([(0, 0)] * 5, 5),
+        ([(1, 1)], 1),
+    ],
+)
+def test_the_interval_is_that_of_as_many_games_as_the_pairs_are_worth(pairs, games):
+    match = as_match(pairs)
+    low, high = wilson(match.score, games)
+    found = match.interval()
+    assert (found.low, found.high) == pytest.approx((low, high), abs=1e-12)
+    assert 0.0 <= found.low <= match.score <= found.high <= 1.0
+
+
+def test_intervals_of_perfect_scores_end_at_the_score():
+    for count in range(1, 60):
+        assert as_match([(1, 1)] * count).interval().high <= 1.0
+        assert as_match([(0, 0)] * count).interval().low >= 0.0
+
+
+def test_an_odd_number_of_games_is_refused():
+    with pytest.raises(ValueError, match="even number"):
+        play_match(make_env("hex", size=3, num_envs=3, seed=0), first_free, last_free, seed=0)

@@ -141,3 +141,33 @@ def test_a_better_player_passes():
 
 def test_a_worse_player_does_not():
     assert accepted(np.random.default_rng(3), trials=100, games=400, win=0.4, draw=0.0) == 0
+
+
+@pytest.mark.parametrize(("won", "pairs"), [(7, 10), (10, 10), (0, 4)])
+def test_a_rating_is_the_odds_with_one_drawn_game_added(won, pairs):
+    scores = np.array([1.0] * won + [0.0] * (pairs - won))
+    match = Match(scores, scores, np.ones((2, pairs)))
+    first, second = rate(
+        ("a", "b"), {(0, 1): match}, anchor="b", generator=np.random.default_rng(0), draws=10
+    )
+    points = 2 * won + 0.5
+    assert first.rating.estimate == pytest.approx(POINTS * np.log(points / (2 * pairs + 1 - points)))
+    assert second.rating.estimate == 0
+
+
+def test_a_game_weighs_as_much_in_a_long_match_as_in_a_short_one():
+    """Three players: the middle one is tied to the others by matches of different length."""
+    long, short = np.array([1.0, 1.0, 0.0] * 30), np.array([1.0, 0.0, 0.0])
+    matches = {
+        (0, 1): Match(long, long, long),
+        (1, 2): Match(short, short, short),
+        (0, 2): Match(short, short, short),
+    }
+    found = rate(("a", "b", "c"), matches, anchor="c", generator=np.random.default_rng(0), draws=10)
+    games, points = np.zeros((3, 3)), np.zeros((3, 3))
+    for (row, column), match in matches.items():
+        games[row, column] = games[column, row] = 2 * len(match.as_first) + 1
+        points[row, column] = 2 * match.as_first.sum() + 0.5
+        points[column, row] = games[row, column] - points[row, column]
+    strength = POINTS * fit(points, games)
+    assert [one.rating.estimate for one in found] == pytest.approx(list(strength - strength[2]))

@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgewise.graphs.conflict_graph import ConflictGraph
@@ -144,3 +144,47 @@ def test_random_sets_of_a_graph_with_too_many_are_refused():
     scheduler = SetScheduler(conflict_graphs(("line30",)), limit=10)
     with pytest.raises(ValueError, match="random-greedy"):
         scheduler.random(torch.zeros(1, dtype=torch.long), torch.Generator())
+
+
+@settings(max_examples=60, derandomize=True)
+@given(weighted_graphs(largest=8), st.booleans())
+def test_forced_ties_are_broken_by_the_order_alone(case, most_members):
+    """All weights are equal, so that many sets are best, and nodes that have nothing to send do not count."""
+    graphs, number, weight, order = case
+    counted = (weight != 1) & graphs.node_mask[number]
+    weight = counted.float()
+    scores = [weight, torch.ones_like(weight)] if most_members else [weight]
+    listed = SetScheduler(graphs).best(number, scores, order=order, counted=counted)
+    for world in range(WORLDS):
+        graph = graphs.graphs[number[world]]
+        rows = [score[world].tolist() for score in scores]
+        expected = best_by_hand(graph, rows, order[world].tolist(), counted[world].tolist())
+        kept = {node for node in expected if counted[world, node]}
+        assert set((listed & counted)[world].nonzero().flatten().tolist()) == kept
+
+
+def test_ties_among_more_nodes_than_one_key_holds():
+    """A line of 24 nodes, all equal: every other node from one end, and the order says from which."""
+    graphs = conflict_graphs(("line24",))
+    weight = torch.ones(2, 24)
+    order = torch.stack((torch.arange(24), torch.arange(24).flip(0)))
+    for limit in (20_000, 0):
+        chosen = SetScheduler(graphs, limit=limit).best(
+            torch.zeros(2, dtype=torch.int64), [weight], order=order, counted=weight > 0
+        )
+        assert chosen[0].nonzero().flatten().tolist() == list(range(0, 24, 2))
+        assert chosen[1].nonzero().flatten().tolist() == list(range(1, 24, 2))
+
+
+def test_the_last_node_decides_before_those_that_another_key_holds():
+    """Two sets of equal weight, {3, 20} and {5, 19}: the second is without the last node of all four."""
+    sets = ((3, 20), (5, 19))
+    pairs = tuple((min(pair), max(pair)) for pair in itertools.product(*sets))
+    graphs = ConflictGraphs(("two sets",), (ConflictGraph(22, pairs),))
+    weight = torch.zeros(1, 22)
+    weight[:, [3, 5, 19, 20]] = 1.0
+    for limit in (20_000, 0):
+        chosen = SetScheduler(graphs, limit=limit).best(
+            torch.zeros(1, dtype=torch.int64), [weight], order=torch.arange(22)[None], counted=weight > 0
+        )
+        assert (chosen & (weight > 0))[0].nonzero().flatten().tolist() == [5, 19]
