@@ -16,7 +16,7 @@ from tensordict import TensorDict
 from torch import Tensor
 from torch.nn.functional import pad
 
-from edgewise.graphs.edges import Edges
+from edgewise.graphs.edges import Edges, needs_static_shapes
 from edgewise.graphs.spec import GraphSpec
 
 Pool = Literal["mean", "sum", "max"]
@@ -114,14 +114,7 @@ def prefers_compact(edges: Edges) -> bool:
     accelerator it would have to wait for the number of existing nodes. `torch.compile`, `torch.export`,
     `torch.func` transforms and fake tensors do not support data-dependent shapes.
     """
-    return edges.mask.device.type == "cpu" and not _traced(edges.mask)
-
-
-def _traced(tensor: Tensor) -> bool:
-    """Return whether a compiler, a function transform or a fake tensor needs static shapes."""
-    if torch.compiler.is_compiling():
-        return True
-    return type(tensor) is not Tensor or torch._C._functorch.maybe_current_level() is not None
+    return edges.mask.device.type == "cpu" and not needs_static_shapes(edges.mask)
 
 
 def _offsets(index: Tensor, num_nodes: int) -> Tensor:

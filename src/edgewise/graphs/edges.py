@@ -29,12 +29,17 @@ class Edges:
         attr: `[*B, E, D]` or None.
         complete: whether the E slots are all ordered pairs `source * N + target`, so that they can be viewed
             as a matrix `[*B, N, N]` (source, target) without a scatter.
+        simple: whether no two edges have the same source and target; always true if complete.
+        overflow: whether some edges are missing because the E slots did not suffice, 0-d bool; None if that
+            cannot happen.
     """
 
     index: Tensor
     mask: Tensor
     attr: Tensor | None = None
     complete: bool = False
+    simple: bool = False
+    overflow: Tensor | None = None
 
 
 class EdgeSource(ABC):
@@ -117,3 +122,10 @@ def all_pairs(num_nodes: int, device: Device) -> Tensor:
     """Return the ends of all ordered pairs in the order `source * N + target`, `[2, N * N]`."""
     pair = torch.arange(num_nodes * num_nodes, device=device)
     return torch.stack((pair // num_nodes, pair % num_nodes))
+
+
+def needs_static_shapes(tensor: Tensor) -> bool:
+    """Return whether shapes must not depend on data: under a compiler or transform, or for fake tensors."""
+    if torch.compiler.is_compiling():
+        return True
+    return type(tensor) is not Tensor or torch._C._functorch.maybe_current_level() is not None

@@ -1,31 +1,56 @@
-"""Edges computed from positions, so that rollouts and replay buffers do not store N x N matrices."""
+"""Edges computed from positions, so that rollouts and replay buffers do not store edges.
+
+Small graphs have an edge slot for every ordered pair of nodes, which dense kernels use directly. Large graphs
+have slots for their edges only, found by a spatial index: memory and time grow with the number of edges.
+"""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import reduce
-from typing import Protocol
+from typing import Literal, Protocol
 
 import torch
 from tensordict import TensorDict
 from torch import Tensor
 
-from edgewise.graphs.edges import Edges, EdgeSource, all_pairs
+from edgewise.graphs import cells, kd_tree
+from edgewise.graphs.edge_slots import slots_per_target, slots_per_world
+from edgewise.graphs.edges import Edges, EdgeSource, all_pairs, needs_static_shapes
+from edgewise.graphs.neighbours import Cloud, distance_of, nearest_in_blocks
+
+ALL_PAIRS = 192
+"""Largest number of nodes for which `search="auto"` compares all pairs (benchmarks/neighbours.py)."""
+
+Search = Literal["auto", "pairs", "cells", "kd_tree"]
+SEARCHES = ("auto", "pairs", "cells", "kd_tree")
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """The geometry of all ordered pairs of nodes, source first.
+    """The geometry of pairs of nodes: of all ordered pairs of a graph, or of those that are edges.
+
+    `[*B, *L]` is `[*B, N, N]` for all ordered pairs, source first, and `[*B, E]` for listed pairs.
 
     Attributes:
-        displacement: `[*B, N, N, P]`, `pos[source] - pos[target]`.
-        distance: `[*B, N, N]`; its gradient is zero if two nodes coincide.
+        displacement: `[*B, *L, P]`, `pos[source] - pos[target]`.
+        distance: `[*B, *L]`; its gradient is zero if two nodes coincide.
+        index: `[*B, 2, E]`, sources and targets of listed pairs; None for all ordered pairs.
     """
 
     displacement: Tensor
     distance: Tensor
+    index: Tensor | None = None
+
+    def source(self, values: Tensor) -> Tensor:
+        """Return node values `[*B, N, C]` at the sources, broadcastable to `[*B, *L, C]`."""
+        return values.unsqueeze(-2) if self.index is None else at_nodes(values, self.index[..., 0, :])
+
+    def target(self, values: Tensor) -> Tensor:
+        """Return node values `[*B, N, C]` at the targets, broadcastable to `[*B, *L, C]`."""
+        return values.unsqueeze(-3) if self.index is None else at_nodes(values, self.index[..., 1, :])
 
 
 class PairFeature(Protocol):
@@ -35,7 +60,7 @@ class PairFeature(Protocol):
         """Return the number of features of a pair."""
 
     def __call__(self, graph: TensorDict, pairs: Pairs) -> Tensor:
-        """Compute the features of every pair, `[*B, N, N, width]`, source first."""
+        """Compute the features of every pair, `[*B, *L, width]`, see `Pairs`."""
 
 
 @dataclass(frozen=True)
@@ -69,14 +94,15 @@ class PairFunction:
     """Pair features computed by a function.
 
     Args:
-        function: maps the graph and its `Pairs` to `[*B, N, N, num_features]`, source first. It may read any
-            entry of the graph. Its result for pairs that are not edges is ignored.
+        function: maps the graph and its `Pairs` to `[*B, *L, num_features]`. It may read any entry of the
+            graph, by `pairs.source(values)` and `pairs.target(values)`, which work for all pairs and for
+            listed ones. Its result for pairs that are not edges is ignored.
         num_features: number of features of a pair.
 
     Example:
         >>> def closing_speed(graph, pairs):
         ...     velocity = graph["x"][..., 2:4]
-        ...     relative = velocity.unsqueeze(-2) - velocity.unsqueeze(-3)
+        ...     relative = pairs.source(velocity) - pairs.target(velocity)
         ...     return (relative * pairs.displacement).sum(-1, keepdim=True)
         >>> edges = Radius(1.0, features=(Displacement(), Distance(), PairFunction(closing_speed, 1)))
         >>> edges.width(position_dim=2)
@@ -107,11 +133,16 @@ class PositionRule(EdgeSource):
         senders: node types that may be sources; None for all.
         receivers: node types that may be targets; None for all. With `receivers=(0,)` all edges lead to nodes
             of type 0.
+        search: how neighbours are found. `pairs` compares all pairs, and gives edge slots for all of them.
+            `cells` sorts nodes by cells, on any device. `kd_tree` uses scipy, on a CPU. `auto` is `pairs` for
+            up to 192 nodes, and otherwise the fastest that does not make the host wait for a device. All find
+            the same edges.
     """
 
     features: Features
     senders: NodeTypes
     receivers: NodeTypes
+    search: Search
 
     needs_positions = True
 
@@ -138,16 +169,50 @@ class PositionRule(EdgeSource):
 
     def allowed(self, graph: TensorDict) -> Tensor:
         """Return the pairs of distinct existing nodes whose types may send and receive, `[*B, N, N]` bool."""
-        exists = graph["node_mask"]
-        sends = exists & _of_types(graph, self.senders)
-        receives = exists & _of_types(graph, self.receivers)
-        distinct = ~torch.eye(exists.shape[-1], dtype=torch.bool, device=exists.device)
+        sends, receives = self.senders_of(graph), self.receivers_of(graph)
+        distinct = ~torch.eye(sends.shape[-1], dtype=torch.bool, device=sends.device)
         return sends.unsqueeze(-1) & receives.unsqueeze(-2) & distinct
 
+    def senders_of(self, graph: TensorDict) -> Tensor:
+        """Return the existing nodes whose type may send, `[*B, N]` bool."""
+        return graph["node_mask"] & _of_types(graph, self.senders)
+
+    def receivers_of(self, graph: TensorDict) -> Tensor:
+        """Return the existing nodes whose type may receive, `[*B, N]` bool."""
+        return graph["node_mask"] & _of_types(graph, self.receivers)
+
+    def cloud(self, graph: TensorDict) -> Cloud:
+        """Return the nodes as points of W worlds, where W is the product of B."""
+        position, mask = graph["pos"], graph["node_mask"]
+        worlds = mask.shape[:-1].numel()
+        return Cloud(
+            position.reshape(worlds, *position.shape[-2:]),
+            self.senders_of(graph).reshape(worlds, mask.shape[-1]),
+            self.receivers_of(graph).reshape(worlds, mask.shape[-1]),
+        )
+
     def attributes(self, graph: TensorDict, pairs: Pairs) -> Tensor | None:
-        """Compute the features of all pairs, `[*B, N, N, D]`; None without features."""
+        """Compute the features of pairs, `[*B, *L, D]`; None without features."""
         parts = [feature(graph, pairs) for feature in self.features]
-        return torch.cat(parts, -1) if parts else None
+        if not parts:
+            return None
+        for feature, part in zip(self.features, parts, strict=True):
+            if part.shape[:-1] != pairs.distance.shape:
+                raise ValueError(
+                    f"{feature!r} gives features {list(part.shape)} for pairs {list(pairs.distance.shape)}: "
+                    "a pair function reads nodes by pairs.source(values) and pairs.target(values)"
+                )
+        return torch.cat(parts, -1)
+
+    def listed(self, graph: TensorDict, edges: Edges) -> Edges:
+        """Return edges in slots of their own, with their features."""
+        if not self.features:
+            return edges
+        position = graph["pos"].masked_fill(~graph["node_mask"].unsqueeze(-1), 0.0)
+        source, target = edges.index.unbind(-2)
+        apart = at_nodes(position, source) - at_nodes(position, target)
+        pairs = Pairs(apart, distance_of(apart, -1), edges.index)
+        return replace(edges, attr=self.attributes(graph, pairs))
 
 
 @dataclass(frozen=True)
@@ -162,6 +227,10 @@ class Radius(PositionRule):
         features: parts of the edge features, concatenated; `()` for edges without features.
         senders: node types that may be sources; None for all.
         receivers: node types that may be targets; None for all.
+        search: how neighbours are found, see `PositionRule`. With an infinite radius all pairs are compared.
+        max_edges: number of edge slots of a graph, for large graphs on a GPU: edges are then found by cells
+            without waiting for their number. A graph with more edges is reported by `Edges.overflow`, and
+            stops a run. None to count the edges; all pairs are then compared on a GPU.
 
     Example:
         >>> Radius(0.35, features=(Distance(),)).width(position_dim=2)
@@ -173,11 +242,47 @@ class Radius(PositionRule):
     _: KW_ONLY
     senders: NodeTypes = None
     receivers: NodeTypes = None
+    search: Search = "auto"
+    max_edges: int | None = None
 
     def __post_init__(self) -> None:
         if not self.radius > 0:
             raise ValueError(f"Radius.radius must be positive, got {self.radius}")
+        if self.max_edges is not None and self.max_edges < 1:
+            raise ValueError(f"Radius.max_edges must be at least one, got {self.max_edges}")
         _check_rule(self)
+
+    def __call__(self, graph: TensorDict) -> Edges:
+        """Compute the edges: slots for all ordered pairs of a small graph, slots for edges of a large one."""
+        search = self.chosen_search(graph["pos"])
+        if search == "pairs":
+            return super().__call__(graph)
+        cloud = self.cloud(graph)
+        if search == "kd_tree":
+            source, target = kd_tree.within(cloud, self.radius)
+            is_link, overflow = torch.ones_like(source, dtype=torch.bool), None
+        else:
+            capacity = self.max_edges and _candidates(self.max_edges, cloud.position)
+            source, target, is_link, overflow = cells.within(cloud, self.radius, capacity=capacity)
+        edges = slots_per_world(cloud, source, target, is_link=is_link, num_slots=self.max_edges)
+        if overflow is not None and edges.overflow is not None:
+            edges = replace(edges, overflow=edges.overflow | overflow)
+        lead, slots = graph["node_mask"].shape[:-1], edges.mask.shape[-1]
+        index, mask = edges.index.reshape(*lead, 2, slots), edges.mask.reshape(*lead, slots)
+        return self.listed(graph, replace(edges, index=index, mask=mask))
+
+    def chosen_search(self, position: Tensor) -> Search:
+        """Return how the neighbours of nodes at `position [*B, N, P]` are found."""
+        if self.radius == torch.inf or position.numel() == 0:
+            return "pairs"
+        is_static = needs_static_shapes(position)
+        if self.search != "auto":
+            return "pairs" if is_static and self.max_edges is None and self.search != "cells" else self.search
+        if self.max_edges is not None:
+            return "cells" if is_static or position.device.type != "cpu" else "kd_tree"
+        if is_static or position.device.type != "cpu" or position.shape[-2] <= ALL_PAIRS:
+            return "pairs"
+        return "kd_tree"
 
     def link(self, distance: Tensor, allowed: Tensor) -> Tensor:
         """Return the allowed pairs closer than the radius."""
@@ -195,8 +300,11 @@ class Nearest(PositionRule):
         features: parts of the edge features, concatenated; `()` for edges without features.
         senders: node types that may be sources; None for all.
         receivers: node types that may be targets; None for all.
-        pairs: True for edge slots for all ordered pairs, which dense kernels use directly; False for k slots
-            per node, `target * k + rank`, which is less work for sparse convolutions.
+        search: how neighbours are found, see `PositionRule`. On a GPU, `cells` makes the host wait; `auto`
+            compares all pairs there, in blocks of limited memory.
+        pairs: True for edge slots for all ordered pairs of a small graph, which dense kernels use directly.
+            False for k slots per node, `target * k + rank`, which is less work for sparse convolutions. Large
+            graphs always have k slots per node.
     """
 
     k: int
@@ -204,6 +312,7 @@ class Nearest(PositionRule):
     _: KW_ONLY
     senders: NodeTypes = None
     receivers: NodeTypes = None
+    search: Search = "auto"
     pairs: bool = True
 
     def __post_init__(self) -> None:
@@ -213,19 +322,31 @@ class Nearest(PositionRule):
 
     def __call__(self, graph: TensorDict) -> Edges:
         """Compute the edges from the k nearest nodes."""
+        search = self.chosen_search(graph["pos"])
+        if search != "pairs":
+            return self._searched(graph, search)
         if self.pairs:
             return super().__call__(graph)
         pairs, allowed = pairs_of(graph), self.allowed(graph)
-        source = self.ranked(pairs.distance, allowed)
-        mask = allowed.gather(-2, source).transpose(-1, -2).flatten(-2)
-        target = torch.arange(source.shape[-1], device=source.device).expand_as(source)
-        index = torch.stack((source, target), -3).transpose(-1, -2).flatten(-2)
-        attr = self.attributes(graph, pairs)
-        if attr is not None:
-            flat = attr.flatten(-3, -2)
-            slot = (index[..., 0, :] * source.shape[-1] + index[..., 1, :]).unsqueeze(-1)
-            attr = flat.gather(-2, slot.expand(*slot.shape[:-1], flat.shape[-1]))
-        return Edges(index, mask, attr)
+        source = self.ranked(pairs.distance, allowed).transpose(-1, -2)
+        return self.listed(graph, slots_per_target(source, allowed.transpose(-1, -2).gather(-1, source)))
+
+    def chosen_search(self, position: Tensor) -> str:
+        """Return how the neighbours of nodes at `position [*B, N, P]` are found."""
+        if needs_static_shapes(position) or position.numel() == 0 or position.shape[-2] == 1:
+            return "pairs"
+        if self.search != "auto":
+            return self.search
+        if position.shape[-2] <= ALL_PAIRS:
+            return "pairs"
+        return "kd_tree" if position.device.type == "cpu" else "blocks"
+
+    def _searched(self, graph: TensorDict, search: str) -> Edges:
+        find = {"kd_tree": kd_tree.nearest, "cells": cells.nearest, "blocks": nearest_in_blocks}[search]
+        mask = graph["node_mask"]
+        found = find(self.cloud(graph), min(self.k, mask.shape[-1] - 1))
+        shape = (*mask.shape, found.source.shape[-1])
+        return self.listed(graph, slots_per_target(found.source.reshape(shape), found.is_link.reshape(shape)))
 
     def link(self, distance: Tensor, allowed: Tensor) -> Tensor:
         """Return the allowed pairs whose source is among the k nearest of the target."""
@@ -244,10 +365,23 @@ def pairs_of(graph: TensorDict) -> Pairs:
     """Compute displacements and distances of all ordered pairs; absent nodes count as at the origin."""
     position = graph["pos"].masked_fill(~graph["node_mask"].unsqueeze(-1), 0.0).movedim(-1, -2)
     apart = position.unsqueeze(-1) - position.unsqueeze(-2)  # [*B, P, N, N]: sums over P stay contiguous
-    square = apart.square().sum(-3)
-    coincide = square == 0
-    distance = square.masked_fill(coincide, 1.0).sqrt().masked_fill(coincide, 0.0)
-    return Pairs(apart.movedim(-3, -1), distance)
+    return Pairs(apart.movedim(-3, -1), distance_of(apart, -3))
+
+
+def at_nodes(values: Tensor, node: Tensor) -> Tensor:
+    """Return rows `node [*B, E]` of node values `[*B, N, C]`, `[*B, E, C]`."""
+    return values.gather(-2, node.unsqueeze(-1).expand(*node.shape, values.shape[-1]))
+
+
+def _candidates(max_edges: int, position: Tensor) -> int:
+    """Return the number of pairs to compare for `max_edges` edges per world.
+
+    In an even cloud, the cells around a point hold 1.5, 2.9 or 6.4 times as many points as the ball in them,
+    in 1, 2 or 3 dimensions. Twice that many are allowed for, and the point itself.
+    """
+    worlds, nodes, dims = position.shape
+    share = (3, 6, 13)[min(dims, cells.AXES) - 1]
+    return worlds * (share * max_edges + nodes)
 
 
 def _of_types(graph: TensorDict, types: NodeTypes) -> Tensor:
@@ -265,6 +399,8 @@ def _check_rule(rule: PositionRule) -> None:
         types = getattr(rule, field)
         if types is not None and (not types or min(types) < 0):
             raise ValueError(f"{name}.{field} must be None or non-negative node types, got {types}")
+    if rule.search not in SEARCHES:
+        raise ValueError(f"{name}.search must be one of {', '.join(SEARCHES)}, got {rule.search!r}")
     for feature in rule.features:
         if isinstance(feature, type) or not hasattr(feature, "width"):
             raise ValueError(f"{name}.features must be pair features such as Distance(), got {feature!r}")

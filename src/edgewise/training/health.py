@@ -11,7 +11,7 @@ import torch
 from tensordict import TensorDictBase
 from torch import Tensor, nn
 
-from edgewise.config.errors import NumericalStop
+from edgewise.config.errors import ConfigError, NumericalStop
 from edgewise.graphs.keys import GRAPH
 from edgewise.training import durable
 from edgewise.training.checkpoint import tensor_file
@@ -69,6 +69,21 @@ def to_host(values: Mapping[str, Tensor]) -> dict[str, float]:
         return {}
     stacked = torch.stack([value.detach().double().reshape(()) for value in _on_one_device(values)])
     return dict(zip(values, stacked.tolist(), strict=True))
+
+
+def check_edge_slots(numbers: Mapping[str, float], *, frames: int) -> None:
+    """Raise ConfigError if an encoder reports graphs with more edges than slots.
+
+    Args:
+        numbers: diagnostics by name.
+        frames: frames of the run before this batch.
+    """
+    if any(value > 0 for name, value in numbers.items() if name.endswith("edges/overflow")):
+        raise ConfigError(
+            f"in the batch after {frames} frames a graph has more edges than the declared `max_edges`, "
+            "so the policy did not see all of them",
+            hint="raise max_edges of the environment's edge rule",
+        )
 
 
 class InputRecorder:

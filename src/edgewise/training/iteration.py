@@ -76,6 +76,7 @@ class Iteration:
             checked |= prefixed("health", health.diagnostics(algorithm.policy, batch))
         episodes = prefixed("episode", self._episodes.update(batch))
         numbers = health.to_host({**episodes, **checked, **prefixed("finite", is_finite)})
+        health.check_edge_slots(numbers, frames=frames)
         self.clock.collecting += collected - began
         self.clock.learning += time.perf_counter() - collected
         causes = [name for name in is_finite if not numbers.pop(f"finite/{name}")]

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from edgewise.graphs.compile import compile_module
-from edgewise.graphs.edges import Edges
+from edgewise.graphs.edges import Edges, needs_static_shapes
 from edgewise.graphs.spec import GraphSpec
 from edgewise.graphs.vmap_guard import may_compact
 from edgewise.models.config import EncoderConfig
@@ -129,16 +129,22 @@ class MessagePassingEncoder(GraphEncoder):
         graph: the graph's shape and edge source.
         config: see `EncoderConfig`.
         blocks: the steps of message passing.
+
+    Attributes:
+        has_dense_layout: whether the blocks can work on matrices of all pairs.
     """
+
+    has_dense_layout = False
 
     def __init__(self, graph: GraphSpec, config: EncoderConfig, blocks: Sequence[Block]) -> None:
         super().__init__(graph, config)
         self.trunk = compile_module(Trunk(graph, config, blocks), enabled=config.compile)
+        self._overflow: Tensor | None = None
 
     def forward(self, graph: TensorDict) -> Tensor:
         """Return node embeddings `[*B, N, C]`; zero for padding."""
-        edges = self.graph.edges_of(graph)
-        if self.takes_dense(edges):
+        edges = self._edges_of(graph)
+        if self.takes_dense(edges, graph["node_mask"]):
             x, node_type = self._padded(graph)
             batch = to_dense_batch(graph, edges)
             h = self.trunk(x, node_type, batch).masked_fill(~batch.real.unsqueeze(-1), 0.0)
@@ -147,7 +153,7 @@ class MessagePassingEncoder(GraphEncoder):
         flat, sparse = to_sparse_batch(graph, self.graph, edges, compact=compact)
         return flat.nodes(self.trunk(flat.x, flat.node_type, sparse))
 
-    def takes_dense(self, edges: Edges) -> bool:  # noqa: ARG002
+    def takes_dense(self, edges: Edges, node_mask: Tensor) -> bool:  # noqa: ARG002
         """Return whether to use the dense layout for these edges; only dot-product attention supports it."""
         return False
 
@@ -157,7 +163,8 @@ class MessagePassingEncoder(GraphEncoder):
 
         `layer_k/rms` is the root mean square of the activations. With attention, `layer_k/logit_max` is the
         largest absolute logit and `layer_k/entropy` the normalised entropy: 1 for uniform attention, 0 for
-        attention to a single neighbour.
+        attention to a single neighbour. `edges/overflow` is 1 if any graph since the last call had more edges
+        than its edge source has slots for.
         """
         x, node_type, batch = self._batch(graph)
         h = self.trunk.embed(x, node_type)
@@ -168,12 +175,18 @@ class MessagePassingEncoder(GraphEncoder):
             if weights is not None:
                 statistics[f"layer_{number}/logit_max"] = logit_max(weights, batch)
                 statistics[f"layer_{number}/entropy"] = attention_entropy(weights, batch)
+        if self._overflow is not None:
+            statistics["edges/overflow"] = self._overflow.to(h.dtype)
+            self._overflow = None
         return {**statistics, "output/rms": activation_rms(self.trunk.norm(h, batch), batch)}
 
     @torch.no_grad()
     def attention(self, graph: TensorDict) -> Tensor | None:
-        """Return the attention weights of the last block, averaged over heads; None in the sparse layout."""
-        x, node_type, batch = self._batch(graph)
+        """Return the attention weights of the last block, averaged over heads.
+
+        None without attention, and for edges that are not all pairs unless `dense` is `always`.
+        """
+        x, node_type, batch = self._batch(graph, prefer_dense=True)
         h, weights = self.trunk.embed(x, node_type), None
         for block in self.trunk.blocks:
             h, weights = block(h, batch)
@@ -182,10 +195,22 @@ class MessagePassingEncoder(GraphEncoder):
         alpha = weights.alpha.mean(1).masked_fill(~batch.linked, 0.0)
         return alpha.view(*graph["node_mask"].shape, -1)
 
-    def _batch(self, graph: TensorDict) -> tuple[Tensor, Tensor | None, GraphBatch]:
-        """Return the inputs of the trunk: node features, node types and edges."""
+    def _edges_of(self, graph: TensorDict) -> Edges:
+        """Return the edges, and remember whether some did not fit into their slots."""
         edges = self.graph.edges_of(graph)
-        if self.takes_dense(edges):
+        if edges.overflow is not None and not needs_static_shapes(edges.overflow):
+            before = self._overflow
+            self._overflow = edges.overflow if before is None else before | edges.overflow
+        return edges
+
+    def _batch(
+        self, graph: TensorDict, *, prefer_dense: bool = False
+    ) -> tuple[Tensor, Tensor | None, GraphBatch]:
+        """Return the inputs of the trunk: node features, node types and edges."""
+        edges = self._edges_of(graph)
+        if self.takes_dense(edges, graph["node_mask"]) or (
+            prefer_dense and self.has_dense_layout and edges.complete
+        ):
             return *self._padded(graph), to_dense_batch(graph, edges)
         flat, sparse = to_sparse_batch(graph, self.graph, edges, compact=self.config.compact)
         return flat.x, flat.node_type, sparse

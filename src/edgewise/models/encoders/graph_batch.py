@@ -74,7 +74,8 @@ def to_dense_batch(graph: TensorDict, edges: Edges) -> DenseBatch:
         ValueError: a graph has parallel edges.
     """
     nodes = graph["node_mask"].shape[-1]
-    if not edges.complete and edges.mask.device.type == "cpu" and not torch.compiler.is_compiling():
+    may_be_parallel = not (edges.complete or edges.simple)
+    if may_be_parallel and edges.mask.device.type == "cpu" and not torch.compiler.is_compiling():
         _refuse_parallel(edges, nodes)
     real = graph["node_mask"].reshape(-1, nodes)
     matrices = dense_edges(edges, nodes)

@@ -7,6 +7,7 @@ import warnings
 from torch import Tensor, nn
 from torch.nn import functional
 
+from edgewise.graphs.bridge import prefers_compact
 from edgewise.graphs.edges import Edges
 from edgewise.graphs.spec import GraphSpec
 from edgewise.models.config import EncoderConfig
@@ -58,11 +59,12 @@ class GraphTransformer(MessagePassingEncoder):
     within a factor of 1.5 from 3 to 200 agents.
 
     The same function has two layouts. *Sparse* works on the union of all graphs, *dense* on matrices of all
-    pairs, which is faster from about `4 + N / 20` neighbours per node on (benchmarks/encoders.py).
-    `dense="auto"` uses the dense layout if the edge source gives all pairs (`Radius`, and by default
-    `Nearest`), which does not depend on the data. Use `"never"` for such sources if there are few neighbours
-    among many nodes. `"always"` converts any edges to matrices, for explicit graphs with many neighbours;
-    graphs must be simple: of parallel edges only one is kept.
+    pairs, which is faster for graphs with many neighbours per node: from `dense_from` on, as measured by
+    benchmarks/encoders.py. `dense="auto"` counts the edges of a rule (`Radius`, `Nearest`) and uses the
+    faster layout. Where shapes must not depend on data, on a GPU or in a compiled or exported model, nothing
+    is counted: a rule that gives all pairs runs dense, any other sparse. `"always"` converts any edges to
+    matrices, for explicit graphs with many neighbours; parallel edges, which matrices cannot hold, are an
+    error.
 
     The effects of the options, measured with 3 to 50 agents:
 
@@ -88,6 +90,8 @@ class GraphTransformer(MessagePassingEncoder):
         torch.Size([4, 2, 6, 64])
     """
 
+    has_dense_layout = True
+
     def __init__(self, graph: GraphSpec, config: EncoderConfig | None = None) -> None:
         config = config or EncoderConfig()
         if config.dropout > 0:
@@ -99,9 +103,25 @@ class GraphTransformer(MessagePassingEncoder):
         blocks = [TransformerBlock(config, graph.edge_features) for _ in range(config.layers)]
         super().__init__(graph, config, blocks)
 
-    def takes_dense(self, edges: Edges) -> bool:
+    def takes_dense(self, edges: Edges, node_mask: Tensor) -> bool:
         """Return whether to use the dense layout, see the class."""
-        return self.config.dense == "always" or (self.config.dense == "auto" and edges.complete)
+        config = self.config
+        if config.dense != "auto" or not (edges.complete or edges.simple):
+            return config.dense == "always"
+        if config.compact is False or not prefers_compact(edges):
+            return edges.complete
+        slots, nodes = node_mask.numel(), node_mask.shape[-1]
+        least = dense_from(nodes, hidden=config.hidden, heads=config.heads)
+        return int(edges.mask.count_nonzero()) >= least * slots
+
+
+def dense_from(nodes: int, *, hidden: int, heads: int) -> float:
+    """Return the number of neighbours per node from which the dense layout is faster, forward and backward.
+
+    The cost of an edge in the sparse layout grows with `hidden`, that of a pair in the dense layout with
+    `heads`. The numbers are a fit to 30 graph sizes, degrees and widths (benchmarks/encoders.py).
+    """
+    return 1.5 + 130 / hidden + nodes * heads * (0.015 + 0.5 / hidden)
 
 
 def _feed_forward(config: EncoderConfig) -> nn.Sequential:

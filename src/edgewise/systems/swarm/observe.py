@@ -29,9 +29,9 @@ def graph_spec(config: SwarmConfig) -> GraphSpec:
     return GraphSpec(nodes, NODE_FEATURES, edges=rule, position_dim=2, node_types=3)
 
 
-def _relative_velocity(graph: TensorDict, pairs: Pairs) -> Tensor:  # noqa: ARG001
+def _relative_velocity(graph: TensorDict, pairs: Pairs) -> Tensor:
     velocity = graph["x"][..., :2]
-    return velocity.unsqueeze(-2) - velocity.unsqueeze(-3)
+    return pairs.source(velocity) - pairs.target(velocity)
 
 
 def landmarks(state: TensorDict, task: str) -> tuple[Tensor, Tensor]:

@@ -1,0 +1,82 @@
+"""Cost of edges by rule against the number of nodes: all pairs, sorted cells and the k-d tree.
+
+    python -m benchmarks.neighbours [--json FILE] [--quick]
+
+CPU time of one thread per node, median of interleaved runs. Points are even in the unit square; `radius` has
+about 8 neighbours per node at every size, `nearest` has 8. The whole rule is measured: search, the order of
+all pairs, and three features per edge. `all pairs` stops at 2,000 nodes, where its matrices have 4 million
+places. The last rows give the growth of the cost per node from 100 nodes on, and cells over k-d tree.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from benchmarks.program import Figures, cpu_seconds, main
+from tensordict import TensorDict
+
+from edgewise.graphs.rules import Nearest, PositionRule, Radius
+from edgewise.graphs.spec import GraphSpec
+
+NEIGHBOURS = 8
+SIZES = (10, 30, 100, 300, 1_000, 3_000, 10_000, 30_000, 100_000)
+MOST_PAIRS = 2_000
+SEARCHES = {"all pairs": "pairs", "cells": "cells", "k-d tree": "kd_tree"}
+
+
+def even_cloud(nodes: int) -> TensorDict:
+    """Sample one graph of points in the unit square."""
+    graph = GraphSpec(nodes, 1, Radius(1.0), position_dim=2).zeros(1)
+    graph["pos"] = torch.rand(1, nodes, 2)
+    graph["node_mask"] = torch.ones(1, nodes, dtype=torch.bool)
+    return graph
+
+
+def rule(kind: str, nodes: int, search: str) -> PositionRule:
+    if kind == "nearest":
+        return Nearest(NEIGHBOURS, search=search, pairs=False)  # type: ignore[arg-type]
+    return Radius(math.sqrt(NEIGHBOURS / (math.pi * nodes)), search=search)  # type: ignore[arg-type]
+
+
+def measure(kind: str, nodes: int, repeats: int) -> dict[str, float]:
+    """Measure microseconds per node of each search."""
+    graph = even_cloud(nodes)
+    tasks = {
+        name: lambda search=search: rule(kind, nodes, search)(graph)
+        for name, search in SEARCHES.items()
+        if name != "all pairs" or nodes <= MOST_PAIRS
+    }
+    times = max(min(repeats, 2_000_000 // nodes), 1)
+    rounds = max(1, 1_000 // nodes)
+
+    def several(task):
+        return lambda: [task() for _ in range(rounds)]
+
+    found = cpu_seconds({name: several(task) for name, task in tasks.items()}, times)
+    return {f"{name}, us per node": 1e6 * seconds / nodes / rounds for name, seconds in found.items()}
+
+
+def run(quick: bool = False) -> Figures:
+    """Measure all sizes; `quick` stops at 1,000 nodes."""
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    sizes = SIZES[:5] if quick else SIZES
+    figures: Figures = {}
+    for kind in ("radius", "nearest"):
+        for nodes in sizes:
+            figures[f"{kind}, {nodes} nodes"] = measure(kind, nodes, 3 if quick else 9)
+        first, last = (figures[f"{kind}, {nodes} nodes"] for nodes in (100, sizes[-1]))
+        middle = figures[f"{kind}, {min(10_000, sizes[-1])} nodes"]
+        growth = {
+            f"{name}, growth from 100 to {sizes[-1]} nodes": last[key] / first[key]
+            for name in ("cells", "k-d tree")
+            for key in [f"{name}, us per node"]
+        }
+        ratio = middle["cells, us per node"] / middle["k-d tree, us per node"]
+        figures[f"{kind}, ratios"] = {**growth, f"cells over k-d tree, {min(10_000, sizes[-1])} nodes": ratio}
+    return figures
+
+
+if __name__ == "__main__":
+    main(run, __doc__)
