@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo test lint types layers learn bench kill clean help
+.PHONY: demo test lint types layers learn bench kill mutate attack soak clean help
 
 help:  ## list the verbs
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | sort
@@ -38,9 +38,18 @@ learn: $(STAMP)  ## the runs that must learn; long
 bench: $(STAMP)  ## every benchmark of the core, as tables and JSON
 	$(BIN)/edgewise bench core
 
-kill: $(STAMP)  ## kill a run a hundred times and compare it with one that was left alone
-	$(BIN)/python benchmarks/kill_resume.py --kills 100
+kill: $(STAMP)  ## kill runs of several recipes a hundred times and compare them with runs that were left alone
+	$(BIN)/python -m benchmarks.kill_resume --kills 100 --runs 1 --recipe all
+
+attack: $(STAMP)  ## damaged run folders, links, random inputs, runs started at once; about fifteen minutes
+	$(BIN)/python -m tests.attack
+
+soak: $(STAMP)  ## whether memory or open files grow over 100,000 batches; hours
+	$(BIN)/python -m benchmarks.soak
+
+mutate: $(STAMP)  ## plant the listed faults one at a time and print which no test noticed
+	$(BIN)/python -m tests.mutation.mutate
 
 clean:  ## remove the environment and everything generated
-	rm -rf $(VENV) dist build runs .mypy_cache .ruff_cache .hypothesis .pytest_cache .import_linter_cache
+	rm -rf $(VENV) dist build runs .mypy_cache .ruff_cache .hypothesis .pytest_cache .import_linter_cache .mutate
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -49,7 +49,7 @@ class Fault:
         """Return `source` with the fault.
 
         Raises:
-            StaleFaultError: `old` is not in `source` exactly once, `new` equals it, or the result is not Python.
+            StaleFaultError: `old` is not in `source` once, `new` equals it, or the result is not Python.
         """
         found = source.count(self.old)
         if found != 1:
