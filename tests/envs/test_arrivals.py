@@ -73,3 +73,15 @@ def test_a_table_gives_the_counts_that_terms_give():
     uniform = torch.rand(5000, dtype=torch.float64)
     together = invert_row(uniform, row, flat_table=flatten_table(table), terms=table.shape[-1])
     assert torch.equal(together, poisson_count(uniform, rates[row], terms=table.shape[-1]))
+
+
+def test_a_draw_at_the_edge_of_a_count_belongs_to_the_next():
+    """The first count whose cumulative probability exceeds the draw, whichever way it is found."""
+    rate = torch.tensor([0.7, 2.0], dtype=torch.float64)
+    edge = torch.exp(-rate)
+    assert poisson_count(edge, rate, terms=9).tolist() == [1.0, 1.0]
+    table = torch.tensor([[0.25, 0.75, 1.0], [0.5, 0.5, 1.0]], dtype=torch.float64)
+    flat = flatten_table(table)
+    row = torch.tensor([0, 0, 0, 1, 1])
+    draw = torch.tensor([0.0, 0.25, 0.75, 0.25, 0.5], dtype=torch.float64)
+    assert invert_row(draw, row, flat_table=flat, terms=3).tolist() == [0.0, 1.0, 2.0, 0.0, 2.0]
