@@ -2,8 +2,9 @@
 
 import torch
 
-from edgewise.algorithms.config import PPOConfig
+from edgewise.algorithms.config import PPOConfig, ReinforceConfig
 from edgewise.algorithms.ppo import PPO
+from edgewise.algorithms.reinforce import REINFORCE
 from edgewise.config.model import Config
 from edgewise.data.rollout import Rollout
 from edgewise.envs.base import GraphEnv, Transition
@@ -117,9 +118,21 @@ def learner(env, *, seed=0, config=SETTINGS, model=SMALL, device="cpu"):
     return PPO(make_actor_critic(env.graph, env.actions, model), config, seed=seed, device=device)
 
 
+def episodic(env, *, seed=0):
+    """REINFORCE, which collects whole episodes by itself."""
+    torch.manual_seed(seed)
+    config = ReinforceConfig(baseline="mean", learning_rate=0.02, max_grad_norm=100.0)
+    return REINFORCE(make_actor_critic(env.graph, env.actions, SMALL).actor, config)
+
+
 def batches(env, algorithm, count, *, steps=16):
     """`count` rollouts by the algorithm as it stands at each."""
-    rollout = Rollout(env, algorithm.policy, rollout_length=steps)
+    own = getattr(algorithm, "make_collector", None)
+    rollout = (
+        Rollout(env, algorithm.policy, rollout_length=steps)
+        if own is None
+        else own(env, rollout_length=steps)
+    )
     return (rollout.collect() for _ in range(count))
 
 

@@ -5,13 +5,13 @@ import torch
 from safetensors.torch import load, save
 from tests.algorithms.experts import imitator
 from tests.algorithms.sea import AGENTS, SEA_OF, agent, sea
-from tests.algorithms.worlds import TOYS, batches, learner, mean_reward, toy
+from tests.algorithms.worlds import TOYS, batches, episodic, learner, mean_reward, toy
 
 from edgewise.algorithms.registry import ALGORITHMS
 from edgewise.data.rollout import Rollout
 from edgewise.training.checkpoint.serialise import flatten, unflatten
 
-BUILDERS = {"ppo": learner, "clone": imitator}
+BUILDERS = {"ppo": learner, "clone": imitator, "reinforce": episodic}
 """Name of an algorithm → how to build it for a toy: `build(env, seed=…)`."""
 
 PLAYERS = ("expert_iteration",)
