@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo test lint types layers learn bench kill mutate attack soak clean help
+.PHONY: demo test lint types layers learn bench matrix kill mutate attack soak clean help
 
 help:  ## list the verbs
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | sort
@@ -37,6 +37,9 @@ learn: $(STAMP)  ## the runs that must learn; long
 
 bench: $(STAMP)  ## every benchmark of the core, as tables and JSON
 	$(BIN)/edgewise bench core
+
+matrix: $(STAMP)  ## try every algorithm in every environment, and write the table in docs/matrix.md
+	$(BIN)/python -m benchmarks.matrix --write docs/matrix.md
 
 kill: $(STAMP)  ## kill runs of several recipes a hundred times and compare them with runs that were left alone
 	$(BIN)/python -m benchmarks.kill_resume --kills 100 --runs 1 --recipe all

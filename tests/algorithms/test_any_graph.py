@@ -1,0 +1,128 @@
+"""Off-policy algorithms on whole graphs: a tenth of the matrix, other team sizes, games, copies, teams."""
+
+import copy
+
+import pytest
+import torch
+from benchmarks.matrix import outcome
+from tests.algorithms.tables import MODEL, make_env, make_learner
+from torchrl.envs import ExplorationType, set_exploration_type
+
+import edgewise as ew
+from edgewise.algorithms.off_policy_config import DQNConfig, IQNConfig, SACConfig
+from edgewise.algorithms.registry import algorithm_class
+from edgewise.algorithms.world_deciders import deciders_of
+from edgewise.config.errors import ConfigError
+from edgewise.data.rollout import Rollout
+from edgewise.evaluation.evaluate import evaluate
+from edgewise.graphs.policy import acting_in
+
+QUICK = {"minibatch_size": 16, "replay_size": 500, "learning_starts": 0, "updates_per_transition": 0.05}
+WORKS = [
+    ("graphwalk", "dqn", {}),
+    ("graphwalk", "sac", {}),
+    ("hex", "rainbow", {"env.size": 3}),
+    ("multihop", "iqn", {}),
+    ("swarm", "rainbow", {}),
+    ("swarm", "ddpg", {"env.continuous": True}),
+]
+REFUSED = [
+    ("queueing", "dqn", "the best of all sets"),
+    ("swarm", "ddpg", "needs continuous actions"),
+    ("marine", "dqn", "needs discrete actions"),
+    ("hex", "ddpg", "a game of two players"),
+]
+
+
+@pytest.mark.parametrize("env, algorithm, settings", WORKS)
+def test_it_builds_updates_acts_legally_and_resumes(env, algorithm, settings):
+    assert outcome(env, algorithm, settings, drawn=2_000) == "works"
+
+
+@pytest.mark.parametrize("env, algorithm, reason", REFUSED)
+def test_what_cannot_be_learnt_is_refused_in_words(env, algorithm, reason):
+    found = outcome(env, algorithm, {}, drawn=1)
+    assert found.startswith("refused")
+    assert reason in found
+
+
+def team(agents, *, capacity=None, **settings):
+    return ew.make_env("swarm", num_envs=8, seed=0, num_agents=agents, max_agents=capacity, **settings)
+
+
+@pytest.mark.parametrize("name, continuous", [("dqn", False), ("sac", True)])
+def test_a_team_grows_and_its_replay_is_kept(name, continuous):
+    env = team(4, capacity=6, continuous=continuous)
+    config = {"dqn": DQNConfig, "sac": SACConfig}[name](**QUICK)
+    learner = algorithm_class(name)(deciders_of(env, MODEL), config=config)
+    rollout = Rollout(env, learner.policy, rollout_length=25)
+    learner.learn(rollout.collect())
+    env.apply_stage(num_agents=6)
+    for _ in range(2):
+        batch = rollout.collect()
+        metrics = learner.learn(batch)
+    assert batch["agents", "active"].sum(-1).unique().tolist() == [6]
+    assert metrics["stored"] == 500
+    sizes = learner.replay_buffer.buffer.storage._storage["observation", "agents", "active"].sum(-1)
+    assert {4, 6} <= set(sizes.tolist())
+
+
+def test_a_policy_of_four_acts_in_a_team_of_six():
+    env, larger = team(4), team(6)
+    learner = algorithm_class("dqn")(deciders_of(env, MODEL), config=DQNConfig(**QUICK))
+    with acting_in(learner.policy, larger):
+        played = evaluate(larger, learner.policy, episodes=8, seed=0)
+    assert len(played.returns) == 8
+    assert learner.policy(env.reset())["action"].shape == (8, 4)
+
+
+@pytest.mark.parametrize("kind, config", [("dqn", DQNConfig), ("iqn", IQNConfig)])
+def test_the_value_of_the_other_players_position_is_negated(kind, config):
+    env = ew.make_env("hex", num_envs=4, seed=0, size=3)
+    learner = algorithm_class(kind)(deciders_of(env, MODEL), config=config(**QUICK, epsilon=1.0))
+    learner.learn(Rollout(env, learner.policy, rollout_length=9).collect())
+    samples = learner._prepare(learner._transitions.expand(learner.replay_buffer.sample()))
+    discount = samples["discount"]
+    assert ((discount == 0) | (discount == -0.99)).all()
+    assert (discount < 0).any()
+    torch.manual_seed(0)
+    target = learner.target(samples)
+    samples["discount"] = -discount
+    torch.manual_seed(0)
+    other = learner.target(samples)
+    reward = samples["reward"].reshape(-1, *[1] * (target.dim() - 1))
+    torch.testing.assert_close(target - reward, reward - other)
+
+
+def test_a_copy_of_a_policy_keeps_its_weights_and_nothing_of_the_learner():
+    env = make_env("nodes")
+    learner = make_learner("dqn", env)
+    twin = copy.deepcopy(learner.policy)
+    assert twin._learner.replay_buffer is learner.replay_buffer
+    for parameter in learner.networks.parameters():
+        parameter.data.zero_()
+    assert any(parameter.any() for parameter in twin.parameters())
+    with set_exploration_type(ExplorationType.DETERMINISTIC):
+        assert env.actions.is_legal(twin(env.reset())["action"], env.reset(), env.graph).shape == (16,)
+
+
+def test_mixing_needs_a_team():
+    with pytest.raises(ConfigError, match="several deciders"):
+        deciders_of(make_env("nodes"), MODEL, mixing="monotone")
+
+
+def test_values_of_a_team_never_fall_with_those_of_a_member():
+    """The planted fault: weights of the mixer without their absolute value."""
+    learner = make_learner("dqn", make_env("pair"), mixing="monotone")
+    root, mixer = make_env("pair").reset(), learner.networks["network"].mixer
+    values = torch.randn(16, 2)
+    more = values + torch.rand(16, 2)
+    assert (mixer(more, root) >= mixer(values, root)).all()
+    mixer.weight.weight.data.mul_(-1)
+    mixer.weight.bias.data.mul_(-1)
+    assert (mixer(more, root) >= mixer(values, root)).all()
+
+
+def test_risk_by_distance_needs_distances():
+    with pytest.raises(ConfigError, match="risk: adaptive"):
+        algorithm_class("iqn")(deciders_of(make_env("nodes"), MODEL), config=IQNConfig(risk="adaptive"))
