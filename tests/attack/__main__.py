@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 import torch
-from tests.attack.damage import attack_all, make_run
+from tests.attack.damage import attack_all, every_damage, make_run
 from tests.attack.inputs import fuzz
 from tests.attack.judge import run
 from tests.attack.links import attack_links
@@ -44,39 +44,54 @@ def start_at_once(place: Path, count: int = PARALLEL) -> list[str]:
 
 
 def main() -> int:
-    """Run all attacks and print a table."""
+    """Run the attacks and print a table."""
     parser = argparse.ArgumentParser(prog="python -m tests.attack", description=__doc__.splitlines()[0])
+    parser.add_argument("--only", choices=ATTACKS, help="one of the attacks; all if not given")
     parser.add_argument("--seed", type=int, default=0, help="random seed of the inputs (0)")
-    parser.add_argument(
-        "--share", type=float, default=1.0, help="share of the random inputs that is tried (1)"
-    )
+    parser.add_argument("--share", type=float, default=1.0, help="share of the random inputs to try (1)")
     parser.add_argument("--every", type=int, default=1, help="carry out every N-th damage (1)")
+    parser.add_argument("--first", type=int, default=0, help="the first damage, from 0 (0)")
     options = parser.parse_args()
     torch.set_num_threads(1)
+    faults = 0
     with tempfile.TemporaryDirectory() as folder:
-        place = Path(folder)
-        count, damaged, bad = attack_all(place / "damage", lambda run: _damages(run, options.every))
-        links, outside = attack_links(place / "links", make_run)
-        tried, crashed = fuzz(place / "inputs", share=options.share, seed=options.seed)
-        (place / "parallel").mkdir()
-        lost = start_at_once(place / "parallel")
-    print(f"{count} damages to the files of a run")
-    for verb, verdicts in damaged.items():
-        print(f"  {verb:12} " + ", ".join(f"{number} {name}" for name, number in sorted(verdicts.items())))
-    print(f"{links} links that lead outside, with four verbs each: {len(outside)} followed")
-    print(f"{sum(sum(counts.values()) for counts in tried.values())} random inputs")
-    for kind, counts in tried.items():
-        print(f"  {kind:12} " + ", ".join(f"{number} {name}" for name, number in counts.items() if number))
-    print(f"{PARALLEL} runs started at once: {lost or 'each has its folder'}")
-    faults = len(bad) + len(outside) + len(crashed) + len(lost)
+        for name in [options.only] if options.only else ATTACKS:
+            place = Path(folder) / name
+            place.mkdir()
+            faults += ATTACKS[name](place, options)
     print(f"{faults} faults")
     return int(bool(faults))
 
 
-def _damages(run: Path, every: int):
-    from tests.attack.damage import every_damage
+def _damage(place: Path, options: argparse.Namespace) -> int:
+    count, damaged, bad = attack_all(place, lambda run: every_damage(run)[options.first :: options.every])
+    print(f"{count} damages to the files of a run")
+    for verb, verdicts in damaged.items():
+        print(f"  {verb:12} " + ", ".join(f"{number} {name}" for name, number in sorted(verdicts.items())))
+    return len(bad)
 
-    return every_damage(run)[::every]
+
+def _links(place: Path, options: argparse.Namespace) -> int:
+    count, followed = attack_links(place, make_run)
+    print(f"{count} links that lead outside, with four verbs each: {followed or 'none is followed'}")
+    return len(followed)
+
+
+def _inputs(place: Path, options: argparse.Namespace) -> int:
+    tried, bad = fuzz(place, share=options.share, seed=options.seed)
+    print(f"{sum(sum(counts.values()) for counts in tried.values())} random inputs")
+    for kind, counts in tried.items():
+        print(f"  {kind:12} " + ", ".join(f"{number} {name}" for name, number in counts.items() if number))
+    return len(bad)
+
+
+def _parallel(place: Path, options: argparse.Namespace) -> int:
+    lost = start_at_once(place)
+    print(f"{PARALLEL} runs started at once: {lost or 'each has its folder'}")
+    return len(lost)
+
+
+ATTACKS = {"damage": _damage, "links": _links, "inputs": _inputs, "parallel": _parallel}
 
 
 if __name__ == "__main__":

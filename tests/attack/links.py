@@ -9,7 +9,6 @@ from tests.training.test_untrusted_run import FILES, FOLDERS, SECRET, VERBS, lin
 
 def attack_links(place: Path, make_run, names=(*FILES, *FOLDERS)):
     """Put a link in place of each file and folder, and run every verb; return their number and faults."""
-    place.mkdir(parents=True)
     whole, faults = make_run(place / "whole"), []
     for name in names:
         for verb, command in VERBS.items():

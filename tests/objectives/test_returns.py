@@ -191,3 +191,18 @@ def test_strict_alternation_has_its_closed_form_and_a_wrong_sign_shows():
     assert (planted - expected).abs().amax() > 0.1
     same_player, _ = two_player_advantage(reward, value, player=player, next_player=player, **settings)
     assert (same_player - expected).abs().amax() > 0.1
+
+
+@given(rollouts(), numbers, numbers)
+def test_lambda_returns_are_as_exact_as_their_dtype(rollout, gamma, lmbda):
+    """Step by step from the end, in the same precision: float64 is not rounded to float32 in between."""
+    reward, _, next_value, done, terminated = rollout
+    ends = {"done": done, "terminated": terminated}
+    found = lambda_return(reward, next_value, gamma=gamma, lmbda=lmbda, **ends)
+    expected, later = torch.empty_like(reward), None
+    for step in reversed(range(reward.shape[1])):
+        value = next_value[:, step].masked_fill(terminated[:, step], 0.0)
+        cut = done[:, step] | terminated[:, step] if later is not None else torch.ones_like(done[:, step])
+        ahead = value if later is None else torch.where(cut, value, (1 - lmbda) * value + lmbda * later)
+        expected[:, step] = later = reward[:, step] + gamma * ahead
+    torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-12)

@@ -82,3 +82,11 @@ def test_a_score_that_is_not_finite_ranks_nothing(value, place):
     atoms = torch.tensor([[1, 1, 2]])
     with pytest.raises(NumericalStop, match="not finite"):
         rank(atoms, atoms, table)
+
+
+def test_large_scores_whose_sum_overflows_are_ranked():
+    largest = torch.finfo(torch.float32).max
+    table = torch.zeros(P, E, E)
+    table[0, 0, 1:4] = largest * torch.tensor([1.0, 0.9, 0.8])
+    found = rank(torch.tensor([[1, 1, 3]]), torch.tensor([[1, 1, 3]]), table)
+    assert found.tail.tolist() == [2.0]

@@ -1,0 +1,47 @@
+"""The policy of every recipe is evaluated on smaller and larger instances than it is trained on."""
+
+import numpy as np
+import pytest
+
+from edgewise.config.plugins import recipes
+from edgewise.experiments.build import Builder
+from edgewise.experiments.load import load_config
+from edgewise.experiments.recipes import recipe
+
+SIZES = {
+    "graphwalk": ({"num_nodes": 3}, {"num_nodes": 30}),
+    "queueing": ({"graphs": ["line2"]}, {"graphs": ["star9", "line3"]}),
+    "multihop": ({"networks": ["two-path"]}, {"networks": ["cross", "diamond"]}),
+    "swarm": ({"num_agents": 1}, {"num_agents": 12}),
+    "marine": ({"num_robots": 1}, {"num_robots": 7, "max_robots": 7}),
+    "hex": ({"size": 2}, {"size": 8}),
+    "hive": ({"hand": "QA"}, {"hand": "QAAGGBS"}),
+}
+"""For each environment, settings of smaller and of larger instances than any of its recipes is trained on."""
+SELF_PLAY = ("hex", "hive")
+NAMES = [name for name in recipes() if recipe(name).config.env_name in SIZES]
+
+
+def test_every_environment_with_sizes_is_here():
+    others = {recipe(name).config.env_name for name in recipes()} - set(SIZES)
+    assert others == {"reasoning"}, "whose size is that of its data"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_evaluation_at_other_sizes(name):
+    env_name = recipe(name).config.env_name
+    own = recipe(name).config
+    policy = Builder(own, num_envs=2, rollout_length=1).algorithm.policy
+    for size in SIZES[env_name]:
+        settings = {**own.evaluation.settings, **size}
+        settings |= {"max_steps": 4} if hasattr(own.env, "max_steps") else {}
+        changed = {
+            "evaluation.settings": settings,
+            "evaluation.episodes": 2,
+            "evaluation.stages": [],
+            "evaluation.baselines": ["random"] if env_name in SELF_PLAY else [],
+        }
+        found = Builder(load_config(name, keywords=changed)).evaluator(policy)
+        assert found.episodes == 2
+        assert np.isfinite(found.returns).all()
+        assert dict(found.settings).items() >= size.items()
