@@ -1,4 +1,4 @@
-"""Expert iteration learns a game in which players may move twice, resumes bit for bit, refuses other problems."""
+"""Expert iteration learns a game in which players may move twice, and it resumes bit for bit."""
 
 import json
 import shutil

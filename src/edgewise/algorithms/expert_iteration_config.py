@@ -14,19 +14,19 @@ class ExpertIterationConfig(Config):
 
     fixed: ClassVar[tuple[str, ...]] = ("buffer_size",)
 
-    simulations: int = Field(16, ge=1)
+    simulations: int = Field(8, ge=1)
     """Simulations of the tree search per move of training."""
-    considered: int = Field(8, ge=1)
+    considered: int = Field(4, ge=1)
     """Largest number of moves that the search tries at its root; each round drops the worse half."""
-    value_scale: float = Field(0.1, gt=0)
-    """How much values count against the prior in the improved policy: 0.1 for noisy values, 1 for exact."""
+    value_scale: float = Field(0.5, gt=0)
+    """How much values count against the prior in the improved policy; less for noisy values."""
     learning_rate: float = Field(1e-3, ge=0)
     """Learning rate of Adam, for actor and critic."""
     updates: int = Field(16, ge=1)
     """Gradient steps after each batch."""
     minibatch_size: int = Field(256, ge=1)
     """Positions per minibatch, sampled from the buffer."""
-    buffer_size: int = Field(40_000, ge=1)
+    buffer_size: int = Field(30_000, ge=1)
     """Number of latest positions to keep."""
     reanalysis: float = Field(0.0, ge=0)
     """Stored positions that are searched again per collected position, to replace their policy targets."""

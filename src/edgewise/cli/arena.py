@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,8 +34,8 @@ def configure(parser: Parser) -> None:
     parser.add_argument(
         "--opponents",
         metavar="NAMES",
-        default="shortest_way",
-        help="baselines to play besides random, separated by commas (shortest_way)",
+        help="players besides random, separated by commas: baselines, or SCHEME:REST as the environment "
+        "declares (the baselines of the run's own evaluation)",
     )
     parser.add_argument(
         "--snapshots", action="store_true", help="add every checkpoint of each run as a player"
@@ -78,7 +79,7 @@ def run(options: Namespace, console: Console) -> int:
     from edgewise.graphs.devices import check_device
 
     check_device(options.device or "cpu")
-    others = [name for name in options.opponents.split(",") if name and name != ANCHOR]
+    others = [name for name in _opponents(options) if name and name != ANCHOR]
     contest = make_contest(
         options.runs,
         games=options.games,
@@ -105,6 +106,16 @@ def run(options: Namespace, console: Console) -> int:
 def _folder(run: Path) -> Path:
     """Return the run folder of a path, which is a run folder or a checkpoint inside one."""
     return run.resolve().parents[1] if run.parent.name == "checkpoints" else run
+
+
+def _opponents(options: Namespace) -> Sequence[str]:
+    """Return the names that were given, or the baselines that the first run is evaluated against."""
+    if options.opponents is not None:
+        return list(options.opponents.split(","))
+    from edgewise.training.run_folder import RunFolder
+
+    own = load_config(RunFolder(_folder(options.runs[0])).config_file).evaluation.baselines
+    return [] if "all" in own else own
 
 
 def _settings(options: Namespace, config_file: Path) -> dict[str, Any]:

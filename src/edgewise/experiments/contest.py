@@ -17,6 +17,7 @@ from edgewise.envs.base import GraphEnv
 from edgewise.evaluation.instances import changed
 from edgewise.experiments.lookahead import mcts_policy
 from edgewise.experiments.measure import environment_of, load_trained
+from edgewise.experiments.opponents import make_opponent, needed_settings
 from edgewise.graphs.policy import Policy
 from edgewise.training.checkpoint import store as checkpoint
 from edgewise.training.run_folder import RunFolder
@@ -53,7 +54,7 @@ def make_contest(
     Args:
         runs: run folders of one environment of two players.
         games: in a match, an even number.
-        opponents: names of the environment's hand-written players.
+        opponents: names of the environment's hand-written players, or `scheme:rest`, see `make_opponent`.
         settings: fields of the environment's config, such as its size.
         snapshots: whether every checkpoint of a run plays, rather than one.
         which: `best` or `latest` checkpoint.
@@ -62,21 +63,19 @@ def make_contest(
         device: on which to play.
     """
     if games < 2 or games % 2:
-        raise ConfigError(f"--games: got {games}, expected an even number, 2 or more")
+        raise ConfigError(
+            f"--games: got {games}, expected an even number: every opening is played from both sides"
+        )
     places = [place for run in runs for place in (_checkpoints(run) if snapshots else [run])]
     entry = _one_environment(places)
+    settings = {**settings, **needed_settings(entry, opponents)}
     trained = [load_trained(place, settings=settings, which=which, device=device) for place in places]
     env = _worlds(entry, trained[0].config.env, games, device=device)
     if env.observation_spec.get("player", None) is None:
         raise ConfigError(
             f"{env.name} is not a game of two players", hint="`edgewise eval` measures its runs"
         )
-    known = entry.load_baselines()
-    unknown = sorted({name for name in opponents if name not in known})
-    if unknown:
-        hint = f"it has {', '.join(sorted(known))}"
-        raise ConfigError(f"{env.name} has no player {', '.join(unknown)}", hint=hint)
-    players: dict[str, Policy] = {name: known[name](env) for name in opponents}
+    players: dict[str, Policy] = {name: make_opponent(entry, env, name) for name in opponents}
     checkpoints = {}
     for place, one in zip(places, trained, strict=True):
         name, own = _name(place, players), _worlds(entry, one.config.env, 1, device=device)

@@ -10,6 +10,8 @@ from tests.systems.hive import reference
 from tests.systems.hive.compare import HANDS, compare_games, moves_of, tile_of
 from tests.systems.hive.reference import AROUND, Game, beside
 
+from edgewise.config.errors import ConfigError
+from edgewise.envs.registry import make_env
 from edgewise.systems.hive import bitboards, board, dynamics, movement, scenario
 from edgewise.systems.hive.perft import perft
 from edgewise.systems.hive.pieces import BASE_HAND, Hand
@@ -67,15 +69,25 @@ def test_both_paths_of_the_code_give_the_same_moves(letters, monkeypatch):
     assert torch.equal(dynamics.list_moves(every_third, hand, max_moves=300), every_third["moves"])
 
 
-def test_more_moves_than_fit_are_left_out():
+@pytest.mark.parametrize("reading", [True, False])
+def test_more_moves_than_fit_are_an_error_and_never_left_out(monkeypatch, reading):
     hand = Hand.of(BASE_HAND)
-    games = dynamics.new_games(8, hand, max_moves=12, window=8)
+    games = dynamics.new_games(8, hand, max_moves=300, window=8)
     generator = torch.Generator().manual_seed(0)
     for _ in range(20):
         games = dynamics.advance(games, scenario.random_move(games["moves"], generator), hand)
-    whole = dynamics.list_moves(games, hand, max_moves=300)
-    assert (whole[..., 0] >= 0).sum(-1).max() > 12
-    assert torch.equal(whole[:, :12], games["moves"])
+    most = int((games["moves"][..., 0] >= 0).sum(-1).max())
+    if not reading:
+        without_reading(monkeypatch)
+    assert torch.equal(dynamics.list_moves(games, hand, max_moves=most), games["moves"][:, :most])
+    with pytest.raises((OverflowError, RuntimeError), match="moves"):
+        dynamics.list_moves(games, hand, max_moves=most - 1)
+
+
+def test_an_environment_names_the_setting_that_is_too_small():
+    env = make_env("hive", max_moves=5, num_envs=4, seed=0)
+    with pytest.raises(ConfigError, match=r"max_moves: a position has \d+ legal moves, but the list holds 5"):
+        env.rollout(3, auto_reset=True)
 
 
 def hive_of(places):

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.optimize import linprog
 
 from edgewise.evaluation.arena.match import Match
-from edgewise.evaluation.arena.ratings import expected_scores
+from edgewise.evaluation.arena.ratings import OUTCOMES, PRIOR, expected_scores
 from edgewise.evaluation.statistics import Values
 
 
@@ -64,3 +64,31 @@ def nash_weights(scores: Values) -> Values:
         bounds=[(0, 1)] * count + [(-1, 1)],
     )
     return np.maximum(found.x[:count], 0.0)
+
+
+def expected_nash_weights(
+    matches: Mapping[tuple[int, int], Match],
+    count: int,
+    *,
+    generator: np.random.Generator,
+    draws: int = 200,
+) -> Values:
+    """Compute the mean of `nash_weights` `[K]` over the uncertainty of the scores, by the Bayesian bootstrap.
+
+    The weights of one table of scores are all on the better of two players, however small the difference. Two
+    players whose match does not tell them apart share their weight here.
+
+    Args:
+        matches: by the indices of two players; scores are those of the first.
+        count: number of players K.
+        generator: samples the weights of pairs of games.
+        draws: number of bootstrap draws.
+    """
+    drawn = np.full((draws, count, count), 0.5)
+    for (row, column), match in matches.items():
+        scores = np.concatenate((match.scores, OUTCOMES))
+        shape = np.concatenate((np.ones_like(match.scores), PRIOR))
+        weights = generator.standard_gamma(shape, (draws, len(shape)))
+        drawn[:, row, column] = weights @ scores / weights.sum(-1)
+        drawn[:, column, row] = 1 - drawn[:, row, column]
+    return np.mean([nash_weights(scores) for scores in drawn], axis=0)

@@ -11,7 +11,7 @@ import numpy as np
 
 from edgewise.envs.base import GraphEnv
 from edgewise.evaluation.arena.match import Match, play_match
-from edgewise.evaluation.arena.order import Surprise, nash_weights, surprises
+from edgewise.evaluation.arena.order import Surprise, expected_nash_weights, surprises
 from edgewise.evaluation.arena.ratings import Rating, rate
 from edgewise.evaluation.statistics import Values
 from edgewise.graphs.policy import Policy
@@ -62,9 +62,10 @@ class CrossTable:
             if a < min(b, c) and (b, c) in beats and (c, a) in beats
         ]
 
-    def nash(self) -> Values:
-        """Compute a mixture of players `[K]` that none of them beats: see `nash_weights`."""
-        return nash_weights(np.array([[0.5 if one is None else one for one in row] for row in self.scores()]))
+    def nash(self, *, seed: int = 0) -> Values:
+        """Compute the mixture of players `[K]` that none of them beats: see `expected_nash_weights`."""
+        generator = np.random.default_rng(seed)
+        return expected_nash_weights(self.matches, len(self.names), generator=generator)
 
     def surprises(self, ratings: Sequence[Rating]) -> list[Surprise]:
         """Return matches that differ significantly from the ratings' prediction, largest first."""

@@ -9,11 +9,13 @@ import torch
 from tensordict import TensorDict
 
 from edgewise.config.errors import ConfigError
+from edgewise.experiments.opponents import Opponent
 from edgewise.graphs.policy import Policy
 from edgewise.systems.hex.dynamics import FIRST, SECOND
 from edgewise.systems.hex.env import HexEnv
 
 SIMULATIONS, EXPLORATION, SEED = 512, 1.4, 0
+USAGE = "open_spiel:mcts:N"
 
 
 def installed() -> bool:
@@ -21,7 +23,21 @@ def installed() -> bool:
     return find_spec("pyspiel") is not None
 
 
-def open_spiel_player(env: HexEnv) -> Policy:
+def open_spiel_opponent(env: HexEnv, rest: str) -> Policy:
+    """Return the opponent `open_spiel:mcts:N`, tree search with N simulations.
+
+    Raises:
+        ConfigError: OpenSpiel is not installed, or `rest` is not `mcts:N`.
+    """
+    kind, _, number = rest.partition(":")
+    if kind != "mcts" or not number.isascii() or not number.isdigit() or not 1 <= int(number) <= 10**9:
+        raise ConfigError(f"open_spiel:{rest}: expected {USAGE}, with a number of simulations N")
+    if not installed():
+        raise ConfigError(f"open_spiel:{rest}: OpenSpiel is not installed", hint="pip install open_spiel")
+    return open_spiel_player(env, simulations=int(number))
+
+
+def open_spiel_player(env: HexEnv, *, simulations: int = SIMULATIONS) -> Policy:
     """Return OpenSpiel's UCT player with one random rollout per simulation. It plays one game at a time."""
     if env.config.swap:
         raise ConfigError("OpenSpiel's Hex has no swap", hint="play it with swap=false")
@@ -32,7 +48,7 @@ def open_spiel_player(env: HexEnv) -> Policy:
         moves = []
         for size, stones in zip(state["size"].tolist(), state["stones"].tolist(), strict=True):
             if size not in bots:
-                bots[size] = _bot(size)
+                bots[size] = _bot(size, simulations)
             game, bot = bots[size]
             moves.append(bot.step(_position(game, stones[: size * size])))
         device = state["player"].device
@@ -41,13 +57,13 @@ def open_spiel_player(env: HexEnv) -> Policy:
     return policy
 
 
-def _bot(size: int) -> tuple[Any, Any]:
+def _bot(size: int, simulations: int) -> tuple[Any, Any]:
     """Build the game and its player for one board side."""
     import pyspiel  # type: ignore[import-not-found]
 
     game = pyspiel.load_game("hex", {"num_rows": size, "num_cols": size})
     evaluator = pyspiel.RandomRolloutEvaluator(1, SEED)
-    bot = pyspiel.MCTSBot(game, evaluator, EXPLORATION, SIMULATIONS, 100, True, SEED, False)
+    bot = pyspiel.MCTSBot(game, evaluator, EXPLORATION, simulations, 100, True, SEED, False)
     return game, bot
 
 
@@ -60,3 +76,6 @@ def _position(game: Any, cells: list[int]) -> Any:
     for ply in range(len(placed[FIRST]) + len(placed[SECOND])):
         position.apply_action(placed[(FIRST, SECOND)[ply % 2]][ply // 2])
     return position
+
+
+OPPONENTS = {"open_spiel": Opponent(open_spiel_opponent, USAGE)}

@@ -25,8 +25,11 @@ class HiveConfig(Config):
     repetition_window: int = Field(32, ge=1)
     """Latest plies in which a position that occurs for the third time is a draw; 1 for no such draws."""
     max_moves: int | None = Field(None, ge=1)
-    """Capacity of the list of legal moves; by default more than random games need. Moves beyond it are left
-    out."""
+    """Capacity of the list of legal moves; by default more than games are known to need. A position with
+    more moves is an error that names the number to set."""
+
+    keep_moves: bool = False
+    """Whether the state holds all moves of the game, which opponents that speak UHP need."""
 
     @property
     def tiles(self) -> Hand:
@@ -39,7 +42,7 @@ class HiveConfig(Config):
         if self.max_moves is not None:
             return self.max_moves
         hand = self.tiles
-        return len(hand.slots(ANT, MOSQUITO)) * hand.cells + 8 * hand.size
+        return len(hand.slots(ANT, MOSQUITO)) * hand.cells + 10 * hand.size
 
     @model_validator(mode="after")
     def _is_playable(self) -> Self:

@@ -12,6 +12,7 @@ A position of B games with P = 2 H tiles is a mapping of tensors. The first H sl
 | `plies` | `[B]` int64 | plies played, passes included |
 | `moves` | `[B, K, 3]` int16 | legal moves: slot, q, r; slot -1 where there is none, P for a pass |
 | `history` | `[B, W]` int64 | hashes of the latest positions, the newest last |
+| `played` | `[B, T, 3]` int16 | optional: all moves of the game, by ply; those beyond T are not kept |
 """
 
 from __future__ import annotations
@@ -34,7 +35,13 @@ _PRIMES = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0x27D4EB2
 
 
 def new_games(
-    count: int, hand: Hand, *, max_moves: int, window: int, device: torch.device | None = None
+    count: int,
+    hand: Hand,
+    *,
+    max_moves: int,
+    window: int,
+    kept_plies: int = 0,
+    device: torch.device | None = None,
 ) -> dict[str, Tensor]:
     """Return `count` games before the first ply.
 
@@ -43,6 +50,7 @@ def new_games(
         hand: of both players.
         max_moves: capacity K of the list of moves.
         window: number of positions W in which repetitions are counted.
+        kept_plies: number of plies T whose moves are kept; 0 for no entry `played`.
         device: of all tensors.
     """
     tiles = hand.tiles
@@ -55,6 +63,8 @@ def new_games(
         "plies": torch.zeros(count, dtype=torch.int64, device=device),
         "history": torch.zeros(count, window, dtype=torch.int64, device=device),
     }
+    if kept_plies:
+        start["played"] = torch.full((count, kept_plies, 3), ABSENT, dtype=torch.int16, device=device)
     return {**start, "moves": list_moves(start, hand, max_moves=max_moves)}
 
 
@@ -84,9 +94,12 @@ def mover_table(position: Position, board: Board, hand: Hand) -> Tensor:
 
 
 def list_moves(position: Position, hand: Hand, *, max_moves: int) -> Tensor:
-    """Return the legal moves of a position, `[B, K, 3]` int16; those beyond `max_moves` are left out.
+    """Return the legal moves of a position, `[B, K, 3]` int16, K = `max_moves`.
 
     They are in the order of the mover's tiles, then the opponent's. A game without a move has a pass.
+
+    Raises:
+        OverflowError: a game has more moves; where values cannot be read, it is a device-side assertion.
     """
     board = mover_board(position)
     table = mover_table(position, board, hand)
@@ -107,20 +120,25 @@ def list_moves(position: Position, hand: Hand, *, max_moves: int) -> Tensor:
 def _entries(flags: Tensor, most: int) -> tuple[Tensor, Tensor, Tensor]:
     """Return row, column and place in a list `[B * most]` of the true entries of `flags` `[B, K]`.
 
-    Entries beyond the capacity have the place `B * most`. Where values cannot be read, entries that are not
-    true are listed too, with the same place.
+    Where values cannot be read, entries that are not true are listed too, with the place `B * most`.
+
+    Raises:
+        OverflowError: a row has more than `most` true entries.
     """
     rows, columns = flags.shape
     if can_read(flags):
         row, column = flags.nonzero(as_tuple=True)
         count = torch.bincount(row, minlength=rows)
+        if rows and int(count.max()) > most:
+            raise OverflowError(f"a position has {int(count.max())} legal moves, but the list holds {most}")
         number = torch.arange(len(row)) - (count.cumsum(0) - count)[row]
-        listed = number < most
+        listed = torch.ones_like(number, dtype=torch.bool)
     else:
+        torch._assert_async((flags.sum(-1) <= most).all(), "a position has more moves than the list holds")
         row = torch.arange(rows, device=flags.device).repeat_interleave(columns)
         column = torch.arange(columns, device=flags.device).repeat(rows)
         number = flags.cumsum(1).flatten() - 1
-        listed = flags.flatten() & (number < most)
+        listed = flags.flatten()
     return row, column, torch.where(listed, row * most + number, rows * most)
 
 
@@ -141,6 +159,10 @@ def play(position: Position, move: Tensor, hand: Hand) -> dict[str, Tensor]:
     }
     key = position_key(after, hand)
     after["history"] = torch.cat((position["history"][:, 1:], key.unsqueeze(-1)), 1)
+    if "played" in position:
+        played = position["played"]
+        ply = torch.arange(played.shape[1], device=move.device) == position["plies"].unsqueeze(-1)
+        after["played"] = torch.where(ply.unsqueeze(-1), move.unsqueeze(1), played)
     return after
 
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import torch
 from tensordict import TensorDict
 from torch import Tensor
 
+from edgewise.config.errors import ConfigError
 from edgewise.envs.base import GraphEnv
 from edgewise.envs.entries import Entries
 from edgewise.envs.ranges import upper_bound
@@ -41,21 +45,30 @@ class HiveEnv(GraphEnv[HiveConfig]):
 
     def spawn(self, count: int) -> Entries:
         """Sample new games."""
-        games = scenario.draw_games(
-            self.sample_int(self.stage.opening_plies, count),
-            self.hand,
-            most_plies=int(upper_bound(self.stage.opening_plies)),
-            max_moves=self.config.move_capacity,
-            window=self.config.repetition_window,
-            generator=self.generator,
-        )
+        with _in_words():
+            games = scenario.draw_games(
+                self.sample_int(self.stage.opening_plies, count),
+                self.hand,
+                most_plies=int(upper_bound(self.stage.opening_plies)),
+                max_moves=self.config.move_capacity,
+                window=self.config.repetition_window,
+                generator=self.generator,
+                kept_plies=self._kept_plies,
+            )
         kinds = torch.tensor(self.hand.kinds, dtype=torch.int8, device=self.device)
         return {**games, "kinds": kinds.repeat(count, 1)}
+
+    @property
+    def _kept_plies(self) -> int:
+        """Most plies of a game, if the state holds its moves."""
+        most = self.config.max_steps + int(upper_bound(self.config.opening_plies))
+        return most if self.config.keep_moves else 0
 
     def advance(self, state: TensorDict, action: Tensor) -> Transition:
         """Play the chosen move; the reward is 1 for a win, -1 if only the own queen is surrounded, else 0."""
         move = state["moves"].gather(1, action.view(-1, 1, 1).expand(-1, 1, 3)).squeeze(1)
-        after = dynamics.advance(state, move, self.hand)
+        with _in_words():
+            after = dynamics.advance(state, move, self.hand)
         return Transition(
             after,
             reward=dynamics.result(after, self.hand, player=state["player"]),
@@ -84,3 +97,12 @@ class HiveEnv(GraphEnv[HiveConfig]):
     def mask(self, state: TensorDict) -> Tensor:
         """Return which places of the list of moves are filled, `[B, K]` bool."""
         return state["moves"][..., 0] != dynamics.ABSENT
+
+
+@contextmanager
+def _in_words() -> Iterator[None]:
+    """Raise ConfigError if a position has more moves than fit into the list."""
+    try:
+        yield
+    except OverflowError as error:
+        raise ConfigError(f"max_moves: {error}", hint="set max_moves to a larger number") from None

@@ -1,7 +1,7 @@
 """Games of Hive as text, in the game strings of the Universal Hive Protocol (UHP): read and write.
 
-A game string is `TYPE;STATE;TURN;MOVE;MOVE;...`, such as `Base+M;InProgress;White[2];wA1;bG1 wA1-`. A hand that
-UHP has no name for is written as its letters, such as `QAAGB`.
+A game string is `TYPE;STATE;TURN;MOVE;MOVE;...`, such as `Base+M;InProgress;White[2];wA1;bG1 wA1-`. A hand
+that UHP has no name for is written as its letters, such as `QAAGB`.
 """
 
 from __future__ import annotations

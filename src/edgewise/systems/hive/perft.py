@@ -18,7 +18,7 @@ def perft(hand: Hand, depth: int) -> list[int]:
 
     Equal tiles in hand count once, and a pass counts as a ply. A game that has ended has no further plies.
     """
-    start = dynamics.new_games(1, hand, max_moves=1, window=1)
+    start = dynamics.new_games(1, hand, max_moves=MOST_MOVES, window=1)
     counts = [0] * depth
     _count(_reduced(start), hand, depth, counts)
     return counts

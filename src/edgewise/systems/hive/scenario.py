@@ -17,6 +17,7 @@ def draw_games(
     max_moves: int,
     window: int,
     generator: torch.Generator,
+    kept_plies: int = 0,
 ) -> dict[str, Tensor]:
     """Sample one game per entry of `opening_plies` `[B]` int64, after so many random plies.
 
@@ -29,9 +30,12 @@ def draw_games(
         max_moves: capacity of the list of moves.
         window: number of positions in which repetitions are counted.
         generator: random generator of the openings.
+        kept_plies: number of plies whose moves are kept in the state.
     """
     count, device = len(opening_plies), opening_plies.device
-    game = dynamics.new_games(count, hand, max_moves=max_moves, window=window, device=device)
+    game = dynamics.new_games(
+        count, hand, max_moves=max_moves, window=window, kept_plies=kept_plies, device=device
+    )
     for ply in range(most_plies):
         after = dynamics.advance(game, random_move(game["moves"], generator), hand)
         kept = (ply < opening_plies) & ~dynamics.is_over(after, hand)

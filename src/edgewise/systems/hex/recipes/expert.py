@@ -25,20 +25,20 @@ RECIPE = Recipe(
             encoder=EncoderConfig(kind="gnn", conv="GraphConv", hidden=48, layers=5),
         ),
         algorithm=ExpertIterationConfig(
-            simulations=16, considered=8, updates=24, minibatch_size=256, buffer_size=60_000
+            simulations=8, considered=4, updates=20, minibatch_size=256, buffer_size=30_000
         ),
         training=TrainingConfig(
-            total_frames=150_000,
+            total_frames=250_000,
             num_envs=256,
             rollout_length=8,
             schedules={"learning_rate": Linear(start=2e-3, end=1e-4)},
         ),
         evaluation=EvaluationConfig(
-            every=30_000,
+            every=50_000,
             episodes=64,
             settings={"size": 4, "opening_plies": 1},
             baselines=("random", "shortest_way"),
         ),
-        checkpoint=CheckpointConfig(every=50_000),
+        checkpoint=CheckpointConfig(every=50_000, keep_last=8),
     ),
 )
