@@ -172,7 +172,7 @@ CPU = "numbers are the same; compiled code is tested in tests/graphs/test_compil
 SPEED = "numbers are the same; it bounds memory or chooses a layout"
 NOISY = {"position_noise": 1.0, "velocity_noise": 1.0}
 NEEDS_AGENT = "tested with environments that need it: tests/data/test_intervention.py"
-EAGER = {"epsilon": 0.0, "learning_rate": 0.03, "updates_per_transition": 0.4, "tau": 0.01}
+EAGER = {"epsilon": 0.0, "learning_rate": 0.03, "updates_per_transition": 0.2, "tau": 0.01}
 """Settings under which choices change within two batches."""
 SUBJECTS = [
     Subject(
