@@ -33,6 +33,10 @@ if TYPE_CHECKING:
     from edgewise.data.random_policy import RandomPolicy
     from edgewise.data.replay_buffer import ReplayBuffer
     from edgewise.data.rollout import Rollout
+    from edgewise.envs.adapters.from_gymnasium import from_gymnasium
+    from edgewise.envs.adapters.from_pettingzoo import from_pettingzoo
+    from edgewise.envs.adapters.to_gymnasium import to_gymnasium
+    from edgewise.envs.adapters.to_pettingzoo import to_pettingzoo
     from edgewise.envs.base import GraphEnv
     from edgewise.envs.contract import check_graph_env
     from edgewise.envs.given_graphs import GraphsConfig
@@ -125,7 +129,9 @@ _HOMES = {
     "WholeRange": "edgewise.envs.ranges",
     "check_graph_env": "edgewise.envs.contract",
     "evaluate": "edgewise.api",
+    "from_gymnasium": "edgewise.envs.adapters.from_gymnasium",
     "from_networkx": "edgewise.graphs.convert",
+    "from_pettingzoo": "edgewise.envs.adapters.from_pettingzoo",
     "from_pyg": "edgewise.graphs.convert",
     "load_graphs": "edgewise.graphs.datasets",
     "load_policy": "edgewise.api",
@@ -138,7 +144,9 @@ _HOMES = {
     "read_graphs": "edgewise.graphs.datasets",
     "register": "edgewise.config.plugins",
     "retrace_target": "edgewise.objectives.retrace",
+    "to_gymnasium": "edgewise.envs.adapters.to_gymnasium",
     "to_networkx": "edgewise.graphs.convert",
+    "to_pettingzoo": "edgewise.envs.adapters.to_pettingzoo",
     "to_pyg": "edgewise.graphs.convert",
     "train": "edgewise.api",
     "upper_bound": "edgewise.envs.ranges",
@@ -200,7 +208,9 @@ __all__ = [
     "WholeRange",
     "check_graph_env",
     "evaluate",
+    "from_gymnasium",
     "from_networkx",
+    "from_pettingzoo",
     "from_pyg",
     "load_graphs",
     "load_policy",
@@ -213,7 +223,9 @@ __all__ = [
     "read_graphs",
     "register",
     "retrace_target",
+    "to_gymnasium",
     "to_networkx",
+    "to_pettingzoo",
     "to_pyg",
     "train",
     "upper_bound",

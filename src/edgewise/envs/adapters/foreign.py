@@ -1,0 +1,255 @@
+"""The base of environments that step simulators of other libraries, one after the other."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from tensordict import TensorDict
+from torch import Tensor
+
+from edgewise.config.errors import ConfigError
+from edgewise.config.model import Config
+from edgewise.envs.adapters.episodes import Episodes, Simulator
+from edgewise.envs.base import GraphEnv, Transition
+from edgewise.envs.entries import Entries
+from edgewise.graphs.actions import ActionLayout
+from edgewise.graphs.edges import Explicit
+from edgewise.graphs.spec import GraphSpec
+
+SEEDS = 2**31 - 1
+"""Seeds of foreign episodes are below this number; some simulators take no larger ones."""
+
+
+class ForeignConfig(Config):
+    """Settings of an environment that steps simulators of another library; it has none of its own."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a simulator shows after a reset or a step.
+
+    Attributes:
+        graph: arrays `x [n, F]`, `edge_index [2, e]` and, where there are any, `edge_attr [e, D]`,
+            `pos [n, P]`, `node_mask [n]`.
+        mask: legal actions in the mask shape of the layout; None if all are.
+        reward: of the step, one number or one per agent.
+        terminated: whether the episode ended.
+        truncated: whether the episode was cut off.
+        active: `[A]` bool, agents that still act; None if all do.
+    """
+
+    graph: Mapping[str, Any]
+    mask: Any = None
+    reward: Any = 0.0
+    terminated: bool = False
+    truncated: bool = False
+    active: Any = None
+
+
+@dataclass(frozen=True)
+class Foreign:
+    """How a kind of simulator is built and acted on.
+
+    Args:
+        make: builds a simulator that shows graphs.
+        layout: builds the action layout from the number of node slots.
+        max_nodes: node slots; None for as many as the first graph has.
+        max_edges: edge slots; None for as many as the first graph has.
+    """
+
+    make: Callable[[], Simulator[Shown]]
+    layout: Callable[[int], ActionLayout]
+    max_nodes: int | None = None
+    max_edges: int | None = None
+
+
+@dataclass
+class _Room:
+    """Slots for graphs of any smaller size."""
+
+    nodes: int
+    edges: int
+    widths: dict[str, int] = field(default_factory=dict)
+
+
+class ForeignEnv(GraphEnv[ForeignConfig]):
+    """Worlds that are simulators of another library; `from_gymnasium` and `from_pettingzoo` build subclasses.
+
+    Worlds step one after the other, in this process. A world is a function of its seed and its actions if its
+    simulator is, so runs resume bit for bit; resuming repeats the actions of the running episodes.
+
+    Attributes:
+        foreign: set by subclasses.
+    """
+
+    foreign: ClassVar[Foreign]
+
+    def setup(self) -> None:
+        """Measure the first graph, and set the shapes."""
+        self._episodes: Episodes[Shown] = Episodes(self.foreign.make, capacity=max(64, 4 * self.num_envs))
+        number, shown = self._episodes.start(0)
+        self._episodes.end(number)
+        self._room = _room(shown, self.foreign)
+        widths = self._room.widths
+        self.graph = GraphSpec(
+            self._room.nodes,
+            widths["x"],
+            edges=Explicit(self._room.edges, widths.get("edge_attr", 0)),
+            position_dim=widths.get("pos", 0),
+        )
+        self.actions = self.foreign.layout(self._room.nodes)
+        self._has_mask = shown.mask is not None
+
+    def spawn(self, count: int) -> Entries:
+        """Start an episode in each world, seeded by the environment's generator."""
+        seeds = torch.randint(SEEDS, (count,), generator=self.generator, device=self.device).tolist()
+        return {
+            **self._state([self._episodes.start(seed) for seed in seeds]),
+            "seed": self._stack(seeds, torch.int64),
+        }
+
+    def advance(self, state: TensorDict, action: Tensor) -> Transition:
+        """Step the simulator of each world."""
+        names = ("episode", "seed", "step", "over")
+        rows = zip(*(state[name].tolist() for name in names), action.cpu().unbind(0), strict=True)
+        results: list[tuple[int, Shown | None]] = [
+            (number, None) if is_over else self._episodes.step(number, seed, step, each)
+            for number, seed, step, is_over, each in rows
+        ]
+        shown = [Shown({}, terminated=True) if each is None else each for _, each in results]
+        for number, each in results:
+            if each is not None and (each.terminated or each.truncated):
+                self._episodes.end(number)
+        terminated = self._stack([each.terminated for each in shown], torch.bool)
+        return Transition(
+            self._state(results, before=state),
+            reward=self._stack([self._per_agent(each.reward) for each in shown], torch.float32),
+            terminated=terminated,
+            agents_terminated=self._ended(shown),
+            truncated=self._stack([each.truncated for each in shown], torch.bool) & ~terminated,
+        )
+
+    def observe(self, state: TensorDict) -> Entries:
+        """Return the graphs that the simulators showed."""
+        return {"graph": dict(state["shown"].items())}
+
+    def mask(self, state: TensorDict) -> Tensor | None:
+        """Return the masks that the simulators gave, if they give any."""
+        return state["legal"] if self._has_mask else None
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the state of the generator and the seeds and actions of the running episodes."""
+        return {**super().state_dict(), "episodes": self._episodes.state_dict()}
+
+    def load_state_dict(self, state: Mapping[str, Any], *, strict: bool = True) -> None:
+        """Restore `state_dict`; simulators repeat the actions of their episodes."""
+        super().load_state_dict(state, strict=strict)
+        if strict:
+            self._episodes.load_state_dict(state["episodes"], dtype=self.action_spec.dtype)
+
+    def _state(self, results: list[tuple[int, Shown | None]], before: TensorDict | None = None) -> Entries:
+        """Return the state after a reset or a step; worlds that show nothing stay as they were before."""
+        rows = [
+            self._padded(shown) if shown is not None else _row(before, place)
+            for place, (_, shown) in enumerate(results)
+        ]
+        stacked = {name: torch.stack([row[name] for row in rows]) for name in rows[0]}
+        legal = {"legal": stacked.pop("legal")} if self._has_mask else {}
+        over = [shown is None or shown.terminated or shown.truncated for _, shown in results]
+        return {
+            "episode": torch.tensor([number for number, _ in results], device=self.device),
+            "over": self._stack(over, torch.bool),
+            "shown": TensorDict(stacked, batch_size=[len(rows)], device=self.device),
+            **legal,
+        }
+
+    def _per_agent(self, reward: Any) -> Any:
+        return np.broadcast_to(reward, (self.num_agents,)) if self.num_agents else reward
+
+    def _ended(self, shown: list[Shown]) -> Tensor | None:
+        """Return the agents that no longer act, `[B, A]` bool; None if agents end with their world."""
+        if not self.num_agents or all(each.active is None for each in shown):
+            return None
+        everyone = np.ones(self.num_agents, dtype=bool)
+        return ~self._stack([everyone if each.active is None else each.active for each in shown], torch.bool)
+
+    def _stack(self, values: list[Any], dtype: torch.dtype) -> Tensor:
+        return torch.as_tensor(np.asarray(values), device=self.device).to(dtype)
+
+    def _padded(self, shown: Shown) -> dict[str, Tensor]:
+        """Return the arrays of a graph as tensors, padded to the slots."""
+        room, graph = self._room, shown.graph
+        x, edges = np.asarray(graph["x"], np.float32), _edge_index(graph)
+        nodes, links = len(x), edges.shape[1]
+        if nodes > room.nodes or links > room.edges:
+            raise ConfigError(
+                f"{type(self).__name__}: a graph has {nodes} nodes and {links} edges, and there is room for "
+                f"{room.nodes} and {room.edges}",
+                hint="give max_nodes and max_edges",
+            )
+        exists = np.asarray(graph.get("node_mask", np.ones(nodes)), bool)
+        found = {
+            "x": _pad(x, room.nodes),
+            "node_mask": _pad(exists, room.nodes),
+            "edge_index": _pad(edges.T, room.edges).T,
+            "edge_mask": np.arange(room.edges) < links,
+        }
+        for name, slots in (("edge_attr", room.edges), ("pos", room.nodes)):
+            if name in room.widths:
+                found[name] = _pad(np.asarray(graph[name], np.float32).reshape(-1, room.widths[name]), slots)
+        tensors = {
+            name: torch.from_numpy(np.ascontiguousarray(value)).to(self.device)
+            for name, value in found.items()
+        }
+        if shown.mask is not None:
+            mask = torch.as_tensor(np.asarray(shown.mask)).to(self.device, torch.bool)
+            shape = self.actions.mask_shape(self.graph, num_edges=room.edges)
+            padded = torch.zeros(shape, dtype=torch.bool, device=self.device)
+            padded[tuple(slice(0, size) for size in mask.shape)] = mask
+            tensors["legal"] = padded
+        return tensors
+
+
+def _row(state: TensorDict | None, place: int) -> dict[str, Tensor]:
+    """Return what one world showed before."""
+    assert state is not None
+    row = {name: value[place] for name, value in state["shown"].items()}
+    return row if "legal" not in state else {**row, "legal": state["legal"][place]}
+
+
+def _edge_index(graph: Mapping[str, Any]) -> np.ndarray:
+    edges = graph.get("edge_index")
+    return np.zeros((2, 0), np.int64) if edges is None else np.asarray(edges, np.int64).reshape(2, -1)
+
+
+def _room(shown: Shown, foreign: Foreign) -> _Room:
+    x = np.asarray(shown.graph["x"])
+    if x.ndim != 2:
+        raise ConfigError(
+            f"the node features x must be an array [nodes, features], got shape {list(x.shape)}"
+        )
+    widths = {"x": x.shape[1]}
+    for name in ("edge_attr", "pos"):
+        if shown.graph.get(name) is not None:
+            widths[name] = np.asarray(shown.graph[name]).shape[-1]
+    links = _edge_index(shown.graph).shape[1]
+    nodes, edges = foreign.max_nodes, foreign.max_edges
+    return _Room(len(x) if nodes is None else nodes, links if edges is None else edges, widths)
+
+
+def _pad(value: np.ndarray, slots: int) -> np.ndarray:
+    padded = np.zeros((slots, *value.shape[1:]), value.dtype)
+    padded[: len(value)] = value
+    return padded
+
+
+def define(name: str, foreign: Foreign, *, summary: str, depth: int = 2) -> type[ForeignEnv]:
+    """Return a subclass of `ForeignEnv`, defined in the module of the caller's caller."""
+    module = sys._getframe(depth).f_globals.get("__name__", __name__)
+    members = {"foreign": foreign, "__doc__": summary, "__module__": module, "__qualname__": name}
+    return type(name, (ForeignEnv,), members)
