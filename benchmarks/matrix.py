@@ -37,7 +37,7 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
         "marine, continuous": {"env.actions": "continuous"},
     },
     "swarm": {"swarm, discrete": {}, "swarm, continuous": {"env.continuous": True}},
-    "reasoning": {"reasoning, padded": {"env.view": "padded"}, "reasoning, ragged": {"env.view": "ragged"}},
+    "reasoning": {"reasoning, padded": {"env.view": "padded"}, "reasoning, successors": {"env.view": "state"}},
 }
 """Environments with several ways to act, and the settings of each."""
 WORLDS, STEPS, DRAWN = 16, 4, 100_000

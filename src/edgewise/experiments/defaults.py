@@ -78,10 +78,10 @@ def short_name(reference: str) -> str:
 
 
 def _replay(settings: type[Config]) -> dict[str, Any]:
-    """Settings of an off-policy algorithm for a short run: a buffer for all of it, an update per 16 steps."""
+    """Settings of an off-policy algorithm for a short run: a small replay buffer, an update per 16 steps."""
     if not issubclass(settings, OffPolicyConfig):
         return {}
-    return {"replay_size": FRAMES, "updates_per_transition": 1 / 16, "learning_starts": BATCH}
+    return {"replay_size": FRAMES // 4, "updates_per_transition": 1 / 16, "learning_starts": BATCH}
 
 
 def _sizes(env_config: type[Config], settings: type[Config]) -> dict[str, Any]:
