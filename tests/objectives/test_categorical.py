@@ -70,3 +70,10 @@ def test_cross_entropy_is_least_at_the_target():
     least = cross_entropy(target.log(), target)
     torch.testing.assert_close(least, torch.distributions.Categorical(target).entropy())
     assert (cross_entropy(torch.randn(50, 3).log_softmax(-1), target.expand(50, 3)) >= least).all()
+
+
+def test_the_projection_has_no_gradient():
+    probability = torch.full((1, 5), 0.2, requires_grad=True)
+    reward = torch.ones(1, requires_grad=True)
+    found = project_distribution(probability, torch.linspace(0, 4, 5), reward=reward, discount=torch.ones(1))
+    assert not found.requires_grad
