@@ -88,3 +88,10 @@ def test_difference_names_the_first_misfit():
     assert difference([1, 2], [1, 2, 3]) is not None
     assert difference({"weight": 3}, {"weight": torch.ones(1)}) is not None
     assert difference({"a": [1]}, {"a": {"b": 1}}) is not None
+
+
+def test_a_stage_may_have_a_number_where_the_config_has_a_range():
+    found, expected = ({"env": {"stage": {"size": size}, "x": torch.ones(2)}} for size in (2, [2, 3]))
+    assert difference(found, expected) is None
+    found["env"]["x"] = torch.ones(3)
+    assert difference(found, expected) is not None

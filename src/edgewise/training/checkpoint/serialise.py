@@ -22,8 +22,8 @@ Path: TypeAlias = tuple[object, ...]
 """The keys and indices that lead to an entry of a state."""
 
 
-GENERATOR = "generator"
-"""Key of the state of a random generator."""
+NOT_COMPARED = ("generator", "stage")
+"""Keys of the state of a random generator, and of the settings of a stage, which its environment checks."""
 
 
 def flatten(state: State) -> tuple[Skeleton, dict[str, Tensor]]:
@@ -54,7 +54,8 @@ def difference(found: State, expected: State) -> str | None:
 
     Tensors must agree in name, shape and dtype. An empty container or None on either side matches anything:
     an optimiser has no moments before its first step, and a rollout carries nothing yet. So does the state of
-    a random generator, whose size depends on its device.
+    a random generator, whose size depends on its device, and a stage, whose settings may be a number here and
+    a range there.
     """
     return next(_differences(found, expected, ()), None)
 
@@ -131,7 +132,7 @@ def _key(pair: object) -> str | int:
 
 
 def _differences(found: State, expected: State, path: Path) -> Iterator[str]:
-    if _is_empty(found) or _is_empty(expected) or path[-1:] == (GENERATOR,):
+    if _is_empty(found) or _is_empty(expected) or (path and path[-1] in NOT_COMPARED):
         return
     if isinstance(expected, Tensor) or isinstance(found, Tensor):
         if _describe(found) != _describe(expected):
