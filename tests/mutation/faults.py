@@ -41,6 +41,11 @@ class Fault:
         """A name that changes with the fault and not with its place in the list."""
         return f"{self.file}#{hashlib.sha256(f'{self.old}>{self.new}'.encode()).hexdigest()[:8]}"
 
+    @property
+    def safe_name(self) -> str:
+        """The name as that of a file."""
+        return self.name.replace("/", "|")
+
     def path(self, root: Path) -> Path:
         """Return the file that this fault changes in a copy of the project at `root`."""
         return root / PACKAGE / self.file
