@@ -204,9 +204,10 @@ class TestSeeds:
         torch.manual_seed(5)
         before = torch.get_rng_state()
         env = walk()
-        root = env.reset().set("action", torch.zeros(5, dtype=torch.int64))
+        root = env.reset()
         for _ in range(50):
-            _, root = env.step_and_maybe_reset(root)
+            first_legal = root["action_mask"].long().argmax(-1)
+            _, root = env.step_and_maybe_reset(root.set("action", first_legal))
         assert torch.equal(torch.get_rng_state(), before)
 
 
