@@ -125,7 +125,8 @@ def play(
         recorded.append(_states(following, record))
         steps.append(_step(acted, tally, record))
         carried = following.select(*names, RECURRENT, strict=False)
-        root = carried.where(~tally.finished, acted.select(*carried.keys()))
+        is_kept = not can_sync or bool(tally.finished.any())
+        root = carried.where(~tally.finished, acted.select(*carried.keys())) if is_kept else carried
         is_due = number % CHECK_EVERY == 0 or number == limit
         if is_due or can_sync:
             done = int(tally.finished.sum())

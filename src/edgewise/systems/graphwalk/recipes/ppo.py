@@ -35,7 +35,7 @@ RECIPE = Recipe(
                 Stage(name="all graphs"),
             ),
         ),
-        evaluation=EvaluationConfig(every=2_000, episodes=128, baselines=("random", "shortest_path")),
+        evaluation=EvaluationConfig(every=4_000, episodes=128, baselines=("random", "shortest_path")),
         checkpoint=CheckpointConfig(every=10_000),
     ),
 )

@@ -1,0 +1,126 @@
+"""Growth of time and memory of learning with the number of nodes, edges, worlds and steps of a rollout.
+
+    python -m benchmarks.growth [--json FILE] [--quick]
+
+PPO acts and learns in a problem without dynamics: choose a node of a fixed random graph. One quantity grows at
+a time, the others stay at 100 nodes, 8 edges per node, 8 worlds and rollouts of 8 steps. Each row is measured
+in a process of its own: CPU time of one thread per frame, and growth of the resident memory, while it collects
+and learns from two batches, the first as a warm-up. A minibatch has 20,000 nodes, so that memory for learning
+does not grow with the batch.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import resource
+import time
+from pathlib import Path
+
+SMALLEST = {"nodes": 100, "edges": 8, "worlds": 8, "steps": 8}
+SIZES = {
+    "nodes": (10, 100, 1_000, 10_000),
+    "edges": (2, 8, 32),
+    "worlds": (1, 8, 64, 512),
+    "steps": (2, 8, 32, 128),
+}
+QUICK = {"nodes": (10, 100), "worlds": (1, 8)}
+COLUMNS = ("collecting, ms", "learning, ms", "learning, us per node", "batch, MB", "memory, MB")
+
+
+def measure(sizes: dict[str, int]) -> dict[str, float]:
+    """Measure one batch of the given sizes, in this process."""
+    import torch
+
+    import edgewise as ew
+    from edgewise.algorithms.ppo import PPO
+    from edgewise.algorithms.setup import Setup
+    from edgewise.data.rollout import Rollout
+    from edgewise.graphs.topology import Topology, TopologyBank
+    from edgewise.models.actor_critic import make_actor_critic
+
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    nodes = sizes["nodes"]
+    ends = torch.randint(nodes, (2, nodes * sizes["edges"]))
+    ends = torch.unique(ends[:, ends[0] != ends[1]], dim=1)
+
+    class GrowthConfig(ew.Config):
+        """No settings."""
+
+    class GrowthEnv(ew.GraphEnv[GrowthConfig]):
+        """Choose a node; its feature is the reward, and the features are sampled again."""
+
+        def setup(self) -> None:
+            bank = TopologyBank.from_edge_lists([ends])
+            self.graph = ew.GraphSpec(nodes, node_features=4, edges=Topology(bank))
+            self.actions = ew.ChooseNode()
+
+        def spawn(self, count: int) -> dict[str, torch.Tensor]:
+            return {"x": torch.rand(count, nodes, 4, generator=self.generator)}
+
+        def advance(self, state, action):  # type: ignore[no-untyped-def]
+            reward = state["x"][..., 0].gather(1, action.unsqueeze(-1)).squeeze(-1)
+            return ew.Transition({"x": state["x"].roll(1, 1)}, reward=reward)
+
+        def observe(self, state):  # type: ignore[no-untyped-def]
+            exists = torch.ones(state["x"].shape[:2], dtype=torch.bool)
+            topology = torch.zeros(len(exists), dtype=torch.int64)
+            return {"graph": {"x": state["x"], "node_mask": exists, "topology": topology}}
+
+    env = GrowthEnv(GrowthConfig(), num_envs=sizes["worlds"], seed=0)
+    model = ew.ModelConfig(encoder=ew.EncoderConfig(hidden=32, layers=2), shared_trunk=True)
+    minibatch = max(1, 20_000 // nodes)
+    setup = Setup(
+        env=env,
+        config=ew.PPOConfig(epochs=1, minibatch_size=minibatch),
+        model=model,
+        make_model=lambda: make_actor_critic(env.graph, env.actions, model),
+        make_baseline=None,
+        seed=0,
+        device="cpu",
+        compile=False,
+    )
+    algorithm = PPO.from_setup(setup)
+    rollout = Rollout(env, algorithm.policy, rollout_length=sizes["steps"])
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    algorithm.learn(rollout.collect())
+    start = time.process_time()
+    batch = rollout.collect()
+    collected = time.process_time()
+    algorithm.learn(batch)
+    ended = time.process_time()
+    frames = batch.numel()
+    leaves = batch.values(include_nested=True, leaves_only=True)
+    return {
+        "collecting, ms": 1e3 * (collected - start) / frames,
+        "learning, ms": 1e3 * (ended - collected) / frames,
+        "learning, us per node": 1e6 * (ended - collected) / frames / nodes,
+        "batch, MB": sum(leaf.numel() * leaf.element_size() for leaf in leaves) / 2**20,
+        "memory, MB": (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 2**10,
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--json", type=Path, help="also write the figures to this file")
+    parser.add_argument("--quick", action="store_true", help="small sizes only")
+    options = parser.parse_args()
+    figures: dict[str, dict[str, float]] = {}
+    context = multiprocessing.get_context("spawn")
+    for quantity, sizes in (QUICK if options.quick else SIZES).items():
+        print(f"\n{quantity:>8s}", *(f"{name:>22s}" for name in COLUMNS), flush=True)
+        for size in sizes:
+            with context.Pool(1) as pool:
+                found = pool.apply(measure, ({**SMALLEST, quantity: size},))
+            figures[f"{size} {quantity}"] = found
+            print(f"{size:8d}", *(f"{found[name]:22.4g}" for name in COLUMNS), flush=True)
+    if options.json:
+        options.json.write_text(json.dumps(figures, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()
