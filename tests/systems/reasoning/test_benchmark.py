@@ -22,6 +22,9 @@ def test_the_quick_run_has_every_figure(benchmark, monkeypatch):
     monkeypatch.setattr(benchmark, "parallel", lambda fields, **how: asked.append(how) or 1.0)
     figures = benchmark.run(quick=True, folder=None)
     names = {"state, 1", "state, 64", "state, 1024", "padded, 1024", "parallel, 4"}
+    scaling = figures.pop("random chains, countries_s3")
+    assert set(scaling) == {"100 rules", "100 rules, MB", "10000 rules", "10000 rules, MB", "ratio"}
+    assert all(value > 0 for value in scaling.values())
     assert {name: set(found) for name, found in figures.items()} == {"countries_s3": names}
     assert all(value > 0 for value in figures["countries_s3"].values())
     assert asked == [{"workers": 4, "steps": 20}]

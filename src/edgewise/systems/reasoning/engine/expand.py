@@ -174,6 +174,9 @@ class _ExpansionBuilder:
         if not len(program.rule):
             self.parts.append(_Part.none(self.goals))
             return
+        if self.counted and not program.plain_heads:
+            self._add_rules_by_head()
+            return
         count, most = torch.where(self._live, program.rule_count[predicate], 0), program.most_rules
         if self.cap is not None and program.plain_heads:
             self.truncated, most = count > self.cap, min(most, self.cap)
@@ -185,6 +188,21 @@ class _ExpansionBuilder:
         rule = (program.rule_start[predicate][owner] + number).clamp(max=len(program.rule) - 1)
         resolved = resolve_with_rules(program, self.goals, owner=owner, rule=rule)
         self._add(resolved, owner, program.rule[rule], valid)
+
+    def _add_rules_by_head(self) -> None:
+        """Add successors by those rules alone whose heads may unify, in the order of the rules."""
+        program = self.program
+        start, count = program.matching_rules(self.goals.first)
+        count = torch.where(self._live.unsqueeze(-1), count, 0)
+        place, number = repeat_ranges(count.flatten())
+        if not len(place):
+            self.parts.append(_Part.none(self.goals))
+            return
+        owner, rule = place // 3, program.head_row[start.flatten()[place] + number]
+        order = (owner * len(program.rule) + rule).argsort()
+        owner, rule = owner[order], rule[order]
+        resolved = resolve_with_rules(program, self.goals, owner=owner, rule=rule)
+        self._add(resolved, owner, program.rule[rule], None)
 
     def add_facts(self, start: Tensor, count: Tensor, skipped: Tensor) -> None:
         """Add successors by facts, as many as the cap still allows."""

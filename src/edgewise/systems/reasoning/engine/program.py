@@ -42,6 +42,8 @@ class Program:
         most_rules: maximum number of rules of one predicate.
         max_fresh: maximum number of fresh variables of a rule.
         plain_heads: whether all heads are two different variables, so that they bind nothing.
+        head_key: `[R]` int64, ascending keys of heads for `matching_rules`.
+        head_row: `[R]` int64, the rule of each key.
     """
 
     facts: FactIndex
@@ -58,6 +60,8 @@ class Program:
     most_rules: int
     max_fresh: int
     plain_heads: bool
+    head_key: Tensor
+    head_row: Tensor
 
     @classmethod
     def of(cls, dataset: Dataset, *, max_atoms: int) -> Program:
@@ -88,11 +92,13 @@ class Program:
         predicates = torch.tensor([rules[number].head[0] for number in order], dtype=torch.int64)
         count = torch.bincount(predicates, minlength=vocabulary.num_predicate_ids + 1)
         shape = (len(rules), longest)
+        head = _tensor([row.head for row in compiled], (len(rules), 2))
+        head_key, head_row = _head_keys(predicates, head.long(), vocabulary).sort(stable=True)
         return cls(
             facts=index,
             vocabulary=vocabulary,
             max_atoms=max_atoms,
-            head=_tensor([row.head for row in compiled], (len(rules), 2)),
+            head=head,
             same_head=_tensor([row.same_head for row in compiled], (len(rules),), torch.bool),
             body_predicate=_tensor([row.predicate for row in compiled], shape),
             body_term=_tensor([row.term for row in compiled], (*shape, 2)),
@@ -103,7 +109,28 @@ class Program:
             most_rules=int(count.max()),
             max_fresh=max((row.fresh for row in compiled), default=0),
             plain_heads=not any(row.same_head or any(row.head) for row in compiled),
+            head_key=head_key,
+            head_row=head_row,
         )
+
+    def matching_rules(self, atoms: Tensor) -> tuple[Tensor, Tensor]:
+        """Find rules whose heads may unify with atoms `[B, 3]`: start and count in `head_row`, each `[B, 3]`.
+
+        Heads without a constant, with one in the first place, and with one in the second place alone form
+        three sections. Within a section they are sorted by predicate and constant, so a bound argument needs
+        one range of few rules, however many rules there are.
+        """
+        words, base = self.vocabulary, self.vocabulary.num_entities + 1
+        predicate, *arguments = atoms.to(torch.int64).unbind(-1)
+        lows, spans = [predicate * base], [torch.ones_like(predicate)]
+        for section, argument in enumerate(arguments, 1):
+            free = argument > words.num_entities
+            start = (section * (words.num_predicate_ids + 1) + predicate) * base
+            lows.append(start + torch.where(free, 0, argument))
+            spans.append(torch.where(free, base, 1))
+        low, span = torch.stack(lows, -1), torch.stack(spans, -1)
+        start = torch.searchsorted(self.head_key, low)
+        return start, torch.searchsorted(self.head_key, low + span) - start
 
     @property
     def longest_body(self) -> int:
@@ -165,6 +192,14 @@ def _compile_rule(rule: Rule, longest: int, first_fresh: int) -> _Compiled:
         role=roles + [[OWN, OWN]] * padding,
         fresh=len(fresh),
     )
+
+
+def _head_keys(predicate: Tensor, head: Tensor, words: Vocabulary) -> Tensor:
+    """Return the key of each head, `[R]`, from its predicate `[R]` and its constants `[R, 2]`, 0 for none."""
+    first, second = head.unbind(-1)
+    section = torch.where(first > 0, 1, torch.where(second > 0, 2, 0))
+    constant = torch.where(first > 0, first, second)
+    return (section * (words.num_predicate_ids + 1) + predicate) * (words.num_entities + 1) + constant
 
 
 def _tensor(rows: Sequence[object], shape: tuple[int, ...], dtype: torch.dtype = torch.int32) -> Tensor:

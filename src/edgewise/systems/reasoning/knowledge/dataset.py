@@ -11,7 +11,14 @@ import torch
 from torch import Tensor
 
 from edgewise.config.errors import DataError
-from edgewise.systems.reasoning.knowledge.files import Triple, fail, read_domains, read_triples
+from edgewise.systems.reasoning.knowledge.files import (
+    Triple,
+    fail,
+    read_domains,
+    read_triples,
+    relation_column,
+    reorder,
+)
 from edgewise.systems.reasoning.knowledge.leaks import LeakReport, find_leaks
 from edgewise.systems.reasoning.knowledge.rule_files import read_rules
 from edgewise.systems.reasoning.knowledge.rules import Rule
@@ -74,8 +81,9 @@ class Dataset:
 def load_dataset(folder: str | Path, *, rules: str | None = None) -> Dataset:
     """Load the knowledge graph in `folder`.
 
-    The folder holds `train.txt`, `valid.txt` and `test.txt`, and may hold `facts.txt`, rule files and
-    `domain2constants.txt`.
+    The folder holds `train.txt`, `valid.txt` (or `dev.txt`) and `test.txt`, and may hold `facts.txt`, rule
+    files and `domain2constants.txt`: the layouts of ConvE, Neural-LP, RNNLogic and AnyBURL. Relations may
+    be the first or the last column, in all files alike.
 
     Args:
         folder: a folder, or the name of a dataset in the package, such as `countries_s3`.
@@ -86,9 +94,7 @@ def load_dataset(folder: str | Path, *, rules: str | None = None) -> Dataset:
         DataError: a file is missing or wrong; the message has the file, the line and a hint.
     """
     place = _place(folder)
-    texts = {split: read_triples(place / f"{split}.txt") for split in SPLITS}
-    if (place / "facts.txt").exists():
-        texts["facts"] = read_triples(place / "facts.txt")
+    texts = _read_splits(place)
     vocabulary = _vocabulary(place, texts.values())
     atoms = {name: _ids(triples, vocabulary) for name, triples in texts.items()}
     leaks = find_leaks(atoms, vocabulary)
@@ -122,6 +128,21 @@ def _place(folder: str | Path) -> Path:
     if given.exists():
         raise DataError(f"{given} is a file", hint="give the folder that holds train.txt")
     raise DataError(f"there is no folder {given}", hint=f"give a folder with train.txt, or one of {names}")
+
+
+def _read_splits(place: Path) -> dict[str, list[Triple]]:
+    """Read the triples of all splits; the training file shows which column holds the relations."""
+    files = {split: place / f"{split}.txt" for split in SPLITS}
+    if not files["valid"].exists() and (place / "dev.txt").exists():
+        files["valid"] = place / "dev.txt"
+    if (place / "facts.txt").exists():
+        files["facts"] = place / "facts.txt"
+    texts = {split: read_triples(path) for split, path in files.items()}
+    column = relation_column(texts["train"] + texts.get("facts", []))
+    if column != 1:
+        where = "first" if column == 0 else "last"
+        log.warning("%s: the relations are in the %s column, and heads before tails", place.name, where)
+    return {split: reorder(triples, column) for split, triples in texts.items()}
 
 
 def _vocabulary(place: Path, texts: Iterable[list[Triple]]) -> Vocabulary:

@@ -21,7 +21,7 @@ def fail(path: Path, line: int, message: str, *, hint: str) -> NoReturn:
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Iterate over the non-blank lines of a text file, stripped, with line numbers from 1; LF or CRLF.
+    """Iterate over the non-blank lines of a text file, stripped, with line numbers from 1; LF, CRLF or CR.
 
     Raises:
         DataError: the file cannot be read, or is not UTF-8.
@@ -40,6 +40,8 @@ def read_lines(path: Path) -> Iterator[tuple[int, str]]:
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
         fail(path, line, "a zero byte: this is no text", hint="give a text file")
+    if "\n" not in text:
+        text = text.replace("\r", "\n")
     for number, line_text in enumerate(text.split("\n"), 1):
         stripped = line_text.strip(" \r")
         if stripped.strip():
@@ -60,6 +62,29 @@ def read_triples(path: Path) -> list[Triple]:
         raise DataError(f"{path} holds no triple", hint="every split needs at least one line")
     parse = _tabbed if "\t" in lines[0][1] else _written
     return [parse(path, number, text) for number, text in lines]
+
+
+def relation_column(triples: list[Triple]) -> int:
+    """Return which column of a file holds the relations, from its triples as `read_triples` returns them.
+
+    It is the middle one (1), as in most published data, unless the other two columns share names with each
+    other and none with the first (0) or the last (2), which also has fewer names.
+    """
+    middle, first, last = (set(names) for names in zip(*triples, strict=True))
+    if first.isdisjoint(middle | last) and len(first) < len(middle) and middle & last:
+        return 0
+    if last.isdisjoint(middle | first) and len(last) < len(middle) and middle & first:
+        return 2
+    return 1
+
+
+def reorder(triples: list[Triple], column: int) -> list[Triple]:
+    """Return triples that were read with their relations in another column as (predicate, head, tail)."""
+    if column == 0:
+        return [(relation, head, tail) for head, relation, tail in triples]
+    if column == 2:
+        return [(relation, head, tail) for tail, head, relation in triples]
+    return triples
 
 
 def read_domains(path: Path) -> dict[str, list[tuple[int, str]]]:
