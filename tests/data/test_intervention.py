@@ -134,3 +134,10 @@ def test_an_intervention_that_cannot_be_is_refused(recipe, name, complaint):
     config = load_config(recipe, keywords={"algorithm.intervention": name, "training.num_envs": 2})
     with pytest.raises(ConfigError, match=complaint):
         Builder(config).parts()
+
+
+def test_actions_of_the_expert_have_no_log_probability():
+    env, _, policy = guarded(above=4.0)
+    batch = Rollout(env, policy, rollout_length=32).collect()
+    assert not batch["action_log_prob"][batch["intervened"]].any()
+    assert batch["action_log_prob"][~batch["intervened"]].abs().sum() > 0

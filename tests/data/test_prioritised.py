@@ -275,3 +275,27 @@ def test_a_share_that_rounds_to_one_finds_the_last_priority():
         tree = SumTree(capacity)
         tree.set(np.array([3, 17]), np.array([1.0, 2.0]))
         assert tree.find(np.array([share])).tolist() == [17]
+
+
+@pytest.mark.parametrize("capacity", [3, 40, 5000])
+def test_a_share_at_an_edge_finds_the_next_priority(capacity):
+    tree = SumTree(capacity)
+    tree.set(np.array([1, 2]), np.array([1.0, 1.0]))
+    assert tree.find(np.array([0.0, 0.5])).tolist() == [1, 2]
+
+
+def test_a_tree_that_is_filled_holds_nothing_else():
+    tree = SumTree(2000)
+    tree.set(np.array([3, 1500]), np.array([5.0, 7.0]))
+    tree.fill(np.array([1.0, 2.0]))
+    assert tree.total == 3.0
+    assert np.flatnonzero(tree.leaves).tolist() == [0, 1]
+
+
+def test_every_stratum_gives_one_item():
+    """Of 64 equal priorities, a batch of 64 has each exactly once, and one of 32 one of every two."""
+    sampler = PrioritisedSampler(64)
+    sampler.extend(torch.arange(64))
+    sampler._rng = torch.Generator().manual_seed(0)
+    assert sampler.sample(Stored(64), 64)[0].tolist() == list(range(64))
+    assert (sampler.sample(Stored(64), 32)[0] // 2).tolist() == list(range(32))

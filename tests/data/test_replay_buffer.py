@@ -155,3 +155,21 @@ def test_the_files_of_a_mapped_store_go_with_it(tmp_path):
     del replay
     gc.collect()
     assert not list((tmp_path / "new").rglob("*.memmap"))
+
+
+def test_a_state_of_a_larger_buffer_is_refused():
+    large, small = made(capacity=100), made(capacity=30)
+    large.extend(torch.cat([transitions(number) for number in range(4)])[:45])
+    with pytest.raises(ValueError, match="45 transitions, more than the capacity 30"):
+        small.load_state_dict(large.state_dict())
+
+
+@every_kind
+def test_the_seed_decides_what_is_drawn(storage, prioritised):
+    drawn = []
+    for seed in (3, 3, 4):
+        replay = made(storage, prioritised, seed=seed)
+        replay.extend(torch.cat([transitions(number) for number in range(3)])[:90])
+        drawn.append(replay.sample()["index"])
+    assert torch.equal(drawn[0], drawn[1])
+    assert not torch.equal(drawn[0], drawn[2])
