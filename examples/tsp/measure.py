@@ -1,5 +1,7 @@
 """Measures policies and baselines against optimal tours: `python measure.py runs/tsp20-1 --cities 20,50`.
 
+A policy is decoded in several ways, such as `--decode greedy,sample:16,multistart`.
+
 Optimal tours come from LKH (`pip install elkai`), which nearly always finds the optimum at these sizes.
 """
 
@@ -40,12 +42,14 @@ def optimal(env, seed):
     return torch.tensor(lengths)
 
 
-def sampled(policy, samples):
-    """Return the function that plays each instance several times by chance, and keeps the shortest tour."""
+def decoded(run, decode, cities):
+    """Return the function that plays the policy of a run, and keeps the shortest tour of each instance."""
 
     def lengths(env, seed):
-        played = [play(env, lambda root: policy.act(root, deterministic=False), seed) for _ in range(samples)]
-        return torch.stack(played).amin(0)
+        plugins = [Path(__file__).with_name("tsp.py")]
+        count = env.num_envs
+        found = ew.evaluate(run, decode=decode, episodes=count, seed=seed, num_cities=cities, plugins=plugins)
+        return torch.from_numpy(found.metrics["tour"])
 
     return lengths
 
@@ -57,7 +61,9 @@ def main():
     parser.add_argument("--cities", default="20,50,100", help="numbers of cities, separated by commas")
     parser.add_argument("--episodes", type=int, default=200, help="instances of each size (200)")
     parser.add_argument(
-        "--samples", type=int, default=16, help="tours per instance for `best of` (16); 0 for none"
+        "--decode",
+        default="greedy,sample:16",
+        help="ways to decode policies, separated by commas (greedy,sample:16)",
     )
     parser.add_argument("--seed", type=int, default=12345, help="random seed of the instances (12345)")
     options = parser.parse_args()
@@ -74,7 +80,6 @@ def main():
         env = ew.make_env(TSPEnv, num_envs=options.episodes, num_cities=cities)
         best = optimal(env, options.seed)
         for name, lengths in players(options, env, cities).items():
-            torch.manual_seed(options.seed)
             begin = time.process_time()
             found = lengths(env, options.seed)
             seconds = time.process_time() - begin
@@ -96,10 +101,8 @@ def players(options, env, cities):
         policy = make(env)
         found[name] = lambda env, seed, policy=policy: play(env, lambda root: policy(root)["action"], seed)
     for run in options.runs:
-        policy = ew.load_policy(run, plugins=[Path(__file__).with_name("tsp.py")], num_cities=cities)
-        found[run.name] = lambda env, seed, policy=policy: play(env, policy.act, seed)
-        if options.samples:
-            found[f"{run.name}, best of {options.samples}"] = sampled(policy, options.samples)
+        for decode in options.decode.split(","):
+            found[f"{run.name}, {decode}"] = decoded(run, decode, cities)
     return found
 
 

@@ -12,6 +12,8 @@ class TSPConfig(ew.Config):
     """Cities in the unit square, two or more, or the range that their number is drawn from."""
     neighbours: int = 8
     """Nearest unvisited cities from which each city receives messages."""
+    choose_first: bool = False
+    """Whether the first action chooses the first city; otherwise every tour begins at city 0."""
 
 
 class TSPEnv(ew.GraphEnv[TSPConfig]):
@@ -33,7 +35,7 @@ class TSPEnv(ew.GraphEnv[TSPConfig]):
         return {
             "place": place,
             "exists": exists,
-            "visited": slots == first.unsqueeze(-1),
+            "visited": (slots == first.unsqueeze(-1)) & (not self.config.choose_first),
             "first": first,
             "current": first.clone(),
             "length": torch.zeros(count, device=self.device),
@@ -42,18 +44,22 @@ class TSPEnv(ew.GraphEnv[TSPConfig]):
     def advance(self, state, action):
         visited = state["visited"].scatter(-1, action.unsqueeze(-1), True)
         is_last = (visited | ~state["exists"]).all(-1)
-        way = distances_to(state["place"], state["current"]).gather(-1, action.unsqueeze(-1))
-        back = distances_to(state["place"], state["first"]).gather(-1, action.unsqueeze(-1))
+        has_begun = state["visited"].any(-1)
+        current, first = (torch.where(has_begun, state[name], action) for name in ("current", "first"))
+        way = distances_to(state["place"], current).gather(-1, action.unsqueeze(-1))
+        back = distances_to(state["place"], first).gather(-1, action.unsqueeze(-1))
         way = (way + torch.where(is_last.unsqueeze(-1), back, 0.0)).squeeze(-1)
-        changes = {"visited": visited, "current": action, "length": state["length"] + way}
+        changes = {"visited": visited, "first": first, "current": action, "length": state["length"] + way}
         return ew.Transition(changes, reward=-way, terminated=is_last)
 
     def observe(self, state):
         """Measure distances in units of the usual distance between neighbours, so that sizes look alike."""
         slots = torch.arange(self.graph.num_nodes, device=state.device)
-        here, start = (slots == state[name].unsqueeze(-1) for name in ("current", "first"))
+        has_begun = state["visited"].any(-1, keepdim=True)
+        ends = ("current", "first")
+        here, start = (has_begun & (slots == state[name].unsqueeze(-1)) for name in ends)
         unit = state["exists"].sum(-1).rsqrt().unsqueeze(-1)
-        near = [1 / (1 + distances_to(state["place"], state[name]) / unit) for name in ("current", "first")]
+        near = [has_begun / (1 + distances_to(state["place"], state[name]) / unit) for name in ends]
         x = torch.stack((state["visited"], here, start, *near), -1)
         is_behind = state["visited"] & ~here & ~start
         graph = {

@@ -88,6 +88,33 @@ def test_two_opt_plans_again_for_new_worlds(salesman):
         _, root = env.step_and_maybe_reset(root)
 
 
+def test_the_first_city_may_be_chosen_and_does_not_change_the_round_trip(salesman):
+    """The same cyclic order from every first city has the same length, also where it starts at city 0."""
+    chosen, fixed = salesman(num_cities=6, choose_first=True), salesman(num_cities=6)
+    order = torch.tensor([0, 3, 1, 5, 2, 4])
+    lengths = []
+    for env, begin in ((fixed, None), *((chosen, begin) for begin in range(6))):
+        env.set_seed(3)
+        root, total = env.reset(), torch.zeros(16, 1)
+        for city in order[1:] if begin is None else order.roll(-begin):
+            root = env.step(root.set("action", city.expand(16)))["next"]
+            total += root["reward"]
+        assert root["terminated"].all()
+        torch.testing.assert_close(-total.squeeze(-1), root["metrics", "tour"])
+        lengths.append(root["metrics", "tour"])
+    torch.testing.assert_close(torch.stack(lengths), lengths[0].expand(7, -1))
+    ew.check_graph_env(chosen)
+
+
+def test_baselines_plan_the_same_tours_where_the_first_city_is_chosen(salesman):
+    for name in ("nearest", "two_opt"):
+        found = []
+        for env in (salesman(num_cities=8), salesman(num_cities=8, choose_first=True)):
+            env.set_seed(4)
+            found.append(tours(env, name)[1])
+        torch.testing.assert_close(*found)
+
+
 def test_too_few_cities_are_refused_in_words(salesman):
     with pytest.raises(ew.ConfigError, match="num_cities: got 1, expected 2 or more"):
         salesman(num_cities=1)

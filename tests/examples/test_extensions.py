@@ -109,9 +109,10 @@ def test_own_recipe_by_its_file(tsp, capsys, source):
     assert json.loads(capsys.readouterr().out)["config"]["name"] == "tsp-small"
 
 
-def test_own_recipe_in_yaml(tsp, tmp_path, capsys):
+@pytest.mark.parametrize("file", ["tsp20.yaml", "tsp20_pomo.yaml"])
+def test_own_recipe_in_yaml(tsp, tmp_path, capsys, file):
     folder = tmp_path / "run"
-    arguments = ["train", "tsp20.yaml", "--num-cities", "6", *FLAGS, "--out", str(folder)]
+    arguments = ["train", file, "--num-cities", "6", *FLAGS, "--out", str(folder)]
     assert main(arguments) == 2
     assert "--plugin" in capsys.readouterr().err
     assert main([*arguments, "--plugin", "tsp.py"]) == 0
