@@ -53,6 +53,12 @@ def configure(parser: Parser) -> None:
         "multistart:N (first actions) or beam:K; or greedy for one",
     )
     parser.add_argument(
+        "--ablate",
+        metavar="WHAT",
+        help="let the policy act without something, and compare on the same instances: edges, nodes, memory or "
+        "an entry of the observation such as x[2], pos or agents.ego; several separated by commas",
+    )
+    parser.add_argument(
         "--set",
         action="append",
         default=[],
@@ -68,6 +74,7 @@ def configure(parser: Parser) -> None:
         "edgewise eval runs/graphwalk-ppo-1 --baselines all",
         "edgewise eval runs/graphwalk-ppo-1 --num-nodes 8,16,32 --episodes 200",
         "edgewise eval runs/graphwalk-ppo-1 --decode sample:16",
+        "edgewise eval runs/swarm-mappo-1 --ablate edges,nodes --episodes 500",
         "edgewise eval runs/graphwalk-ppo-1 --set env.num_nodes=[4,8],[20,40]",
         "edgewise eval runs/graphwalk-ppo-1 runs/graphwalk-ppo-2 runs/graphwalk-ppo-3 --json",
     )
@@ -103,6 +110,8 @@ def run(options: Namespace, console: Console) -> int:
 
     check_device(options.device or "cpu")
     _note_threads(configs, options, console)
+    if options.ablate:
+        return _ablate(options, chosen, console)
     evaluated = []
     for settings in chosen:
         evaluated.append(_evaluate(options, settings))
@@ -136,9 +145,52 @@ def _note_threads(configs: Sequence[AnyRun], options: Namespace, console: Consol
             )
 
 
+def _ablate(options: Namespace, chosen: list[dict[str, Any]], console: Console) -> int:
+    """Compare each run with itself without something, at every combination of settings."""
+    from edgewise.experiments.measure import measure_ablations
+    from edgewise.terminal.outcome import ablation_rows
+
+    unused = [name for name in ("baselines", "stochastic", "decode") if vars(options)[name]]
+    _check_unused(unused, "has no effect with --ablate", "omit them")
+    names = [name.strip() for name in options.ablate.split(",") if name.strip()]
+    rows: list[dict[str, Any]] = []
+    for settings in chosen:
+        for folder in options.runs:
+            whole, ablated = measure_ablations(
+                folder,
+                names,
+                settings=settings,
+                episodes=options.episodes,
+                seed=options.seed,
+                which=options.checkpoint,
+                device=options.device,
+            )
+            rows += [
+                row
+                for one in ablated
+                for row in ablation_rows(whole, one.what, one.result, one.changed_actions)
+            ]
+    header = ["run", "settings", "without", "measure", "as it is", "ablated", "difference", "actions changed"]
+    shown = [
+        [
+            row["run"],
+            " ".join(f"{name}={value}" for name, value in row["settings"].items()),
+            row["without"],
+            row["measure"],
+            f"{row['whole']:.4g}",
+            f"{row['ablated']:.4g}",
+            f"{row['difference']:.3g} [{row['low']:.3g}, {row['high']:.3g}]",
+            f"{row['changed_actions']:.1%}",
+        ]
+        for row in rows
+    ]
+    console.show({"ablations": rows}, table(header, shown))
+    return 0
+
+
 def _episode_options(options: Namespace) -> list[str]:
     """Return the given options that only apply to episodes."""
-    names = ("episodes", "baselines", "stochastic", "decode", "set", "device")
+    names = ("episodes", "baselines", "stochastic", "decode", "ablate", "set", "device")
     given = [name for name in names if vars(options)[name]]
     return [*given, *(flag for flag, _ in options.settings)]
 

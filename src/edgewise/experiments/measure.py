@@ -12,6 +12,7 @@ from edgewise.config.errors import CheckpointError, ConfigError
 from edgewise.config.plugins import environment
 from edgewise.config.run import AnyRun
 from edgewise.envs.given_graphs import with_split
+from edgewise.evaluation.ablation import ComparedPolicy, ablate
 from edgewise.evaluation.instances import Instances, changed
 from edgewise.evaluation.result import Evaluation
 from edgewise.evaluation.stages import split_by_stage
@@ -31,6 +32,22 @@ WHICH = ("best", "latest")
 
 WEIGHTS = ("algorithm", "trainer")
 """The parts of a checkpoint that a policy needs; collected data is in another and is not read."""
+
+
+@dataclass(frozen=True)
+class Ablated:
+    """The evaluation of a policy without something, and how often that changes what it does.
+
+    Attributes:
+        what: that it acted without.
+        result: of the ablated policy.
+        changed_actions: share of the actions of the whole policy, along its own episodes, that the ablated
+            one would have chosen differently.
+    """
+
+    what: str
+    result: Evaluation
+    changed_actions: float
 
 
 @dataclass(frozen=True)
@@ -139,24 +156,78 @@ def measure_run(
             apart=apart,
             decode=how,
         )
-    differing = with_split(own.env, {**own.evaluation.settings, **with_named_graphs(settings or {})})
-    refuse_trained_graphs(own.env, differing, folder.path)
-    trained = load_trained(run, settings=differing, which=which, device=device)
-    instances = replace(
-        Instances.make(
-            environment(own.env_name),
-            own.env,
-            episodes=episodes or own.evaluation.episodes,
-            seed=own.evaluation.seed if seed is None else seed,
-            settings=differing,
-            device=trained.config.device,
-        ),
-        deterministic=deterministic,
-        algorithm=own.algorithm,
+    trained, instances = _on_instances(
+        run, own, settings=settings, episodes=episodes, seed=seed, which=which, device=device
     )
+    instances = replace(instances, deterministic=deterministic)
     decoded = replace(instances, decode=how)
     found = replace(decoded(trained.policy), policy=folder.path.name, frames=trained.frames)
     return [found, *measure_baselines(instances, baselines)]
+
+
+def measure_ablations(
+    run: Path,
+    names: Sequence[str],
+    *,
+    settings: Mapping[str, Any] | None = None,
+    episodes: int | None = None,
+    seed: int | None = None,
+    which: str = "best",
+    device: str | None = None,
+) -> tuple[Evaluation, list[Ablated]]:
+    """Evaluate the policy of a run as it is, and without each thing in `names`, on the same instances.
+
+    Args:
+        run: a run folder, or a checkpoint's folder within one.
+        names: what the policy acts without, one after the other; see `edgewise.evaluation.ablation.ablate`.
+        settings: as in `measure_run`.
+        episodes: as in `measure_run`.
+        seed: as in `measure_run`.
+        which: `best` or `latest` checkpoint.
+        device: on which to evaluate; the run's own device if not given.
+
+    Returns:
+        The evaluation of the policy as it is, and the ablations.
+    """
+    own = load_config(_folder(run).config_file)
+    trained, instances = _on_instances(
+        run, own, settings=settings, episodes=episodes, seed=seed, which=which, device=device
+    )
+    env, name = instances.env, _folder(run).path.name
+    policies = {each: ablate(trained.policy, each, env) for each in names}
+    whole = replace(instances(trained.policy), policy=name, frames=trained.frames)
+    found = []
+    for each, policy in policies.items():
+        compared = ComparedPolicy(trained.policy, policy, env)
+        share = compared.share(instances(compared))
+        result = replace(instances(policy), policy=f"{name} without {each}", frames=trained.frames)
+        found.append(Ablated(each, result, share))
+    return whole, found
+
+
+def _on_instances(
+    run: Path,
+    own: AnyRun,
+    *,
+    settings: Mapping[str, Any] | None,
+    episodes: int | None,
+    seed: int | None,
+    which: str,
+    device: str | None,
+) -> tuple[Trained, Instances]:
+    """Load the policy of a run and build instances for it, with some settings of its evaluation changed."""
+    differing = with_split(own.env, {**own.evaluation.settings, **with_named_graphs(settings or {})})
+    refuse_trained_graphs(own.env, differing, _folder(run).path)
+    trained = load_trained(run, settings=differing, which=which, device=device)
+    instances = Instances.make(
+        environment(own.env_name),
+        own.env,
+        episodes=episodes or own.evaluation.episodes,
+        seed=own.evaluation.seed if seed is None else seed,
+        settings=differing,
+        device=trained.config.device,
+    )
+    return trained, replace(instances, algorithm=own.algorithm)
 
 
 def _measure_kinds(

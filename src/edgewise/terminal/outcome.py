@@ -97,3 +97,40 @@ def summary_table(evaluations: list[Evaluation]) -> str:
     header, *rows = replace(evaluations[0], others=tuple(evaluations[1:])).table()
     count = header.index("episodes")
     return table(header, [[*row[:count], int(row[count]), *row[count + 1 :]] for row in rows])
+
+
+def ablation_rows(
+    whole: Evaluation, what: str, ablated: Evaluation, changed_actions: float
+) -> list[dict[str, Any]]:
+    """Return a row for every measure of a policy and of the same policy without something.
+
+    The difference is ablated minus whole over the same instances, with its 95 % interval; instances on which
+    either is undefined are left out.
+    """
+    import numpy as np
+
+    from edgewise.evaluation.statistics import paired_difference
+
+    rows, others = [], ablated.measures()
+    for name, values in whole.measures().items():
+        pairs = ~(np.isnan(values) | np.isnan(others[name]))
+        if not pairs.any():
+            continue
+        ours, theirs = values[pairs], others[name][pairs]
+        difference = paired_difference(theirs, ours, generator=np.random.default_rng(0))
+        rows.append(
+            {
+                "run": whole.policy,
+                "settings": dict(whole.settings),
+                "without": what,
+                "measure": name,
+                "episodes": int(pairs.sum()),
+                "whole": float(ours.mean()),
+                "ablated": float(theirs.mean()),
+                "difference": difference.estimate,
+                "low": difference.low,
+                "high": difference.high,
+                "changed_actions": changed_actions,
+            }
+        )
+    return rows
