@@ -11,6 +11,9 @@ from edgewise.config.plugins import Environment
 from edgewise.envs.base import GraphEnv
 from edgewise.graphs.policy import Policy
 
+FILE = ".onnx"
+"""The scheme of opponents that are named by such a file."""
+
 
 @dataclass(frozen=True)
 class Opponent:
@@ -34,14 +37,14 @@ def needed_settings(entry: Environment, names: Sequence[str]) -> dict[str, Any]:
 
 
 def make_opponent(entry: Environment, env: GraphEnv[Any], name: str) -> Policy:
-    """Build an opponent: `scheme:rest`, a baseline of the environment, or the address of one.
+    """Build an opponent: `scheme:rest`, `FILE.onnx`, a baseline of the environment, or the address of one.
 
     Raises:
         ConfigError: there is none of this name.
     """
     declared = _declared(entry, name)
     if declared is not None:
-        return declared.make(env, name.partition(":")[2])
+        return declared.make(env, name if name.endswith(FILE) else name.partition(":")[2])
     known = entry.load_baselines()
     if name in known:
         policy: Policy = known[name](env)
@@ -53,5 +56,6 @@ def make_opponent(entry: Environment, env: GraphEnv[Any], name: str) -> Policy:
 
 def _declared(entry: Environment, name: str) -> Opponent | None:
     scheme, colon, _ = name.partition(":")
-    found: Opponent | None = (entry.load("opponents") or {}).get(scheme) if colon else None
+    scheme = FILE if name.endswith(FILE) else scheme if colon else ""
+    found: Opponent | None = (entry.load("opponents") or {}).get(scheme)
     return found

@@ -13,7 +13,7 @@ SYSTEM = System(
             replay="edgewise.systems.hex.render:replay",
             self_play=True,
             exploitability="edgewise.systems.hex.exact:exploitability",
-            opponents="edgewise.systems.hex.open_spiel:OPPONENTS",
+            opponents="edgewise.systems.hex.opponents:OPPONENTS",
             board="edgewise.systems.hex.board:board",
             record="edgewise.systems.hex.board:record",
         ),

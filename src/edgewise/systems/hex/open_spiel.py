@@ -9,7 +9,6 @@ import torch
 from tensordict import TensorDict
 
 from edgewise.config.errors import ConfigError
-from edgewise.experiments.opponents import Opponent
 from edgewise.graphs.policy import Policy
 from edgewise.systems.hex.dynamics import FIRST, SECOND
 from edgewise.systems.hex.env import HexEnv
@@ -76,6 +75,3 @@ def _position(game: Any, cells: list[int]) -> Any:
     for ply in range(len(placed[FIRST]) + len(placed[SECOND])):
         position.apply_action(placed[(FIRST, SECOND)[ply % 2]][ply // 2])
     return position
-
-
-OPPONENTS = {"open_spiel": Opponent(open_spiel_opponent, USAGE)}

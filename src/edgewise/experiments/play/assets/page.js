@@ -66,7 +66,7 @@ function drawMoves(board) {
     });
     board.append(target);
     if (at("hints").checked && move.share !== null && move.share >= 0.005)
-      board.append(label(move.target, percent(move.share), "share"));
+      board.append(label([move.target[0], move.target[1] - 0.5], percent(move.share), "share"));
   }
 }
 
@@ -84,13 +84,13 @@ function frame(board) {
 function drawSide() {
   const [first, second] = position.names;
   at("title").textContent = `${position.game}: ${first} against ${second}`;
-  at("players").textContent = position.sides.map((side, k) => `${side}: ${position.names[k]}`).join(", ");
+  at("players").replaceChildren(...position.sides.map((side, k) => item(`${side}: ${position.names[k]}`)));
   at("note").textContent = position.note;
   at("worth").hidden = position.value === null;
   if (position.value !== null) {
     const chance = (1 + position.value) / 2;
     at("share").style.width = `${100 * chance}%`;
-    at("chance").textContent = `the policy gives ${position.sides[0]} ${percent(chance)}`;
+    at("chance").textContent = `the policy gives ${position.sides[0].split(/[ ,]/)[0]} ${percent(chance)}`;
   }
   const passing = position.thinks === null && position.moves.find((move) => move.target === null);
   at("pass").hidden = !passing;
@@ -164,4 +164,5 @@ at("new").addEventListener("click", () => send("new"));
 at("pass").addEventListener("click", () => send("play", { move: at("pass").textContent }));
 for (const name of ["legal", "hints"]) at(name).addEventListener("change", draw);
 at("running").addEventListener("change", () => show(position));
+if (location.hash === "#hints") at("hints").checked = true;
 ask("position").then(show, (error) => say(error.message, true));
