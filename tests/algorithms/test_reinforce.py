@@ -6,17 +6,20 @@ import pytest
 import torch
 from benchmarks.kill_resume import differences
 from tests.algorithms.picking import NODES, Picking, PickingConfig, orders, picking, reinforce, worth_of
-from tests.algorithms.worlds import toy
+from tests.algorithms.worlds import SMALL, TOYS, toy
 from torchrl.envs import ExplorationType, set_exploration_type
 
 import edgewise as ew
 from edgewise.algorithms.greedy_baseline import GreedyBaseline
+from edgewise.algorithms.reinforce import REINFORCE
 from edgewise.cli.main import main
 from edgewise.config.errors import ConfigError
-from edgewise.data.episodes import EpisodeRollout
+from edgewise.data.episodes import EpisodeRollout, play_episodes
 from edgewise.envs.base import Transition
 from edgewise.experiments.launch import resume, start
 from edgewise.experiments.load import load_config
+from edgewise.graphs.legal_choices import take_in_order
+from edgewise.models.actor_critic import make_actor_critic
 from edgewise.objectives.episodes import episode_returns, mean_over_instance
 from edgewise.training.checkpoint import store as checkpoint
 
@@ -131,8 +134,6 @@ def test_different_first_actions_are_legal_and_marked(starts):
 
 def test_a_start_may_have_fewer_first_actions_than_starts():
     legal = torch.tensor([[False, True, False, True], [False, False, True, False]])
-    from edgewise.graphs.legal_choices import take_in_order
-
     found = take_in_order(torch.tensor([[9.0, 1.0, 9.0, 2.0]] * 2), legal, 3)
     assert found.tolist() == [[3, 1, 3], [2, 2, 2]]
 
@@ -230,6 +231,19 @@ def test_a_copy_is_replaced_by_what_is_significantly_better(trained):
     baseline.update(env)
     baseline.update(env)
     assert baseline.metrics()["baselines"] == 1, "a worse policy does not replace it"
+
+
+@pytest.mark.parametrize("name", TOYS)
+def test_steps_and_updates_wait_for_no_value_of_another_device(fake_device, name):
+    env = toy(name, num_envs=4, device=fake_device)
+    torch.manual_seed(0)
+    actor = make_actor_critic(env.graph, env.actions, SMALL).actor
+    algorithm = REINFORCE(actor, ew.ReinforceConfig(baseline="mean"), device=fake_device)
+    with torch.no_grad():
+        steps, counted = play_episodes(env, algorithm.policy, env.reset(), longest=9)
+    assert counted.shape == (4, 4)
+    metrics = algorithm.learn(steps)
+    assert metrics["policy_loss"].device == fake_device
 
 
 class Endless(Picking):

@@ -244,7 +244,7 @@ def play_episodes(
         if every > 1 or bool(finished.any()):
             root = root.where(~finished, acted.select(*root.keys()))
     else:
-        if not bool(finished.all()):
+        if env.max_steps is None and not bool(finished.all()):
             raise _endless(finished, limit)
     return torch.stack(steps, 1), torch.stack(counted, 1)
 

@@ -29,6 +29,9 @@ class Algorithm(Resumable, Protocol):
     An algorithm that keeps collected data may name the keys of that data in its state as `data_keys`, such as
     `("replay_buffer",)`. A checkpoint then stores the data apart from the weights, and `load_state_dict` must
     accept a state without these keys, which leaves the data unchanged.
+
+    An algorithm that needs other batches than those of `Rollout` may have
+    `make_collector(env, rollout_length=...)`, which returns a `Collector`.
     """
 
     @property
