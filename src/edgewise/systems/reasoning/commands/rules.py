@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from argparse import Namespace
+from argparse import ArgumentTypeError, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from edgewise.systems.reasoning.evaluation.all_entities import AllEntities
 
 SHOWN = ("mrr", "hits@1", "hits@3", "hits@10", "mrr_head", "mrr_tail")
+METHODS = ("greatest", "noisy_or", "non_redundant")
 EXPLAINED = {
     "greatest": "greatest confidence, ties by the next ones",
     "noisy_or": "noisy-or of all rules",
@@ -44,6 +45,13 @@ def configure(parser: Parser) -> None:
         "--queries", type=count, default=None, metavar="N", help="number of atoms of the split (all)"
     )
     parser.add_argument(
+        "--methods",
+        type=methods,
+        default=METHODS,
+        metavar="A,B",
+        help=f"ways to join the rules of a candidate: {', '.join(METHODS)} (all)",
+    )
+    parser.add_argument(
         "--kge", metavar="FOLDER", help="embeddings of `edgewise kge`: rank by them, and by both together"
     )
     parser.add_argument(
@@ -61,6 +69,15 @@ def configure(parser: Parser) -> None:
         "edgewise rules data/wn18rr rules-wn18rr.txt --kge runs/kge-wn18rr-complex",
         "edgewise rules data/umls rules-1000.anyburl --to edgewise --out data/umls/rules_anyburl.txt",
     )
+
+
+def methods(text: str) -> tuple[str, ...]:
+    """Parse names of methods that are separated by commas."""
+    names = tuple(text.split(","))
+    for name in names:
+        if name not in METHODS:
+            raise ArgumentTypeError(f"got {name}, expected one of {', '.join(METHODS)}")
+    return names
 
 
 def run(options: Namespace, console: Console) -> int:
@@ -110,7 +127,13 @@ def _rank(options: Namespace, console: Console) -> int:
     reporter.start(0, 2 * len(atoms), f"rank {dataset.name}")
     try:
         found = rank_all_entities(
-            dataset, atoms, scorer=scorer, embedding=embedding, seed=options.seed, progress=progress
+            dataset,
+            atoms,
+            scorer=scorer,
+            embedding=embedding,
+            methods=options.methods,
+            seed=options.seed,
+            progress=progress,
         )
     finally:
         reporter.close()

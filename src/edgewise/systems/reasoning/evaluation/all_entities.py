@@ -55,6 +55,7 @@ def rank_all_entities(
     *,
     scorer: RuleScorer,
     embedding: KnowledgeEmbedding | None = None,
+    methods: tuple[str, ...] = METHODS,
     seed: int = 0,
     progress: Progress | None = None,
 ) -> AllEntities:
@@ -63,13 +64,15 @@ def rank_all_entities(
     Args:
         dataset: known atoms, and the validation atoms that everything is fitted on.
         atoms: atoms to rank.
-        scorer: the rules; its clusters are fitted here.
+        scorer: the rules; its clusters are fitted here, if they are used.
         embedding: adds the methods `kge` and `hybrid`.
+        methods: of `METHODS`.
         seed: random seed of the validation sample.
         progress: called with the number of answered questions.
     """
-    scorer.fit_clusters(dataset)
-    ranker = _Ranker(dataset, scorer, embedding)
+    if "non_redundant" in methods:
+        scorer.fit_clusters(dataset)
+    ranker = _Ranker(dataset, scorer, embedding, methods)
     fusion = None if embedding is None else ranker.fit(seed)
     ranks = ranker.rank(atoms, fusion, progress)
     reciprocal = {name: torch.cat([one.head, one.tail]).reciprocal().numpy() for name, one in ranks.items()}
@@ -88,8 +91,14 @@ def pairwise_differences(reciprocal: dict[str, Any]) -> dict[tuple[str, str], In
 
 
 class _Ranker:
-    def __init__(self, dataset: Dataset, scorer: RuleScorer, embedding: KnowledgeEmbedding | None) -> None:
-        self.dataset, self.scorer, self.embedding = dataset, scorer, embedding
+    def __init__(
+        self,
+        dataset: Dataset,
+        scorer: RuleScorer,
+        embedding: KnowledgeEmbedding | None,
+        methods: tuple[str, ...],
+    ) -> None:
+        self.dataset, self.scorer, self.embedding, self.methods = dataset, scorer, embedding, methods
         known, entities = dataset.known(), dataset.vocabulary.num_entities
         self.answers = {
             "head": KnownAnswers.heads(known, num_entities=entities),
@@ -97,13 +106,14 @@ class _Ranker:
         }
 
     def rank(self, atoms: Tensor, fusion: Fusion | None, progress: Progress | None) -> dict[str, Ranks]:
-        names = [*METHODS, *(("kge", "hybrid") if fusion is not None else ())]
+        names = [*self.methods, *(("kge", "hybrid") if fusion is not None else ())]
+        needed = (*self.methods, *(("confidence", "noisy_or") if fusion is not None else ()))
         found = {name: torch.zeros(2, len(atoms), dtype=torch.float64) for name in names}
         sides: tuple[Literal["head", "tail"], ...] = ("head", "tail")
         for row, side in enumerate(sides):
             for batch in self._batches(atoms, side):
-                scores = self.scorer.scores(batch.relation, batch.given, (*METHODS, "confidence"))
-                tables = {name: torch.from_numpy(scores[name]) for name in METHODS}
+                scores = self.scorer.scores(batch.relation, batch.given, needed)
+                tables = {name: torch.from_numpy(scores[name]) for name in self.methods}
                 if fusion is not None:
                     features = self._features(batch, side, scores)
                     tables |= {"kge": features[..., 0], "hybrid": fusion(features)}
