@@ -54,22 +54,26 @@ class Collected:
 
     def run(self, names: Sequence[str], *, around: Callable[[str], Any] | None = None) -> None:
         """Run tests in this process, with `around` called with the name of each before and "" after it."""
-        items = [self.items[name] for name in names]
-        for item, following in zip(items, [*items[1:], None], strict=True):
+        for name in names:
             if around is not None:
-                around(item.nodeid)
-            item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+                around(name)
+            self._run_one(name, names)
             if around is not None:
                 around("")
 
     def first_failure(self, names: Sequence[str]) -> str | None:
         """Run tests in this process until one fails, and return that one."""
-        for name, following in zip(names, [*names[1:], None], strict=True):
-            item, after = self.items[name], None if following is None else self.items[following]
-            item.config.hook.pytest_runtest_protocol(item=item, nextitem=after)
+        for name in names:
+            self._run_one(name, names)
             if self.outcome.get(name) == "failed":
                 return name
         return None
+
+    def _run_one(self, name: str, names: Sequence[str]) -> None:
+        """Run one of several tests; fixtures that the next one shares stay."""
+        item, after = self.items[name], names[names.index(name) + 1 :]
+        following = self.items[after[0]] if after else None
+        item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
 
 
 def collect(test_files: Iterable[str], then: Callable[[Collected], None]) -> int:

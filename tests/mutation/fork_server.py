@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import math
 import os
+import resource
 import shutil
 import signal
 import sys
@@ -22,7 +24,7 @@ PRELOADED = (
     "hypothesis.strategies", "pytest", "coverage",
 )  # fmt: skip
 OWN = ("edgewise", "tests", "benchmarks", "examples")
-TIMED_OUT = 124
+BROKEN, TIMED_OUT, PATIENCE = 101, 124, 20
 
 
 def preload() -> None:
@@ -56,7 +58,8 @@ class Session:
     Attributes:
         name: for the log.
         call: returns an exit code from 0 to 100.
-        timeout: seconds after which the fork is killed.
+        timeout: seconds of processor time after which the fork is killed, or `PATIENCE` times as many by the
+            clock, so that a busy machine does not decide.
     """
 
     name: str
@@ -69,6 +72,9 @@ def run_sessions(sessions: Sequence[Session], *, workers: int, logs: Path) -> It
 
     The code is negative for a signal and `TIMED_OUT` if time ran out. Forks that still run are killed if the
     iteration is closed.
+
+    Raises:
+        SystemExit: a call raised an exception, which is an error of this program.
     """
     waiting = list(reversed(sessions))
     running: dict[int, tuple[Session, float]] = {}
@@ -79,7 +85,10 @@ def run_sessions(sessions: Sequence[Session], *, workers: int, logs: Path) -> It
                 session = waiting.pop()
                 running[_fork(session, logs)] = (session, time.monotonic())
             for child, code in _ended(running):
-                yield running.pop(child)[0], code
+                session = running.pop(child)[0]
+                if code == BROKEN:
+                    raise SystemExit(f"{session.name}:\n{(logs / f'{session.name}.log').read_text()[-4000:]}")
+                yield session, code
             time.sleep(0.005)
     finally:
         for child in running:
@@ -102,8 +111,9 @@ def _ended(running: dict[int, tuple[Session, float]]) -> list[tuple[int, int]]:
     for child, (session, since) in running.items():
         pid, status = os.waitpid(child, os.WNOHANG)
         if pid:
-            ended.append((child, os.waitstatus_to_exitcode(status)))
-        elif time.monotonic() - since > session.timeout:
+            code = os.waitstatus_to_exitcode(status)
+            ended.append((child, TIMED_OUT if code == -signal.SIGXCPU else code))
+        elif time.monotonic() - since > PATIENCE * session.timeout:
             _kill(child)
             ended.append((child, TIMED_OUT))
     return ended
@@ -125,9 +135,11 @@ def _fork(session: Session, logs: Path) -> int:
     child = os.fork()
     if child:
         return child
-    code = 101
+    code = BROKEN
     try:
         os.setpgid(0, 0)
+        limit = math.ceil(session.timeout)
+        resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 5))
         log = os.open(logs / f"{session.name}.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         nothing = os.open(os.devnull, os.O_RDONLY)
         for number, stream in ((0, nothing), (1, log), (2, log)):

@@ -1,11 +1,15 @@
 """The list of faults still fits the package, and the parts of `make mutate` do what they say."""
 
+import os
+import signal
 import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from tests.mutation.collected import Collected
 from tests.mutation.faults import PACKAGE, Fault, StaleFaultError, load, problems
+from tests.mutation.fork_server import TIMED_OUT, Session, run_sessions
 from tests.mutation.hot_patch import Functions, make_patch
 from tests.mutation.reach import Reach
 
@@ -169,3 +173,25 @@ def test_tests_that_reach_a_fault_come_nearest_and_shortest_first(tmp_path):
     path.write_text(SOURCE + "\n")
     assert set(reach.tests_of(within, tmp_path)) == set(names.values())
     assert "tests.mutation.mutate" not in sys.modules
+
+
+def spin():
+    while True:
+        pass
+
+
+def test_sessions_end_with_their_codes(tmp_path):
+    calls = {"ends": lambda: 7, "dies": lambda: os.kill(os.getpid(), signal.SIGKILL), "spins": spin}
+    sessions = [Session(name, call, timeout=1.0) for name, call in calls.items()]
+    ended = {session.name: code for session, code in run_sessions(sessions, workers=2, logs=tmp_path)}
+    assert ended == {"ends": 7, "dies": -signal.SIGKILL, "spins": TIMED_OUT}
+
+
+def test_an_error_of_the_program_is_not_taken_for_a_finding(tmp_path):
+    broken = Session("broken", lambda: [][0], timeout=9.0)
+    with pytest.raises(SystemExit, match="IndexError"):
+        list(run_sessions([broken], workers=1, logs=tmp_path))
+
+
+def test_no_tests_find_nothing():
+    assert Collected(lambda tests: None).first_failure([]) is None
