@@ -146,7 +146,7 @@ def _fork(session: Session, logs: Path) -> int:
             os.dup2(stream, number)
         code = session.call()
     except BaseException:
-        traceback.print_exc()
+        os.write(2, traceback.format_exc().encode())
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
