@@ -4,8 +4,9 @@
 
 CPU time of one thread, minimum of interleaved runs, which a busy machine disturbs least; ratios transfer to
 other machines, milliseconds do not. Encoders have width 64, 3 layers and 4 heads; edges have 3 features. The
-comparison of dense and sparse attention determines the rule of `GraphTransformer`: dense is faster from about
-`4 + N / 20` neighbours per node.
+comparison of dense and sparse attention determines `dense_from`, by which `dense="auto"` chooses. The rows of
+teams compare `auto` with both, on agents and 3 obstacles in a square of side 2 with a sensing radius of 1, at
+two widths.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from benchmarks.program import cpu_seconds, main
 from tensordict import TensorDict
 
 from edgewise.graphs.edges import Explicit
+from edgewise.graphs.rules import Radius
 from edgewise.graphs.spec import GraphSpec
 from edgewise.models.build import make_encoder
 from edgewise.models.config import EncoderConfig
@@ -99,6 +101,25 @@ def measure_layouts(worlds: int, nodes: int, *, density: float, repeats: int) ->
     return found
 
 
+def measure_choice(agents: int, *, nodes_in_all: int, repeats: int) -> dict[str, float]:
+    """Measure dense and `auto` over the better of dense and sparse, forward and backward, at two widths."""
+    nodes = agents + OBSTACLES
+    spec = GraphSpec(nodes, NODE_FEATURES, Radius(1.0), position_dim=2)
+    graph = spec.zeros(max(nodes_in_all // nodes, 1))
+    graph["x"] = torch.randn(graph["x"].shape)
+    graph["pos"] = 2 * torch.rand(graph["pos"].shape)
+    graph["node_mask"][:] = True
+    found = {"neighbours": float(spec.edges_of(graph).mask.sum() / graph["node_mask"].sum())}
+    for hidden, layers in ((32, 2), (64, 3)):
+        size = {"hidden": hidden, "layers": layers}
+        three = encoders(spec, {"auto": size, "sparse": {**size, **SPARSE}, "dense": {**size, **DENSE}})
+        cost = best({key: forward_backward(encoder, graph) for key, encoder in three.items()}, repeats)
+        better = min(cost["sparse"], cost["dense"])
+        found[f"width {hidden}, dense over sparse"] = cost["dense"] / cost["sparse"]
+        found[f"width {hidden}, auto over the better"] = cost["auto"] / better
+    return found
+
+
 def run(quick: bool = False) -> dict[str, dict[str, float]]:
     """Measure everything; `quick` uses small batches, two sizes and one compilation."""
     torch.set_num_threads(1)
@@ -111,6 +132,10 @@ def run(quick: bool = False) -> dict[str, dict[str, float]]:
         )
         for nodes, density in sizes
     }
+    for agents in TEAMS[:1] if quick else TEAMS:
+        found[f"teams, {agents} agents"] = measure_choice(
+            agents, nodes_in_all=500 if quick else 8_000, repeats=repeats
+        )
     compiled = (
         {"sparse": SPARSE} if quick else {"sparse": SPARSE, "dense": DENSE, "GATv2Conv": {"kind": "gnn"}}
     )
@@ -119,6 +144,9 @@ def run(quick: bool = False) -> dict[str, dict[str, float]]:
         found[f"compiled, {name}, 20 nodes"] = measure_compilation(options, graphs, repeats)
     return found
 
+
+TEAMS = (3, 7, 10, 20, 50)
+OBSTACLES = 3
 
 SIZES = [
     (8, 0.25),

@@ -3,9 +3,9 @@
     python -m benchmarks.evaluation [--json FILE] [--quick] [RECIPE ...]
 
 One evaluation, the baselines and two iterations of each recipe are measured, the first iteration as a
-warm-up, and extrapolated to the recipe's own length. Replay buffers are still small then, so that the share in
-a whole run is lower for algorithms that learn from them. Recipes that need data of their own are left out. `--quick`
-measures `graphwalk-ppo` alone.
+warm-up, and extrapolated to the recipe's own length. Replay buffers are still small then, so that the share
+in a whole run is lower for algorithms that learn from them. Recipes that need data of their own are left out.
+`--quick` measures `graphwalk-ppo` alone.
 """
 
 from __future__ import annotations

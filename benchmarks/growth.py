@@ -2,11 +2,11 @@
 
     python -m benchmarks.growth [--json FILE] [--quick]
 
-PPO acts and learns in a problem without dynamics: choose a node of a fixed random graph. One quantity grows at
-a time, the others stay at 100 nodes, 8 edges per node, 8 worlds and rollouts of 8 steps. Each row is measured
-in a process of its own: CPU time of one thread per frame, and growth of the resident memory, while it collects
-and learns from two batches, the first as a warm-up. A minibatch has 20,000 nodes, so that memory for learning
-does not grow with the batch.
+PPO acts and learns in a problem without dynamics: choose a node of a fixed random graph. One quantity grows
+at a time, the others stay at 100 nodes, 8 edges per node, 8 worlds and rollouts of 8 steps. Each row is
+measured in a process of its own: CPU time of one thread per frame, and growth of the resident memory, while
+it collects and learns from two batches, the first as a warm-up. A minibatch has 20,000 nodes, so that memory
+for learning does not grow with the batch.
 """
 
 from __future__ import annotations

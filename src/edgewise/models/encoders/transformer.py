@@ -111,17 +111,19 @@ class GraphTransformer(MessagePassingEncoder):
         if config.compact is False or not prefers_compact(edges):
             return edges.complete
         slots, nodes = node_mask.numel(), node_mask.shape[-1]
-        least = dense_from(nodes, hidden=config.hidden, heads=config.heads)
+        features = 0 if edges.attr is None else edges.attr.shape[-1]
+        least = dense_from(nodes, hidden=config.hidden, heads=config.heads, edge_features=features)
         return int(edges.mask.count_nonzero()) >= least * slots
 
 
-def dense_from(nodes: int, *, hidden: int, heads: int) -> float:
+def dense_from(nodes: int, *, hidden: int, heads: int, edge_features: int) -> float:
     """Return the number of neighbours per node from which the dense layout is faster, forward and backward.
 
-    The cost of an edge in the sparse layout grows with `hidden`, that of a pair in the dense layout with
-    `heads`. The numbers are a fit to 30 graph sizes, degrees and widths (benchmarks/encoders.py).
+    The cost of an edge in the sparse layout grows with `hidden`; that of a pair in the dense layout with
+    `heads` and `edge_features`. The numbers are a fit to graphs of 6 to 53 nodes (benchmarks/encoders.py).
     """
-    return 1.5 + 130 / hidden + nodes * heads * (0.015 + 0.5 / hidden)
+    with_five_features = 1.5 + 130 / hidden + nodes * heads * (0.015 + 0.5 / hidden)
+    return with_five_features * (0.4 + 0.12 * edge_features)
 
 
 def _feed_forward(config: EncoderConfig) -> nn.Sequential:
