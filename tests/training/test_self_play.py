@@ -243,3 +243,19 @@ def test_ratings_come_back_with_the_pool():
     for one in (pool, other):
         rise(one, np.random.default_rng(2), by=50.0, batches=range(5, 7))
     assert torch.equal(pool.ratings, other.ratings)
+
+
+def test_results_against_a_snapshot_fade_and_go_with_it():
+    pool = OpponentPool(torch.nn.Linear(1, 1), size=2)
+    first = pool.add(torch.nn.Linear(1, 1), batch=0)
+    assert pool.scores[first] == 0.5
+    pool.record(first, points=3.0, games=4)
+    assert pool.scores[first].item() == pytest.approx(3.5 / 5)
+    pool.record(first, points=0.0, games=2)
+    assert pool.points[first].item() == pytest.approx(3 * 0.99**2)
+    assert pool.games[first].item() == pytest.approx(4 * 0.99**2 + 2)
+    second = pool.add(torch.nn.Linear(1, 1), batch=1)
+    assert second != first
+    assert pool.newest == second
+    assert pool.add(torch.nn.Linear(1, 1), batch=2) == first
+    assert (pool.points[first], pool.games[first]) == (0, 0)

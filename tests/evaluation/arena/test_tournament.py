@@ -171,3 +171,23 @@ def test_a_game_weighs_as_much_in_a_long_match_as_in_a_short_one():
         points[column, row] = games[row, column] - points[row, column]
     strength = POINTS * fit(points, games)
     assert [one.rating.estimate for one in found] == pytest.approx(list(strength - strength[2]))
+
+
+def test_a_player_that_was_accepted_stays_accepted():
+    gate = Gate()
+    assert gate.play([1.0] * 20)
+    assert gate.play([0.0] * 200)
+    assert gate.wealth < 1
+
+
+def test_the_wealth_is_that_of_the_bets_by_hand():
+    """Stakes: 0, then .5 / 1.25, 1 / 1.5, 1.5 / 1.75; after four lost games none is left to stake."""
+    gate, wealth = Gate(), 1.0
+    for score, stake in ((1.0, 0.0), (1.0, 0.5 / 1.25), (1.0, 1 / 1.5), (0.0, 1.5 / 1.75), (0.5, 1 / 2)):
+        gate.play([score])
+        wealth *= 1 + stake * (score - 0.5)
+        assert gate.wealth == pytest.approx(wealth)
+    gate.play([0.0] * 4)
+    before = gate.wealth
+    gate.play([0.0])
+    assert gate.wealth == before
