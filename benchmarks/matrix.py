@@ -1,6 +1,6 @@
 """Which algorithm learns in which environment: builds, updates, draws and resumes every pair.
 
-    python -m benchmarks.matrix [--write FILE] [--only TEXT]
+    python -m benchmarks.matrix [--write FILE] [--only TEXT] [--drawn N]
 
 A pair works if it builds from its defaults, makes updates with finite numbers, draws 100,000 actions of which
 none is illegal, and continues bit for bit from a saved state. Otherwise it must be refused in words.
@@ -37,10 +37,15 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
         "marine, continuous": {"env.actions": "continuous"},
     },
     "swarm": {"swarm, discrete": {}, "swarm, continuous": {"env.continuous": True}},
-    "reasoning": {"reasoning, padded": {"env.view": "padded"}, "reasoning, successors": {"env.view": "state"}},
+    "reasoning": {
+        "reasoning, padded": {"env.view": "padded"},
+        "reasoning, successors": {"env.view": "state"},
+    },
 }
 """Environments with several ways to act, and the settings of each."""
 WORLDS, STEPS, DRAWN = 16, 4, 100_000
+COPIES = 16
+"""Copies of every state in which actions are drawn at once."""
 
 
 def columns() -> list[tuple[str, str, dict[str, Any]]]:
@@ -86,11 +91,10 @@ def illegal_actions(builder: Builder, *, drawn: int = DRAWN) -> int:
     root = env.reset()
     with torch.no_grad(), set_exploration_type(ExplorationType.RANDOM), acting_in(policy, env):
         while count < drawn:
-            for _ in range(8 if count else 1):
-                root = policy(root)
-                illegal += int((~env.actions.is_legal(root["action"], root, env.graph)).sum())
-                count += root["action"].numel()
-            _, root = env.step_and_maybe_reset(root)
+            acted = policy(torch.cat([root] * COPIES))
+            illegal += int((~env.actions.is_legal(acted["action"], acted, env.graph)).sum())
+            count += acted["action"].numel()
+            _, root = env.step_and_maybe_reset(acted[: env.num_envs])
     return illegal
 
 
@@ -154,17 +158,19 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--write", type=Path, help="Markdown file whose table is replaced")
     parser.add_argument("--only", default="", help="text in the title of an environment")
+    parser.add_argument("--drawn", type=int, default=DRAWN, help="actions to draw in every pair (100000)")
     options = parser.parse_args()
     torch.set_num_threads(1)
     places = [place for place in columns() if options.only in place[0]]
     trained, found = trained_pairs(), {}
     for title, name, settings in places:
         for algorithm in algorithms():
-            result = outcome(name, algorithm, settings)
+            result = outcome(name, algorithm, settings, drawn=options.drawn)
             recipe = (name, algorithm) in trained and result == "works"
             found[title, algorithm] = "trained" if recipe else result
             sys.stderr.write(f"{title} x {algorithm}: {found[title, algorithm]}\n")
-    text = table(found, [place[0] for place in places], list(algorithms()))
+    drawn = f"{options.drawn:,} actions were drawn in every pair that works."
+    text = drawn + "\n\n" + table(found, [place[0] for place in places], list(algorithms()))
     if options.write is None:
         sys.stdout.write(text + "\n")
     else:

@@ -5,6 +5,7 @@ import copy
 import pytest
 import torch
 from benchmarks.matrix import outcome
+from tests.algorithms.sea import SMALL, sea
 from tests.algorithms.tables import MODEL, make_env, make_learner
 from torchrl.envs import ExplorationType, set_exploration_type
 
@@ -126,3 +127,22 @@ def test_values_of_a_team_never_fall_with_those_of_a_member():
 def test_risk_by_distance_needs_distances():
     with pytest.raises(ConfigError, match="risk: adaptive"):
         algorithm_class("iqn")(deciders_of(make_env("nodes"), MODEL), config=IQNConfig(risk="adaptive"))
+
+
+@pytest.mark.parametrize("mixing", ["none", "sum", "monotone"])
+@pytest.mark.parametrize("observe", ["ego", "graph", "both"])
+def test_agents_read_their_own_view_the_graph_or_both(observe, mixing):
+    """A forbidden action of the toy earns NaN, and so does an inactive agent that does not idle."""
+    env = sea("buoys", num_envs=8)
+    model = MODEL.model_copy(update={"observe": observe, "ego": SMALL})
+    learner = algorithm_class("dqn")(
+        deciders_of(env, model, mixing=mixing), config=DQNConfig(**QUICK, mixing=mixing, n_step=2)
+    )
+    rollout = Rollout(env, learner.policy, rollout_length=16)
+    for _ in range(2):
+        batch = rollout.collect()
+        metrics = learner.learn(batch)
+    assert metrics["updates"] > 0
+    assert batch["next", "reward"].isfinite().all()
+    assert all(value.isfinite() for value in metrics.values())
+    assert metrics["value"].abs() < 100

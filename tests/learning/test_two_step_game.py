@@ -1,4 +1,4 @@
-"""The two-step game of QMIX (https://arxiv.org/abs/1803.11485): a mixer solves what independent learners do not.
+"""The two-step game of QMIX (https://arxiv.org/abs/1803.11485): a mixer solves it, separate learners do not.
 
 In the first step the first agent chooses the second game: one pays 7 for anything, the other 8 if both take
 their second action, 1 if one does, and 0 if none does.

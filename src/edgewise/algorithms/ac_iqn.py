@@ -69,7 +69,7 @@ class ACIQN(DeterministicActorCritic[ACIQNConfig]):
         metrics = {
             "loss": loss.detach(),
             "actor_loss": actor_loss.detach(),
-            "value": value.mean(),
+            "value": self.mean_counted(value, samples),
             "gradient_norm": norm,
             "actor_gradient_norm": actor_norm,
         }

@@ -52,7 +52,7 @@ class DDPG(DeterministicActorCritic[DDPGConfig]):
         metrics = {
             "loss": loss.detach(),
             "actor_loss": actor_loss.detach(),
-            "value": value.detach().mean(),
+            "value": self.mean_counted(value.detach(), samples),
             "gradient_norm": norm,
             "actor_gradient_norm": actor_norm,
         }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from tensordict import TensorDictBase
 from torch import Tensor, nn
@@ -111,7 +113,7 @@ class DiscreteSAC(OffPolicy[SACConfig]):
             return self.config.target_entropy
         legal = self.deciders.legal(observation)
         if legal is None:
-            return ENTROPY_SHARE * float(torch.tensor(float(self.deciders.num_choices)).log())
+            return ENTROPY_SHARE * math.log(self.deciders.num_choices)
         return ENTROPY_SHARE * legal.sum(-1).clamp(min=1).log()
 
     @torch.no_grad()

@@ -58,7 +58,11 @@ class DQN(OffPolicy[DQNConfig]):
         td_loss = functional.huber_loss(value, target, reduction="none", delta=self.config.huber_delta)
         loss = self.mean(td_loss, samples)
         norm = self.optimizer_step("network", loss)
-        metrics = {"loss": loss.detach(), "value": value.detach().mean(), "gradient_norm": norm}
+        metrics = {
+            "loss": loss.detach(),
+            "value": self.mean_counted(value.detach(), samples),
+            "gradient_norm": norm,
+        }
         return metrics, (value.detach() - target).abs()
 
     @torch.no_grad()

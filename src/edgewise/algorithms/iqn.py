@@ -65,7 +65,7 @@ class IQN(OffPolicy[IQNConfig]):
         loss = self.mean(td_loss, samples)
         norm = self.optimizer_step("network", loss)
         value = quantiles.detach().mean(-1)
-        metrics = {"loss": loss.detach(), "value": value.mean(), "gradient_norm": norm}
+        metrics = {"loss": loss.detach(), "value": self.mean_counted(value, samples), "gradient_norm": norm}
         return metrics, (value - target.mean(-1)).abs()
 
     @torch.no_grad()

@@ -70,7 +70,7 @@ class Rainbow(OffPolicy[RainbowConfig]):
         td_loss = cross_entropy(log_probability, self.target(samples))
         loss = self.mean(td_loss, samples)
         norm = self.optimizer_step("network", loss)
-        value = (log_probability.detach().exp() * self.support).sum(-1).mean()
+        value = self.mean_counted((log_probability.detach().exp() * self.support).sum(-1), samples)
         return {"loss": loss.detach(), "value": value, "gradient_norm": norm}, td_loss.detach()
 
     @torch.no_grad()

@@ -111,7 +111,7 @@ class SAC(OffPolicy[SACConfig]):
         metrics = {
             "loss": loss.detach(),
             "actor_loss": actor_loss.detach(),
-            "value": value.mean(),
+            "value": self.mean_counted(value, samples),
             "entropy": -log_prob.mean(),
             "temperature": temperature.detach(),
             "gradient_norm": norm,

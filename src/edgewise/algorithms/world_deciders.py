@@ -130,6 +130,11 @@ def deciders_of(env: GraphEnv[Any], model: EgoConfig | ValueConfig, *, mixing: M
         ConfigError: the environment does not have what the networks should read, or action values cannot be
             learnt for its action layout.
     """
+    if not isinstance(model, EgoConfig | ValueConfig):
+        raise ConfigError(
+            f"model: off-policy algorithms take ValueConfig or EgoConfig, not {type(model).__name__}",
+            hint="build the config with ew.load_config, or give the recipe a ValueConfig",
+        )
     ego = ego_spec(env)
     reads = "ego" if isinstance(model, EgoConfig) else model.observe
     if reads == "auto":
