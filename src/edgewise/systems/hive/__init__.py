@@ -17,7 +17,10 @@ SYSTEM = System(
             record="edgewise.systems.hive.game_file:record",
         ),
     },
-    recipes={"hive-quick": "edgewise.systems.hive.recipes.quick:RECIPE"},
+    recipes={
+        "hive-quick": "edgewise.systems.hive.recipes.quick:RECIPE",
+        "hive-expert": "edgewise.systems.hive.recipes.expert:RECIPE",
+    },
     verbs=(
         Verb(
             "perft",

@@ -1,0 +1,41 @@
+"""Expert iteration on a hand of seven tiles, with which many games are decided."""
+
+from __future__ import annotations
+
+from edgewise.algorithms.expert_iteration_config import ExpertIterationConfig
+from edgewise.config.run import CheckpointConfig, EvaluationConfig, RunConfig, TrainingConfig
+from edgewise.config.schedules import Linear
+from edgewise.experiments.recipe import Recipe
+from edgewise.models.config import EncoderConfig, ModelConfig
+from edgewise.systems.hive.config import HiveConfig
+
+RECIPE = Recipe(
+    name="hive-expert",
+    summary="expert iteration plays Hive with a queen, three ants, two grasshoppers and a beetle each",
+    config=RunConfig[HiveConfig, ModelConfig, ExpertIterationConfig](
+        recipe="hive-expert",
+        env_name="hive",
+        algorithm_name="expert_iteration",
+        name="hive-expert",
+        # Random opening plies, so that good and bad openings both occur in training.
+        env=HiveConfig(hand="QAAAGGB", max_steps=100, opening_plies=(0, 8)),
+        model=ModelConfig(
+            shared_trunk=True,
+            pool="max",
+            encoder=EncoderConfig(kind="gnn", conv="GATv2Conv", hidden=32, layers=3, heads=4),
+        ),
+        algorithm=ExpertIterationConfig(
+            simulations=8, considered=8, updates=16, minibatch_size=256, buffer_size=30_000, search_share=0.25
+        ),
+        training=TrainingConfig(
+            total_frames=200_000,
+            num_envs=128,
+            rollout_length=16,
+            schedules={"learning_rate": Linear(start=1e-3, end=1e-4)},
+        ),
+        evaluation=EvaluationConfig(
+            every=50_000, episodes=64, settings={"opening_plies": 4}, baselines=("random", "greedy")
+        ),
+        checkpoint=CheckpointConfig(every=50_000, keep_last=8),
+    ),
+)
