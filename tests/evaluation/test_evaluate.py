@@ -15,6 +15,7 @@ from torchrl.envs.utils import ExplorationType, check_env_specs, exploration_typ
 
 from edgewise.config.errors import DataError
 from edgewise.evaluation.evaluate import evaluate
+from edgewise.evaluation.play import Tally
 from edgewise.evaluation.result import Evaluation
 
 
@@ -187,3 +188,19 @@ def test_foreign_files_are_refused_by_name(tmp_path, text):
         Evaluation.load(path)
     with pytest.raises(DataError, match="cannot be read"):
         Evaluation.load(tmp_path / "absent.json")
+
+
+def test_progress_is_told_every_sixteen_steps_and_at_the_end():
+    calls = []
+    got = evaluate(Countdown, always(2), episodes=6, seed=5, progress=lambda *call: calls.append(call))
+    steps = [step for _, _, step in calls]
+    assert steps == [*range(16, int(got.lengths.max()), 16), int(got.lengths.max())]
+
+
+def test_the_return_of_a_team_is_the_mean_over_those_who_acted():
+    none = torch.zeros(2, dtype=torch.bool)
+    returns = torch.tensor([[1.0, 3.0, 9.0], [2.0, 5.0, 5.0]], dtype=torch.float64)
+    acted = torch.tensor([[True, True, False], [True, False, False]])
+    tally = Tally(returns, acted, none.long(), none, {})
+    assert tally.team_returns().tolist() == [2.0, 2.0]
+    assert Tally(returns[:, 0], none, none.long(), none, {}).team_returns().tolist() == [1.0, 2.0]

@@ -10,6 +10,7 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
+from edgewise.evaluation import statistics
 from edgewise.evaluation.statistics import (
     bca_interval,
     bootstrap,
@@ -220,3 +221,12 @@ def test_chunks_do_not_change_what_is_drawn(monkeypatch):
     whole = bca_interval(values, generator=generator(), resamples=999)
     monkeypatch.setattr("edgewise.evaluation.statistics._CHUNK", 1_000)
     assert bca_interval(values, generator=generator(), resamples=999) == whole
+
+
+@pytest.mark.parametrize("resamples", [1, 7, 8, 1001])
+def test_there_are_as_many_resamples_as_asked_for(monkeypatch, resamples):
+    monkeypatch.setattr(statistics, "_CHUNK", 32)
+    found = statistics.bootstrap(
+        np.ones((4, 1)), statistics.mean, generator=np.random.default_rng(0), resamples=resamples
+    )
+    assert found.shape == (resamples,)

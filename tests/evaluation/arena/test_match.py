@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 import torch
+from tensordict import TensorDict
 
 from edgewise.envs.registry import make_env
-from edgewise.evaluation.arena.match import Match, play_match
+from edgewise.evaluation.arena.match import Match, _play, play_match
 from edgewise.systems.hex.baselines import random_player, shortest_way
 
 
@@ -116,3 +117,39 @@ def test_intervals_of_perfect_scores_end_at_the_score():
 def test_an_odd_number_of_games_is_refused():
     with pytest.raises(ValueError, match="even number"):
         play_match(make_env("hex", size=3, num_envs=3, seed=0), first_free, last_free, seed=0)
+
+
+class Drawn:
+    """An environment whose games end at once, with a reward for the mover or without."""
+
+    def __init__(self, reward):
+        self.reward = reward
+
+    def simulate(self, root):
+        ended = torch.ones(*root.batch_size, 1, dtype=torch.bool)
+        reward = torch.full((*root.batch_size, 1), self.reward)
+        return root.clone().update({"reward": reward, "done": ended})
+
+
+@pytest.mark.parametrize(("reward", "score"), [(0.0, [0.5, 0.5]), (1.0, [1.0, 0.0]), (-1.0, [0.0, 1.0])])
+def test_a_game_without_a_reward_is_drawn(reward, score):
+    root = TensorDict({"player": torch.zeros(2, dtype=torch.int64)}, [2])
+    players = (lambda seen: seen.set("action", torch.zeros(len(seen), dtype=torch.int64)),) * 2
+    found, plies = _play(Drawn(reward), root, seat=torch.tensor([0, 1]), players=players)
+    assert found.tolist() == score
+    assert plies.tolist() == [1, 1]
+
+
+class Module(torch.nn.Module):
+    """The first free cell; notes whether it was in training mode."""
+
+    def forward(self, root):
+        self.was_training = self.training
+        return first_free(root)
+
+
+def test_modules_play_in_evaluation_mode_and_are_put_back():
+    policy = Module()
+    play_match(make_env("hex", size=2, num_envs=2, seed=0), policy, last_free, seed=0)
+    assert policy.training
+    assert not policy.was_training

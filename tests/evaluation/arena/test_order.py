@@ -75,3 +75,12 @@ def test_a_circle_keeps_its_shares():
     matches = {pair: simulated(chance, 400, generator) for pair, chance in circle.items()}
     found = expected_nash_weights(matches, 3, generator=generator)
     assert found == pytest.approx(np.full(3, 1 / 3), abs=0.1)
+
+
+def test_the_largest_surprise_comes_first():
+    generator = np.random.default_rng(0)
+    chances = {(0, 1): 0.6, (1, 2): 0.95, (0, 2): 0.75}
+    found = surprises(
+        {pair: simulated(chance, 400, generator) for pair, chance in chances.items()}, np.zeros(3)
+    )
+    assert [(one.row, one.column) for one in found] == [(1, 2), (0, 2), (0, 1)]

@@ -191,3 +191,17 @@ def test_the_wealth_is_that_of_the_bets_by_hand():
     before = gate.wealth
     gate.play([0.0])
     assert gate.wealth == before
+
+
+def test_a_match_seen_from_the_other_side_has_the_seats_exchanged():
+    match = Match(np.array([1.0, 1.0]), np.array([0.0, 0.5]), np.array([[3.0, 3.0], [7.0, 9.0]]))
+    other = CrossTable(("a", "b"), {(0, 1): match}).match(1, 0)
+    assert other.as_first.tolist() == [1.0, 0.5]
+    assert other.as_second.tolist() == [0.0, 0.0]
+    assert other.plies.tolist() == [[7.0, 9.0], [3.0, 3.0]]
+
+
+def test_draws_are_no_circle():
+    drawn = Match(np.full(20, 0.5), np.full(20, 0.5), np.ones((2, 20)))
+    matches = dict.fromkeys([(0, 1), (0, 2), (1, 2)], drawn)
+    assert CrossTable(("a", "b", "c"), matches).cycles() == []

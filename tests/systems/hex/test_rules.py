@@ -191,3 +191,18 @@ def test_both_players_see_the_same_game(size, seed):
     exchanged = torch.tensor([0, 2, 1], dtype=torch.int8)[stones.long()].view(size, size).T.flatten()
     first, second = seen(stones, 0, size), seen(exchanged, 1, size)
     assert torch.equal(first.view(size, size, -1), second.view(size, size, -1).transpose(0, 1))
+
+
+def test_random_openings_leave_games_undecided():
+    root = make_env("hex", size=2, opening_plies=3, num_envs=300, seed=0).reset()["state"]
+    for player in (0, 1):
+        assert not dynamics.has_won(root["chains"], torch.full((300,), player)).any()
+    assert root["plies"].max() == 3
+
+
+def test_stones_are_those_of_the_mover_and_of_the_other():
+    env = make_env("hex", size=3, num_envs=1, seed=0)
+    root = env.reset()
+    for cell, mine in ((4, [0.0, 1.0, 0.0]), (0, [1.0, 0.0, 0.0])):
+        _, root = env.step_and_maybe_reset(root.set("action", torch.tensor([cell])))
+        assert root["graph", "x"][0, 4].tolist() == mine
