@@ -1,11 +1,16 @@
 """A sample of what `make attack` does: none gives a traceback, and no damage is passed over in silence."""
 
+import json
 import random
 
 import pytest
 from tests.attack.damage import Damage, Runs, every_damage
-from tests.attack.inputs import KINDS, attempt
+from tests.attack.inputs import EVALUATION, GRAPHS, KINDS, attempt
 from tests.attack.judge import GOOD, NO_EFFECT, SILENT, Outcome, judge, run_here
+
+from edgewise.config.errors import DataError
+from edgewise.evaluation.result import Evaluation
+from edgewise.graphs.datasets import read_graphs
 
 
 @pytest.fixture(scope="module")
@@ -47,6 +52,18 @@ def test_inputs_are_accepted_or_refused(tmp_path, kind):
     for number in range(6):
         verdict, text = attempt(kind, tmp_path, f"sample-{random.Random(0).random()}-{number}")
         assert verdict != "TRACEBACK", text
+
+
+def test_an_encoding_that_does_not_exist_is_refused(tmp_path):
+    (tmp_path / "graph.graphml").write_text(GRAPHS["graph.graphml"].replace("UTF-8", "UTTF-8"))
+    with pytest.raises(DataError, match="unknown encoding: UTTF-8"):
+        read_graphs(str(tmp_path / "graph.graphml"))
+
+
+def test_numbers_as_text_are_no_measures(tmp_path):
+    (tmp_path / "1.json").write_text(json.dumps({**EVALUATION, "returns": ["Infinity", "1"]}))
+    with pytest.raises(DataError, match="'Infinity', which is not a number"):
+        Evaluation.load(tmp_path / "1.json")
 
 
 def test_the_judge_notices():

@@ -23,6 +23,8 @@ def read_graphml(path: Path, content: bytes) -> RawGraph:
         reader.parser.Parse(content, True)
     except expat.ExpatError as error:
         fail(f"{path}:{error.lineno}", f"not XML: {expat.ErrorString(error.code)}", hint=_HINT)
+    except LookupError as error:
+        fail(str(path), f"{error}", hint=_HINT)
     return reader.graph()
 
 
