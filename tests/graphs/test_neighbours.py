@@ -119,6 +119,26 @@ def test_indices_find_what_all_pairs_find_in_a_thousand_clouds(small_blocks):
         check_nearest(seed)
 
 
+def wide_cloud(seed, *, nodes=700):
+    """A cloud that fills many cells, half of it on a lattice, with gaps and duplicates."""
+    generator = torch.Generator().manual_seed(seed)
+    even = torch.rand(1, nodes, 2, generator=generator) * 20
+    is_even = torch.rand(1, nodes, 1, generator=generator) < 0.5
+    graph = GraphSpec(nodes, 1, Radius(1.0), position_dim=2, node_types=3).zeros(1)
+    graph["pos"] = torch.where(is_even, even, even.round())
+    graph["node_mask"][:] = True
+    return graph
+
+
+def test_nearest_by_an_index_in_clouds_of_many_cells(small_blocks):
+    for seed, k in enumerate((1, 3, 6)):
+        graph = wide_cloud(seed)
+        expected = Nearest(k, (), search="pairs", pairs=False)(graph)
+        for search in ("cells", "kd_tree"):
+            found = Nearest(k, (), search=search)(graph)
+            assert torch.equal(found.index, expected.index), (search, k)
+
+
 def test_an_index_is_chosen_by_the_number_of_nodes():
     few, many = torch.zeros(1, rules.ALL_PAIRS, 2), torch.zeros(1, rules.ALL_PAIRS + 1, 2)
     for rule in (Radius(0.1), Nearest(3)):

@@ -122,8 +122,8 @@ def dense_from(nodes: int, *, hidden: int, heads: int, edge_features: int) -> fl
     The cost of an edge in the sparse layout grows with `hidden`; that of a pair in the dense layout with
     `heads` and `edge_features`. The numbers are a fit to graphs of 6 to 53 nodes (benchmarks/encoders.py).
     """
-    with_five_features = 1.5 + 130 / hidden + nodes * heads * (0.015 + 0.5 / hidden)
-    return with_five_features * (0.4 + 0.12 * edge_features)
+    with_five_features = 1 + 90 / hidden + 6 / nodes + nodes * heads * (0.015 + 0.5 / hidden)
+    return with_five_features * (0.25 + 0.15 * edge_features)
 
 
 def _feed_forward(config: EncoderConfig) -> nn.Sequential:
