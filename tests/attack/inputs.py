@@ -10,6 +10,7 @@ from pathlib import Path
 
 import torch
 import yaml
+from tests.attack.samples import EVALUATION, GRAPHS, PLUGIN, REPLAY, TRIPLES
 
 from edgewise.config import plugins
 from edgewise.config.errors import EdgewiseError
@@ -26,59 +27,11 @@ from edgewise.training.checkpoint import fitting, store
 
 SECONDS = 60
 RECIPES = ("graphwalk-ppo", "hex-selfplay", "marine-quick", "swarm-mappo", "queueing-line3-ppo")
-TOKENS = (
-    "NaN",
-    "Infinity",
-    "-Infinity",
-    "1e999",
-    "7" * 5000,
-    "-1",
-    "0",
-    "1.5",
-    "1e-320",
-    "null",
-    "true",
-    "~",
-    "",
-    " ",
-    "[" * 2000,
-    "{" * 300,
-    "]",
-    "}",
-    ":",
-    ",",
-    '"',
-    "'",
-    "\\",
-    "\t",
-    "\n",
-    "\r",
-    "\0",
-    "\ufeff",
-    "\u2028",
-    "é",
-    "💥",
-    "[]",
-    "{}",
-    "[1,2]",
-    '{"a":1}',
-    "&a [*a]",
-    "*a",
-    "!!python/object:os.system x",
-    "2026-11-16",
-    "0x1f",
-    "1_000",
-    "../../etc/passwd",
-    "/dev/zero",
-    "~root",
-    "none",
-    "auto",
-    "a" * 10_000,
-    "-" * 50,
-    "%s%n",
-    "${HOME}",
-    "<script>",
-)
+WORDS = """NaN Infinity -Infinity 1e999 -1 0 1.5 1e-320 null true ~ ] } : , " ' [] {} [1,2] *a none auto é 💥
+2026-11-16 0x1f 1_000 ../../etc/passwd /dev/zero ~root %s%n ${HOME} <script> !!python/object:os.system"""
+SPACES = ("", " ", "\\", "\t", "\n", "\r", "\0", "\ufeff", "\u2028", '{"a": 1}', "&a [*a]")
+LONG = ("7" * 5000, "[" * 2000, "{" * 300, "a" * 10_000, "-" * 50)
+TOKENS = (*WORDS.split(), *SPACES, *LONG)
 
 
 def mutated(text, dice):
@@ -187,32 +140,6 @@ def sweep(place, dice):
     )
 
 
-GRAPHML = """<?xml version="1.0" encoding="UTF-8"?>
-<graphml xmlns="http://graphml.graphdrawing.org/xmlns">
-<key id="d0" for="node" attr.name="w" attr.type="double"/>
-<key id="d1" for="edge" attr.name="l" attr.type="double"/>
-<graph edgedefault="directed">
-<node id="a"><data key="d0">1.5</data></node><node id="b"><data key="d0">2</data></node>
-<edge source="a" target="b"><data key="d1">0.5</data></edge>
-</graph></graphml>
-"""
-GRAPHS = {
-    "graph.graphml": GRAPHML,
-    "graph.edgelist": "0 1\n1 2\n2 0\n",
-    "graph.txt": "0 1\n1 2\n2 0\n",
-    "graph.csv": "source,target,length\n0,1,0.5\n1,2,1.5\n",
-    "graph.json": json.dumps(
-        {
-            "directed": True,
-            "multigraph": False,
-            "graph": {},
-            "nodes": [{"id": 0, "x": 1.0}, {"id": 1, "x": 2.0}],
-            "links": [{"source": 0, "target": 1, "length": 0.5}],
-        }
-    ),
-}
-
-
 def graphs(place, dice):
     """A graph in one of the formats."""
     name = dice.choice(sorted(GRAPHS))
@@ -232,16 +159,6 @@ def graph_set(place, dice):
     file = place / "graphs.safetensors"
     file.write_bytes(bytes(content[: dice.randrange(len(content))] if dice.random() < 0.2 else content))
     read_graphs(str(file))
-
-
-TRIPLES = {
-    "train.txt": "ann\tmother\tbob\nbob\tfather\tcid\ncid\tbrother\tdot\n",
-    "valid.txt": "ann\tmother\tdot\n",
-    "test.txt": "bob\tfather\tdot\n",
-    "facts.txt": "ann\tmother\tbob\n",
-    "rules.txt": "mother(X,Y) :- brother(Y,Z), mother(X,Z)\n",
-    "domain2constants.txt": "people\tann bob cid dot\n",
-}
 
 
 def dataset(place, dice):
@@ -294,30 +211,6 @@ def _seal(path: Path) -> None:
     (path / "manifest.sha256").write_text(f"{seal}\n")
 
 
-EVALUATION = {
-    "format": "edgewise-evaluation/1",
-    "env": "graphwalk",
-    "policy": "policy",
-    "baseline": False,
-    "frames": 96,
-    "seed": 3,
-    "episodes": 2,
-    "deterministic": True,
-    "settings": {},
-    "returns": [1.0, None],
-    "lengths": [3, 4],
-    "finished": [True, True],
-    "metrics": {"success": [1.0, 0.0]},
-    "agent_returns": None,
-}
-REPLAY = {
-    "format": "edgewise-replay/1",
-    "title": "walk",
-    "layers": [{"name": "nodes", "kind": "points", "x": [0, 1], "y": [0, 1]}],
-    "frames": [{"nodes": {"x": [0, 2]}}],
-}
-
-
 def result_file(place, dice):
     """A saved evaluation or a replay."""
     content, read = dice.choice(((EVALUATION, Evaluation.load), (REPLAY, replay_files.load)))
@@ -327,24 +220,6 @@ def result_file(place, dice):
     found = read(file)
     if isinstance(found, Evaluation):
         found.summary()
-
-
-PLUGIN = '''
-import torch
-import edgewise as ew
-from edgewise.config.model import Config
-
-class LampConfig(Config):
-    """Settings of a lamp."""
-    max_steps: int = 5
-    """Steps."""
-
-class LampEnv(ew.GraphEnv[LampConfig]):
-    """A lamp."""
-    def setup(self):
-        self.graph = ew.GraphSpec(2, 1, edges=ew.Explicit(1))
-        self.actions = ew.ChooseNode()
-'''
 
 
 def plugin(place, dice):

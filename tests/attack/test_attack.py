@@ -5,8 +5,9 @@ import random
 
 import pytest
 from tests.attack.damage import Damage, Runs, every_damage
-from tests.attack.inputs import EVALUATION, GRAPHS, KINDS, attempt
+from tests.attack.inputs import KINDS, attempt
 from tests.attack.judge import GOOD, NO_EFFECT, SILENT, Outcome, judge, run_here
+from tests.attack.samples import EVALUATION, GRAPHS
 
 from edgewise.config.errors import DataError
 from edgewise.evaluation.result import Evaluation

@@ -7,6 +7,7 @@ import pytest
 from edgewise.cli.main import main
 from edgewise.config.errors import ConfigError
 from edgewise.config.plugins import recipes
+from edgewise.envs.registry import make_env
 from edgewise.experiments.load import load_config
 from edgewise.experiments.recipes import recipe
 from edgewise.experiments.room import refuse_too_large
@@ -74,3 +75,8 @@ def test_errors_of_memory_are_refusals_and_others_are_not():
 )
 def test_bytes_as_text(count, text):
     assert in_bytes(count) == text
+
+
+def test_worlds_that_cannot_fit_are_refused_by_the_environment():
+    with pytest.raises(ConfigError, match=r"1,000,000,000,000 worlds of graphwalk .* need at least"):
+        make_env("graphwalk", num_envs=10**12)

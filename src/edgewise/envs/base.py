@@ -20,10 +20,10 @@ from edgewise.config.settings import from_keywords
 from edgewise.envs.entries import Entries, replace_rows, to_new_tensordict, to_tensordict, where_rows
 from edgewise.envs.legality import check_actions
 from edgewise.envs.ranges import RealNumbers, WholeNumbers, lower_bound, upper_bound
-from edgewise.envs.specs import check_names, done_spec, spec_like
+from edgewise.envs.specs import check_names, check_room, done_spec, spec_like
 from edgewise.envs.transition import DONE, Transition, apply_transition
 from edgewise.graphs.actions import ActionLayout
-from edgewise.graphs.devices import in_bytes, refuse_out_of_memory, total_memory
+from edgewise.graphs.devices import refuse_out_of_memory
 from edgewise.graphs.generators import restore_generator
 from edgewise.graphs.keys import GRAPH, MASK
 from edgewise.graphs.spec import GraphSpec
@@ -85,7 +85,7 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
         self.generator = _make_generator(self.device)
         with refuse_out_of_memory(f"a world of {self.name}", hint="use smaller graphs"):
             self.setup()
-            self._check_room()
+            check_room(self.graph, num_envs, device=self.device, env=self.name)
             self._build_specs()
         self.set_seed(seed)
 
@@ -313,18 +313,6 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
 
     def _tensordict(self, entries: Entries, count: int) -> TensorDict:
         return to_tensordict(entries, torch.Size((count,)), self.device)
-
-    def _check_room(self) -> None:
-        """Raise ConfigError if the graphs of all worlds alone need more memory than there is."""
-        entries = self.graph.composite().values()
-        each = sum(entry.shape.numel() * entry.dtype.itemsize for entry in entries)
-        needed, there = self.num_envs * each, total_memory(self.device)
-        if needed > there:
-            raise ConfigError(
-                f"{self.num_envs:,} worlds of {self.name} with {self.graph.num_nodes:,} nodes need at least "
-                f"{in_bytes(needed)}, and {self.device} has {in_bytes(there)}",
-                hint="use fewer worlds (num_envs, or episodes of an evaluation) or smaller graphs",
-            )
 
     def _build_specs(self) -> None:
         """Build all specs from one sampled world; this happens before the seed is set."""

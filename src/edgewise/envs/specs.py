@@ -6,6 +6,8 @@ import torch
 from tensordict import TensorDictBase
 from torchrl.data import Binary, Categorical, Composite, TensorSpec, Unbounded
 
+from edgewise.config.errors import ConfigError
+from edgewise.graphs.devices import in_bytes, total_memory
 from edgewise.graphs.spec import GraphSpec
 
 
@@ -17,6 +19,18 @@ def check_names(graph: TensorDictBase, spec: GraphSpec, *, env: str) -> None:
         raise ValueError(
             f"the graph that {env}.observe returns does not match its GraphSpec: "
             f"it lacks {', '.join(missing) or 'nothing'} and adds {', '.join(surplus) or 'nothing'}"
+        )
+
+
+def check_room(graph: GraphSpec, num_envs: int, *, device: torch.device, env: str) -> None:
+    """Raise ConfigError if the graphs of all worlds alone need more memory than there is."""
+    each = sum(entry.shape.numel() * entry.dtype.itemsize for entry in graph.composite().values())
+    needed, there = num_envs * each, total_memory(device)
+    if needed > there:
+        raise ConfigError(
+            f"{num_envs:,} worlds of {env} with {graph.num_nodes:,} nodes need at least "
+            f"{in_bytes(needed)}, and {device} has {in_bytes(there)}",
+            hint="use fewer worlds (num_envs, or episodes of an evaluation) or smaller graphs",
         )
 
 
