@@ -105,3 +105,8 @@ def test_the_frames_of_a_resumed_stage_count_from_its_own_beginning():
         begun = journey(first, rows[:stop])
         second.load_state_dict(json.loads(json.dumps(first.state_dict())))
         assert begun + journey(second, rows[stop:]) == names
+
+
+def test_the_last_stage_is_not_left():
+    stages = [Stage(name="a", until={"frames": 10}), Stage(name="b", until={"frames": 10})]
+    assert journey(Curriculum(stages, Worlds()), [(10, {}), (20, {}), (90, {})]) == ["b", "b", "b"]

@@ -259,3 +259,18 @@ def test_results_against_a_snapshot_fade_and_go_with_it():
     assert pool.newest == second
     assert pool.add(torch.nn.Linear(1, 1), batch=2) == first
     assert (pool.points[first], pool.games[first]) == (0, 0)
+
+
+def test_a_player_has_the_weights_of_its_own_snapshot():
+    policies = [torch.nn.Linear(1, 1) for _ in range(3)]
+    pool = OpponentPool(policies[0], size=3)
+    slots = [pool.add(policy, batch=number) for number, policy in enumerate(policies)]
+    for slot, policy in zip(slots, policies, strict=True):
+        assert torch.equal(pool.player(slot, like=policies[0]).weight, policy.weight)
+
+
+def test_games_against_snapshots_begin_anew_in_every_batch():
+    """One stone of the opening and one of the snapshot at most, however many batches were played."""
+    rollout = make_rollout(share=1.0, steps=1)
+    for _ in range(4):
+        assert stones(rollout.collect()["graph"][:, 0]).sum(-1).max() <= 2
