@@ -74,7 +74,7 @@ def configure(parser: Parser) -> None:
         "edgewise eval runs/graphwalk-ppo-1 --baselines all",
         "edgewise eval runs/graphwalk-ppo-1 --num-nodes 8,16,32 --episodes 200",
         "edgewise eval runs/graphwalk-ppo-1 --decode sample:16",
-        "edgewise eval runs/swarm-mappo-1 --ablate edges,nodes --episodes 500",
+        "edgewise eval runs/graphwalk-ppo-1 --ablate edges,x[0] --episodes 500",
         "edgewise eval runs/graphwalk-ppo-1 --set env.num_nodes=[4,8],[20,40]",
         "edgewise eval runs/graphwalk-ppo-1 runs/graphwalk-ppo-2 runs/graphwalk-ppo-3 --json",
     )
