@@ -188,12 +188,12 @@ def test_more_edges_than_slots_are_reported(search):
 
 
 def test_candidates_that_do_not_fit_are_reported():
-    crowd = torch.zeros(1, 100, 1)
-    crowd[0, :, 0] = torch.arange(100) * 1e-3
-    graph = GraphSpec(100, 1, Radius(1.0), position_dim=1).zeros(1)
-    graph["pos"], graph["node_mask"] = crowd, torch.ones(1, 100, dtype=torch.bool)
-    assert Radius(1e-4, search="cells", max_edges=1)(graph).overflow is not None
-    assert Radius(1.0, search="cells", max_edges=20)(graph).overflow
+    """Nodes that differ in their last coordinate alone share a cell, and are compared though none is near."""
+    graph = GraphSpec(100, 1, Radius(1.0), position_dim=5).zeros(1)
+    graph["pos"][0, :, 4] = 10.0 * torch.arange(100)
+    graph["node_mask"][:] = True
+    assert Radius(1.0, search="cells", max_edges=1)(graph).overflow
+    assert not Radius(1.0, search="cells", max_edges=1000)(graph).overflow
 
 
 def test_declared_slots_need_no_values_of_tensors():
