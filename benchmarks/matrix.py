@@ -131,10 +131,14 @@ def outcome(name: str, algorithm: str, settings: dict[str, Any], *, drawn: int =
     )
 
 
-def trained_pairs() -> set[tuple[str, str]]:
-    """Return environments and algorithms for which a recipe exists."""
-    configs = [load_config(name) for name in recipes()]
-    return {(config.env_name, config.algorithm_name) for config in configs}
+def has_recipe(name: str, algorithm: str, settings: dict[str, Any]) -> bool:
+    """Return whether a recipe of the pair exists, with the same way to act."""
+    configs = [load_config(recipe) for recipe in recipes()]
+    return any(
+        (config.env_name, config.algorithm_name) == (name, algorithm)
+        and all(getattr(config.env, key.removeprefix("env.")) == value for key, value in settings.items())
+        for config in configs
+    )
 
 
 def table(found: dict[tuple[str, str], str], titles: list[str], rows: list[str]) -> str:
@@ -162,12 +166,12 @@ def main() -> int:
     options = parser.parse_args()
     torch.set_num_threads(1)
     places = [place for place in columns() if options.only in place[0]]
-    trained, found = trained_pairs(), {}
+    found: dict[tuple[str, str], str] = {}
     for title, name, settings in places:
         for algorithm in algorithms():
             result = outcome(name, algorithm, settings, drawn=options.drawn)
-            recipe = (name, algorithm) in trained and result == "works"
-            found[title, algorithm] = "trained" if recipe else result
+            trained = result == "works" and has_recipe(name, algorithm, settings)
+            found[title, algorithm] = "trained" if trained else result
             sys.stderr.write(f"{title} x {algorithm}: {found[title, algorithm]}\n")
     drawn = f"{options.drawn:,} actions were drawn in every pair that works."
     text = drawn + "\n\n" + table(found, [place[0] for place in places], list(algorithms()))
