@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -29,7 +30,7 @@ class Collected:
 
     Attributes:
         items: by node id.
-        seconds: duration of each test that was run in this process.
+        seconds: processor time of each test that was run in this process.
         outcome: `passed`, `failed` or `skipped`, of each test that was run in this process.
     """
 
@@ -48,7 +49,6 @@ class Collected:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Note how a test ended."""
-        self.seconds[report.nodeid] = self.seconds.get(report.nodeid, 0.0) + report.duration
         if report.outcome != "passed" or report.when == "call":
             self.outcome[report.nodeid] = report.outcome
 
@@ -73,7 +73,9 @@ class Collected:
         """Run one of several tests; fixtures that the next one shares stay."""
         item, after = self.items[name], names[names.index(name) + 1 :]
         following = self.items[after[0]] if after else None
+        began = time.process_time()
         item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+        self.seconds[name] = time.process_time() - began
 
 
 def collect(test_files: Iterable[str], then: Callable[[Collected], None]) -> int:

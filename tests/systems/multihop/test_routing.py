@@ -14,10 +14,11 @@ from edgewise.systems.multihop.baselines import (
     ShortestPaths,
     Ties,
 )
-from edgewise.systems.multihop.dynamics import at_nodes
+from edgewise.systems.multihop.dynamics import Wiring, at_nodes
 from edgewise.systems.multihop.networks.batch import networks_of
 from edgewise.systems.multihop.networks.generate import barabasi_network
 from edgewise.systems.multihop.networks.instance import Instance, Link, TrafficClass
+from edgewise.systems.multihop.routing import pressure
 from edgewise.systems.multihop.scenario import load_instances
 
 INSTANCES = [*load_instances(("two-path", "line4", "cross", "diamond")), barabasi_network(9, seed=1)]
@@ -176,3 +177,13 @@ def test_shortest_paths_share_a_link_evenly_and_blindly():
     request = ShortestPaths(two_path).requests(torch.zeros(4000, 8, 2), torch.ones(4000, 8), network)
     shared = (two_path.start[0] == 3).nonzero().item()
     assert request[:, shared].mean(0).tolist() == pytest.approx([0.5, 0.5], abs=0.04)
+
+
+def test_an_empty_queue_presses_nowhere():
+    """Not even where the queue at the other end is empty too, or a bias favours the link."""
+    start, end = torch.tensor([[0, 0]]), torch.tensor([[1, 2]])
+    usable = torch.ones(1, 2, 2, dtype=torch.bool)
+    wiring = Wiring(start, end, torch.zeros_like(start), torch.tensor([[2, 2]]), usable)
+    queues = torch.tensor([[[0.0, 3.0], [0.0, 1.0], [0.0, 0.0]]])
+    found = pressure(queues, wiring, bias=torch.ones(1, 2, 2))
+    assert found.tolist() == [[[-math.inf, 3.0], [-math.inf, 4.0]]]

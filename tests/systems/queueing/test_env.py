@@ -51,6 +51,7 @@ def test_any_action_at_all_leaves_an_independent_set(seed):
     after = env.step(root.set("action", action))["next"]
     kept = after["state", "scheduled"]
     assert (kept <= action).all()
+    assert not (kept & ~root["graph", "node_mask"]).any()
     adjacency = env.conflict_graphs.adjacency[root["state", "conflict_graph"]]
     assert not (adjacency & kept.unsqueeze(-1) & kept.unsqueeze(-2)).any()
     cost = after["state", "queues"].sum(-1) + 0.25 * (action & ~kept).sum(-1)
@@ -242,3 +243,10 @@ def test_ties_are_broken_as_asked_and_by_seed():
     assert torch.equal(one, again)
     assert not torch.equal(one, other)
     assert one[:, 1].float().mean().item() == pytest.approx(2 / 3, abs=0.1), "the last of the order is an end"
+
+
+def test_initial_queues_are_uniform_up_to_the_largest():
+    queues = queueing(400, 0, graphs=("ring5",), initial_queue=2).reset()["state", "queues"]
+    shares = torch.stack([(queues == length).float().mean() for length in range(3)])
+    assert shares.sum() == 1
+    assert (shares - 1 / 3).abs().max() < 0.05
