@@ -9,9 +9,9 @@ def td_target(reward: Tensor, discount: Tensor, *, next_value: Tensor) -> Tensor
     """Compute `reward + discount * next_value`, without gradient.
 
     Args:
-        reward: `[M]`, the discounted sum over the steps of a transition.
-        discount: `[M]`, of the next value; 0 at a termination.
-        next_value: `[M]` or `[M, Q]`; ignored, not multiplied, where `discount` is 0.
+        reward: `[*D]`, the discounted sum over the steps of a transition.
+        discount: `[*D]`, of the next value; 0 at a termination, negative if the other player is to move.
+        next_value: `[*D]` or `[*D, Q]`; ignored, not multiplied, where `discount` is 0.
 
     Example:
         >>> import torch
@@ -25,8 +25,8 @@ def td_target(reward: Tensor, discount: Tensor, *, next_value: Tensor) -> Tensor
 
 
 def gather_actions(values: Tensor, action: Tensor) -> Tensor:
-    """Select the values of the actions taken: `[M]` from `[M, A]`, or `[M, Q]` from `[M, Q, A]`."""
-    index = action.reshape(len(action), *(1,) * (values.dim() - 1)).expand(*values.shape[:-1], 1)
+    """Select the values of the actions `[*D]`: `[*D]` from `[*D, K]`, or `[*D, Q]` from `[*D, Q, K]`."""
+    index = action.reshape(*action.shape, *(1,) * (values.dim() - action.dim())).expand(*values.shape[:-1], 1)
     return values.gather(-1, index).squeeze(-1)
 
 
@@ -37,7 +37,7 @@ def double_q_value(target: Tensor, online: Tensor) -> Tensor:
     (https://arxiv.org/abs/1509.06461).
 
     Args:
-        target: `[M, A]`, or `[M, Q, A]` for quantiles.
-        online: `[M, A]`, the values that choose the action.
+        target: `[*D, K]`, or `[*D, Q, K]` for quantiles.
+        online: `[*D, K]`, the values that choose the action.
     """
     return gather_actions(target, online.argmax(-1))
