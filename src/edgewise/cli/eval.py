@@ -55,7 +55,7 @@ def configure(parser: Parser) -> None:
     parser.add_argument(
         "--ablate",
         metavar="WHAT",
-        help="let the policy act without something, and compare on the same instances: edges, nodes, memory or "
+        help="act without something as well, and compare on the same instances: edges, nodes, memory or "
         "an entry of the observation such as x[2], pos or agents.ego; several separated by commas",
     )
     parser.add_argument(

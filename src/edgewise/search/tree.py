@@ -130,7 +130,7 @@ class TreeSearch(ABC):
             _backward(tree, path, value=tree.value[:, new_node])
         return tree
 
-    def prepare(self, tree: Tree) -> None:
+    def prepare(self, tree: Tree) -> None:  # noqa: B027 - optional
         """Do what a subclass needs between the evaluation of the roots and the first simulation."""
 
     def _select(self, tree: Tree, simulation: int) -> list[Step]:

@@ -1,7 +1,7 @@
 """What a game shows on the page: tiles, and moves that are made by clicks on tiles.
 
-An environment that can be played declares a function `board(env, state)` that returns a `Board` for one world,
-and optionally `record(env, moves, result)`, the text of a finished or unfinished game.
+An environment that can be played declares a function `board(env, state)`, which returns a `Board` for one
+world, and optionally `record(env, moves, result)`, the text of a finished or unfinished game.
 """
 
 from __future__ import annotations

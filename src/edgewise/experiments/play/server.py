@@ -45,7 +45,7 @@ HEADERS = {
 }
 
 
-class Refused(Exception):
+class RefusedError(Exception):
     """A request that is not answered with a page: a status and the reason in words."""
 
     def __init__(self, status: HTTPStatus, reason: str) -> None:
@@ -126,7 +126,7 @@ class Handler(BaseHTTPRequestHandler):
         try:
             self._check_sender()
             content, kind = find()
-        except Refused as refused:
+        except RefusedError as refused:
             self._send(refused.status, {"error": refused.reason})
         except EdgewiseError as error:
             self._send(HTTPStatus.BAD_REQUEST, {"error": str(error)})
@@ -137,14 +137,14 @@ class Handler(BaseHTTPRequestHandler):
         """Refuse a request for another host, from another page, or without the token."""
         port = self.server.server_address[1]
         if self.headers.get("Host") not in (f"{HOST}:{port}", f"localhost:{port}"):
-            raise Refused(HTTPStatus.FORBIDDEN, "this server answers to its own address alone")
+            raise RefusedError(HTTPStatus.FORBIDDEN, "this server answers to its own address alone")
         origin = self.headers.get("Origin")
         if origin is not None and origin not in (self.server.origin, f"http://localhost:{port}"):
-            raise Refused(HTTPStatus.FORBIDDEN, f"requests from {origin[:80]!r} are not answered")
+            raise RefusedError(HTTPStatus.FORBIDDEN, f"requests from {origin[:80]!r} are not answered")
         token = self.path.partition("?")[0].split("/")[1]
         if not hmac.compare_digest(token.encode(), self.server.token.encode()):
             reason = "the token is missing or wrong: open the whole address that `edgewise play` shows"
-            raise Refused(HTTPStatus.NOT_FOUND, reason)
+            raise RefusedError(HTTPStatus.NOT_FOUND, reason)
 
     def _name(self) -> str:
         return "/".join(self.path.partition("?")[0].split("/")[2:])
@@ -158,11 +158,11 @@ class Handler(BaseHTTPRequestHandler):
                 return self.server.session.record().encode(), "text/plain; charset=utf-8"
         if name in self.server.files:
             return self.server.files[name], TYPES[Path(name).suffix]
-        raise Refused(HTTPStatus.NOT_FOUND, f"there is no {name[:80]!r} here")
+        raise RefusedError(HTTPStatus.NOT_FOUND, f"there is no {name[:80]!r} here")
 
     def _post(self) -> tuple[bytes, str]:
         if self.headers.get("Origin") is None:
-            raise Refused(HTTPStatus.FORBIDDEN, "moves are made on the page")
+            raise RefusedError(HTTPStatus.FORBIDDEN, "moves are made on the page")
         asked, session = self._body(), self.server.session
         actions: dict[str, Callable[[], None]] = {
             "play": lambda: session.play(_text(asked, "move")),
@@ -172,11 +172,11 @@ class Handler(BaseHTTPRequestHandler):
         }
         name = self._name()
         if name not in actions:
-            raise Refused(HTTPStatus.NOT_FOUND, f"there is no {name[:80]!r} here")
+            raise RefusedError(HTTPStatus.NOT_FOUND, f"there is no {name[:80]!r} here")
         with self.server.turn:
             if asked.get("version") != session.version:
                 reason = "the game has gone on in another tab: this one now shows the present position"
-                raise Refused(HTTPStatus.CONFLICT, reason)
+                raise RefusedError(HTTPStatus.CONFLICT, reason)
             actions[name]()
             return _json(session.view())
 
@@ -184,16 +184,16 @@ class Handler(BaseHTTPRequestHandler):
         """Read the JSON object of a request."""
         length = self.headers.get("Content-Length", "")
         if not length.isascii() or not length.isdigit():
-            raise Refused(HTTPStatus.LENGTH_REQUIRED, "a request needs a Content-Length")
+            raise RefusedError(HTTPStatus.LENGTH_REQUIRED, "a request needs a Content-Length")
         if len(length) > 9 or int(length) > LARGEST_BODY:
             reason = f"a request has at most {LARGEST_BODY} bytes, got {length[:20]}"
-            raise Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, reason)
+            raise RefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, reason)
         try:
             asked = json.loads(self.rfile.read(int(length)))
         except (ValueError, RecursionError):
-            raise Refused(HTTPStatus.BAD_REQUEST, "the request is not JSON") from None
+            raise RefusedError(HTTPStatus.BAD_REQUEST, "the request is not JSON") from None
         if not isinstance(asked, dict):
-            raise Refused(HTTPStatus.BAD_REQUEST, "expected a JSON object")
+            raise RefusedError(HTTPStatus.BAD_REQUEST, "expected a JSON object")
         return asked
 
     def _send(self, status: HTTPStatus, data: dict[str, Any]) -> None:
@@ -219,5 +219,5 @@ def _json(data: dict[str, Any]) -> tuple[bytes, str]:
 def _text(asked: dict[str, Any], name: str) -> str:
     value = asked.get(name)
     if not isinstance(value, str):
-        raise Refused(HTTPStatus.BAD_REQUEST, f"{name}: expected a text, got {str(value)[:40]!r}")
+        raise RefusedError(HTTPStatus.BAD_REQUEST, f"{name}: expected a text, got {str(value)[:40]!r}")
     return value

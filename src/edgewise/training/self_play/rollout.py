@@ -20,8 +20,8 @@ from edgewise.envs.base import GraphEnv
 from edgewise.envs.entries import replace_rows
 from edgewise.evaluation.arena.gate import Gate
 from edgewise.evaluation.arena.match import play_match
+from edgewise.graphs.keys import RESTARTED
 from edgewise.graphs.policy import Policy
-from edgewise.training.episodes import RESTARTED
 from edgewise.training.self_play.pool import OpponentPool
 
 DROPPED = ("state", ("next", "state"))
