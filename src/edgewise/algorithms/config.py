@@ -141,7 +141,7 @@ class ReinforceConfig(Config):
     def _shared_needs_several(self) -> Self:
         if self.baseline == "shared" and self.starts < 2:
             raise ValueError(
-                f"baseline shared needs several episodes of an instance: starts must be 2 or more, got {self.starts}"
+                f"baseline shared compares episodes of an instance: use 2 starts or more, got {self.starts}"
             )
         return self
 
