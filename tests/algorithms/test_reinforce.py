@@ -268,7 +268,7 @@ def test_what_does_not_fit_is_refused_in_words(tmp_path, capsys):
     one = picking(num_envs=1)
     with pytest.raises(ConfigError, match="num_envs: got 1, expected 2 or more"):
         reinforce(one).make_collector(one, rollout_length=1)
-    with pytest.raises(ValueError, match="set starts to 2 or more, got 1"):
+    with pytest.raises(ValueError, match="use 2 starts or more, got 1"):
         ew.ReinforceConfig(starts=1)
     for arguments, reason in [
         (["hex", "--algorithm", "reinforce"], "a game of two players"),
