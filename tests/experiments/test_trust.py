@@ -57,6 +57,7 @@ RUN_VERBS = {
     "export": ["export", "{run}", "--to", "{folder}/exported"],
     "report": ["report", "{run}"],
     "verify": ["verify", "{run}"],
+    "play": ["play", "{run}", "--port", "0"],
     "train": ["train", "{run}/config.json", "--dry-run"],
 }
 """Verbs that take a run folder or a file of it."""

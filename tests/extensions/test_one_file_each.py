@@ -159,14 +159,14 @@ import torch
 import edgewise as ew
 
 
-class ReinforceConfig(ew.Config):
+class OwnReinforceConfig(ew.Config):
     learning_rate: float = 1e-3
 
 
-class Reinforce:
+class OwnReinforce:
     '''Policy gradient with the mean reward as baseline.'''
 
-    config_class = ReinforceConfig
+    config_class = OwnReinforceConfig
 
     def __init__(self, model, config):
         self.model, self.config = model, config
@@ -360,11 +360,11 @@ def test_a_convolution_is_one_file(files):
     trains("graphwalk", "--model.encoder.kind=gnn", "--model.encoder.conv=mean_conv.py:MeanConv", *PPO)
 
 
-@pytest.mark.parametrize("name", ["reinforce.py", "reinforce.py:Reinforce", "reinforce"])
+@pytest.mark.parametrize("name", ["policy_gradient.py", "policy_gradient.py:OwnReinforce", "ownreinforce"])
 def test_an_algorithm_is_one_file(files, folder, name):
-    files(1, reinforce=ALGORITHM)
-    trains("graphwalk", "--algorithm", name, "--plugin", "reinforce.py", "--learning-rate=0.01")
-    assert main(["resume", "run", "--plugin", "reinforce.py", "--total-frames", "64"]) == 0
+    files(1, policy_gradient=ALGORITHM)
+    trains("graphwalk", "--algorithm", name, "--plugin", "policy_gradient.py", "--learning-rate=0.01")
+    assert main(["resume", "run", "--plugin", "policy_gradient.py", "--total-frames", "64"]) == 0
     assert json.loads((folder / "run" / "code.json").read_text())[0]["address"] == name
 
 
