@@ -164,7 +164,7 @@ def test_run_folders_are_numbered(tmp_path):
 
 
 def test_an_actor_sees_the_instances_own_graphs_and_then_its_own_again():
-    """A topology id means another graph in another environment; looked up at home it gives illegal actions."""
+    """A topology id means another graph in another environment; at home it gives illegal actions."""
     trained = make_actor_critic_of("queueing", graphs=["ring6"]).actor
     born_there = make_actor_critic_of("queueing", graphs=["line8"]).actor
     born_there.load_state_dict(trained.state_dict())

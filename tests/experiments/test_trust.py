@@ -65,6 +65,9 @@ RUN_VERBS = {
 WITHOUT_CODE = ("report", "verify")
 """Verbs that need no code of a run."""
 
+REFUSED_ANYWAY = ("play",)
+"""Verbs that refuse the run of these tests for another reason, before they need its code."""
+
 FILE_VERBS = {
     "train": ["train", "{file}", "--dry-run"],
     "train with a file": ["train", "graphwalk", "--config", "{file}", "--dry-run"],
@@ -209,7 +212,7 @@ def refuse_run(planted, capsys, verb, reference, field):
         planted,
         RUN_VERBS[verb],
         capsys,
-        must_name_flag=verb not in WITHOUT_CODE and reference != "plain name",
+        must_name_flag=verb not in (*WITHOUT_CODE, *REFUSED_ANYWAY) and reference != "plain name",
     )
     assert code != 0 or verb in WITHOUT_CODE
 
