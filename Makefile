@@ -20,7 +20,7 @@ demo: $(STAMP)  ## train the default recipe to a visible result, about three min
 	$(BIN)/edgewise train graphwalk-ppo
 
 test: $(STAMP)  ## the default tests, two workers
-	$(BIN)/python -m pytest -n 2 -m "not learning"
+	$(BIN)/python -m pytest -n 2 -m "not learning and not thorough"
 
 lint: $(STAMP)  ## format and lint
 	$(BIN)/ruff check .
@@ -46,6 +46,7 @@ kill: $(STAMP)  ## kill runs of several recipes a hundred times and compare them
 
 attack: $(STAMP)  ## damaged run folders, links, random inputs, runs started at once; about fifteen minutes
 	$(BIN)/python -m tests.attack
+	$(BIN)/python -m pytest -n 2 -m thorough tests
 
 soak: $(STAMP)  ## whether memory or open files grow over 100,000 batches; hours
 	$(BIN)/python -m benchmarks.soak

@@ -4,6 +4,7 @@ import json
 import shutil
 import sys
 from copy import deepcopy
+from itertools import product
 
 import pytest
 import yaml
@@ -189,16 +190,22 @@ def check(planted, words, capsys, *, must_name_flag):
     return code
 
 
-@pytest.mark.parametrize("verb", RUN_VERBS)
-@pytest.mark.parametrize("reference", REFERENCES)
-@pytest.mark.parametrize("field", NAMES)
+def every_third(**tables):
+    """Parametrise by all combinations; the default tests try a third, in which every pair occurs."""
+    chosen = []
+    for places in product(*(range(len(values)) for values in tables.values())):
+        values = [list(table)[place] for table, place in zip(tables.values(), places, strict=True)]
+        marks = () if sum(places) % 3 == 0 else pytest.mark.thorough
+        chosen.append(pytest.param(*values, marks=marks, id="-".join(map(str, values))))
+    return pytest.mark.parametrize(tuple(tables), chosen)
+
+
+@every_third(field=NAMES, reference=REFERENCES, verb=RUN_VERBS)
 def test_a_run_folder_imports_nothing(planted, capsys, verb, reference, field):
     refuse_run(planted, capsys, verb, reference, field)
 
 
-@pytest.mark.parametrize("verb", RUN_VERBS)
-@pytest.mark.parametrize("reference", ["name in a file", "name in a module", "plain name"])
-@pytest.mark.parametrize("field", NAMES)
+@every_third(field=NAMES, reference=["name in a file", "name in a module", "plain name"], verb=RUN_VERBS)
 def test_nor_does_it_as_the_working_directory(planted, capsys, monkeypatch, verb, reference, field):
     """Its project files, packages and modules count as little as its config."""
     monkeypatch.chdir(planted.run)
@@ -230,9 +237,7 @@ def test_no_other_field_of_a_run_folder_imports_anything(
     check(planted, RUN_VERBS[verb], capsys, must_name_flag=False)
 
 
-@pytest.mark.parametrize("verb", FILE_VERBS)
-@pytest.mark.parametrize("reference", REFERENCES)
-@pytest.mark.parametrize("field", NAMES)
+@every_third(field=NAMES, reference=REFERENCES, verb=FILE_VERBS)
 @pytest.mark.parametrize(("suffix", "whole"), [("yaml", False), ("json", True)], ids=["one field", "whole"])
 def test_a_config_file_imports_nothing(planted, capsys, verb, reference, field, suffix, whole):
     must_name_flag = verb == "train" and reference != "plain name"

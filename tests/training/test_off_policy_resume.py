@@ -111,6 +111,7 @@ def test_a_policy_is_loaded_without_the_replay(alone, tmp_path):
         resume(tmp_path / "run")
 
 
+@pytest.mark.thorough
 def test_a_killed_process_is_resumed_by_another(alone, tmp_path):
     killed = tmp_path / "run"
     first = start("train", alone.config_file, "--out", killed)

@@ -112,6 +112,7 @@ def test_what_cannot_be_played_is_said(whole, capsys, options, complaint):
     assert complaint in capsys.readouterr().err
 
 
+@pytest.mark.thorough
 def test_kills_at_any_moment_leave_no_trace_in_pool_ratings_and_gate():
     """In a process of its own, which forks only before it has computed anything."""
     command = [sys.executable, "-m", "benchmarks.kill_resume", "--recipe", "hex-selfplay"]

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgewise.config.errors import DataError
@@ -30,6 +30,7 @@ def play(*moves, hand=HAND):
     return Hive.of(games, hand)
 
 
+@settings(max_examples=8)
 @given(st.integers(0, 40), st.integers(0, 1000))
 def test_every_legal_move_is_read_back(plies, seed):
     games = games_after(plies, seed=seed)
