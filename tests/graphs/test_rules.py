@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.graphs.random_graphs import random_graph, seeds, sizes
 
-from edgewise.graphs.rules import Displacement, Distance, Nearest, PairFunction, Radius
+from edgewise.graphs.pair_features import Displacement, Distance, PairFunction
+from edgewise.graphs.rules import Nearest, Radius
 from edgewise.graphs.spec import GraphSpec
 
 types = st.sampled_from([None, (0,), (1,), (0, 1), (2, 0)])

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from edgewise.config.errors import ConfigError
 from edgewise.envs.adapters.foreign import Foreign, ForeignEnv, Shown, define
-from edgewise.envs.adapters.outside_view import needed
+from edgewise.envs.adapters.outside_view import is_bounded_box, needed, scaled_to
 from edgewise.graphs.actions import ActionLayout, AgentsContinuous, AgentsDiscrete, ChooseNode
 
 GRAPH_NAMES = ("x", "edge_index", "edge_attr", "pos", "node_mask")
@@ -195,14 +195,8 @@ def _actions(
         return lambda action: first + int(action), lambda _: AgentsDiscrete(1, count)
     if choose == "node":
         raise ConfigError(f"from_gymnasium: choose='node' needs Discrete actions, got {type(space).__name__}")
-    if isinstance(space, spaces.Box) and np.isfinite(space.low).all() and np.isfinite(space.high).all():
-        low, width = space.low, space.high - space.low
-
-        def scaled(action: Tensor) -> Any:
-            share = (action.numpy().reshape(space.shape) + 1) / 2
-            return (low + width * share).astype(space.dtype)
-
-        return scaled, lambda _: AgentsContinuous(1, int(np.prod(space.shape)))
+    if is_bounded_box(space):
+        return scaled_to(space), lambda _: AgentsContinuous(1, int(np.prod(space.shape)))
     raise ConfigError(
         f"from_gymnasium: actions of {space} do not fit",
         hint="use an environment with Discrete or bounded Box actions",

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from edgewise.config.errors import ConfigError
 from edgewise.envs.adapters.foreign import Foreign, ForeignEnv, Shown, define
-from edgewise.envs.adapters.outside_view import needed
+from edgewise.envs.adapters.outside_view import is_bounded_box, needed, scaled_to
 from edgewise.graphs.actions import ActionLayout, AgentsContinuous, AgentsDiscrete
 
 View = Callable[[Mapping[str, Any]], Mapping[str, Any]]
@@ -139,13 +139,8 @@ def _actions(spaces: Any, found: list[Any]) -> tuple[Callable[[Tensor], Any], Ac
     if isinstance(first, spaces.Discrete):
         start = int(first.start)
         return lambda action: start + int(action), AgentsDiscrete(len(found), int(first.n))
-    if isinstance(first, spaces.Box) and np.isfinite(first.low).all() and np.isfinite(first.high).all():
-        low, width = first.low, first.high - first.low
-
-        def scaled(action: Tensor) -> Any:
-            return (low + width * (action.numpy().reshape(first.shape) + 1) / 2).astype(first.dtype)
-
-        return scaled, AgentsContinuous(len(found), int(np.prod(first.shape)))
+    if is_bounded_box(first):
+        return scaled_to(first), AgentsContinuous(len(found), int(np.prod(first.shape)))
     raise ConfigError(
         f"from_pettingzoo: actions of {first} do not fit", hint="use Discrete or bounded Box actions"
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
@@ -133,3 +134,24 @@ def legal_or_replaced(root: TensorDictBase, env: GraphEnv[Any]) -> Tensor:
         other = env.actions.sample(root, env.graph, generator=env.generator)
         root["action"] = torch.where(illegal.view(-1, *([1] * (action.ndim - 1))), other, action)
     return illegal
+
+
+def first_world(value: Any) -> Any:
+    """Return the arrays of the first world; numbers become arrays without dimensions."""
+    if isinstance(value, dict):
+        return {name: first_world(part) for name, part in value.items()}
+    return np.asarray(value[0])
+
+
+def scaled_to(space: Any) -> Callable[[Tensor], Any]:
+    """Return the map of actions in [-1, 1] to a bounded `Box`."""
+    low, width = space.low, space.high - space.low
+    return lambda action: (low + width * (action.numpy().reshape(space.shape) + 1) / 2).astype(space.dtype)
+
+
+def is_bounded_box(space: Any) -> bool:
+    """Return whether a space is a `Box` with finite bounds."""
+    spaces = needed("gymnasium.spaces", "gymnasium")
+    return isinstance(space, spaces.Box) and bool(
+        np.isfinite(space.low).all() and np.isfinite(space.high).all()
+    )

@@ -12,6 +12,7 @@ from edgewise.config.errors import ConfigError
 from edgewise.envs.adapters.outside_view import (
     Arrays,
     action_space_of,
+    first_world,
     legal_or_replaced,
     needed,
     observation_of,
@@ -103,13 +104,6 @@ def _metrics(root: TensorDictBase) -> dict[str, np.ndarray]:
     return {} if metrics is None else {name: value.cpu().numpy() for name, value in metrics.items()}
 
 
-def _first(value: Any) -> Any:
-    """Return the arrays of the first world; scalars become arrays without dimensions."""
-    if isinstance(value, dict):
-        return {name: _first(part) for name, part in value.items()}
-    return np.asarray(value[0])
-
-
 class GymnasiumWorld(gymnasium.Env):  # type: ignore[name-defined]
     """One world as a `gymnasium.Env`; `to_gymnasium` builds it.
 
@@ -124,7 +118,7 @@ class GymnasiumWorld(gymnasium.Env):  # type: ignore[name-defined]
     def __init__(self, env: GraphEnv[Any], *, illegal: Illegal, graphs: str) -> None:
         self._stepper, self._graphs = _Stepper(env, illegal), graphs
         self._is_done = False
-        example = _first(observation_of(env.fake_tensordict(), env))
+        example = first_world(observation_of(env.fake_tensordict(), env))
         space = space_of(example, most_nodes=env.graph.num_nodes)
         if graphs == "space":
             space["graph"] = _graph_space(example["graph"])
@@ -160,7 +154,7 @@ class GymnasiumWorld(gymnasium.Env):  # type: ignore[name-defined]
         return self._observation(outcome), reward, terminated, truncated, info
 
     def _observation(self, root: TensorDictBase) -> Arrays:
-        found: Arrays = _first(observation_of(root, self._stepper.env))
+        found: Arrays = first_world(observation_of(root, self._stepper.env))
         if self._graphs == "space":
             found["graph"] = _graph_instance(found["graph"])
         return found
@@ -203,7 +197,7 @@ class GymnasiumWorlds(gymnasium.vector.VectorEnv):  # type: ignore[name-defined]
     def __init__(self, env: GraphEnv[Any], *, illegal: Illegal) -> None:
         self._stepper = _Stepper(env, illegal)
         self.num_envs = env.num_envs
-        example = _first(observation_of(env.fake_tensordict(), env))
+        example = first_world(observation_of(env.fake_tensordict(), env))
         self.single_observation_space = space_of(example, most_nodes=env.graph.num_nodes)
         self.single_action_space = action_space_of(env.action_spec, 1)
         batch_space = needed("gymnasium.vector.utils", "gymnasium").batch_space

@@ -13,6 +13,7 @@ from edgewise.config.errors import ConfigError
 from edgewise.envs.adapters.outside_view import (
     Arrays,
     action_space_of,
+    first_world,
     graph_tensors,
     legal_or_replaced,
     needed,
@@ -51,7 +52,24 @@ def to_pettingzoo(env: GraphEnv[Any], *, illegal: Illegal = "raise") -> Any:
     raise ConfigError(f"{env.name} has one player and no agents", hint="use to_gymnasium")
 
 
-class PettingZooTeam(pettingzoo.ParallelEnv):  # type: ignore[name-defined]
+class _Spaces:
+    """Equal spaces of all agents, each with a random state of its own."""
+
+    def set_spaces(self, names: list[str], observation: Any, action: Any) -> None:
+        """Set the spaces of the agents."""
+        self.observation_spaces = {name: deepcopy(observation) for name in names}
+        self.action_spaces = {name: deepcopy(action) for name in names}
+
+    def observation_space(self, agent: str) -> Any:
+        """Return the observation space of an agent."""
+        return self.observation_spaces[agent]
+
+    def action_space(self, agent: str) -> Any:
+        """Return the action space of an agent."""
+        return self.action_spaces[agent]
+
+
+class PettingZooTeam(_Spaces, pettingzoo.ParallelEnv):  # type: ignore[name-defined]
     """One world with a team as a `pettingzoo.ParallelEnv`; `to_pettingzoo` builds it.
 
     Args:
@@ -72,18 +90,8 @@ class PettingZooTeam(pettingzoo.ParallelEnv):  # type: ignore[name-defined]
             space["observation"]["self"] = needed("gymnasium.spaces", "pettingzoo").Discrete(
                 env.graph.num_nodes
             )
-        action = action_space_of(env.action_spec, 2)
-        self.observation_spaces = {name: _copy(space) for name in self.possible_agents}
-        self.action_spaces = {name: _copy(action) for name in self.possible_agents}
+        self.set_spaces(self.possible_agents, space, action_space_of(env.action_spec, 2))
         self.render_mode = None
-
-    def observation_space(self, agent: str) -> Any:
-        """Return the observation space of an agent."""
-        return self.observation_spaces[agent]
-
-    def action_space(self, agent: str) -> Any:
-        """Return the action space of an agent."""
-        return self.action_spaces[agent]
 
     def reset(
         self,
@@ -156,7 +164,7 @@ class PettingZooTeam(pettingzoo.ParallelEnv):  # type: ignore[name-defined]
         return found
 
 
-class PettingZooGame(pettingzoo.AECEnv):  # type: ignore[name-defined]
+class PettingZooGame(_Spaces, pettingzoo.AECEnv):  # type: ignore[name-defined]
     """One world of a game of two players as a `pettingzoo.AECEnv`; `to_pettingzoo` builds it.
 
     Args:
@@ -173,18 +181,8 @@ class PettingZooGame(pettingzoo.AECEnv):  # type: ignore[name-defined]
         self.possible_agents = ["player_0", "player_1"]
         self.agents: list[str] = []
         space = space_of(self._observation(self._root), most_nodes=env.graph.num_nodes)
-        action = action_space_of(env.action_spec, 1)
-        self.observation_spaces = {name: _copy(space) for name in self.possible_agents}
-        self.action_spaces = {name: _copy(action) for name in self.possible_agents}
+        self.set_spaces(self.possible_agents, space, action_space_of(env.action_spec, 1))
         self.render_mode = None
-
-    def observation_space(self, agent: str) -> Any:
-        """Return the observation space of a player."""
-        return self.observation_spaces[agent]
-
-    def action_space(self, agent: str) -> Any:
-        """Return the action space of a player."""
-        return self.action_spaces[agent]
 
     def reset(
         self,
@@ -238,21 +236,10 @@ class PettingZooGame(pettingzoo.AECEnv):  # type: ignore[name-defined]
         return self.possible_agents[int(self._root["player"])]
 
     def _observation(self, root: TensorDictBase) -> Arrays:
-        shown = _first_world(observation_of(root, self._env))
+        shown = first_world(observation_of(root, self._env))
         mask = shown.pop(MASK)
         return {"observation": shown, "action_mask": mask}
 
 
-def _first_world(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _first_world(part) for name, part in value.items()}
-    return np.asarray(value[0])
-
-
 def _copies(value: Any) -> Any:
     return {name: part.copy() for name, part in value.items()}
-
-
-def _copy(space: Any) -> Any:
-    """Return an equal space with a random state of its own."""
-    return deepcopy(space)

@@ -12,7 +12,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from edgewise.graphs.keys import MASK
-from edgewise.graphs.rules import Displacement, Distance, PairFunction, Pairs, Radius
+from edgewise.graphs.pair_features import Displacement, Distance, PairFunction, Pairs
+from edgewise.graphs.rules import Radius
 from edgewise.graphs.spec import GraphSpec
 from edgewise.models.config import EgoConfig
 from edgewise.models.encoders.transformer import GraphTransformer

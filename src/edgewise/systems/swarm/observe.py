@@ -6,7 +6,8 @@ import torch
 from tensordict import TensorDict
 from torch import Tensor
 
-from edgewise.graphs.rules import Displacement, Distance, PairFunction, Pairs, Radius
+from edgewise.graphs.pair_features import Displacement, Distance, PairFunction, Pairs
+from edgewise.graphs.rules import Radius
 from edgewise.graphs.spec import GraphSpec
 from edgewise.systems.swarm import dynamics, tasks
 from edgewise.systems.swarm.config import SwarmConfig
