@@ -70,6 +70,14 @@ def test_lines_name_what_is_counted(caplog):
     assert caplog.messages == ["data: 0 of 8 questions", "8 of 8 questions, 0 s left"]
 
 
+def test_no_time_is_predicted_before_the_first_frame(caplog):
+    caplog.set_level(logging.INFO)
+    lines = ProgressLines(seconds=0)
+    lines.start(50, 80, "data")
+    lines.update(50, {"evaluated": "1.5"})
+    assert caplog.messages == ["data: 50 of 80 frames", "50 of 80 frames, evaluated 1.5"]
+
+
 def test_elsewhere_than_in_the_main_thread_no_signal_is_heard():
     heard = []
 

@@ -116,9 +116,10 @@ class ProgressLines:
     def update(self, frames: int, shown: Mapping[str, str]) -> None:
         """Log the progress if `seconds` have passed since the last line."""
         now = time.monotonic()
-        rate = (frames - self._first) / max(now - self._began, 1e-9)
-        left = max(self._total - frames, 0) / max(rate, 1e-9)
-        counted = f"{frames:,} of {self._total:,} {self._unit}, {left:.0f} s left"
+        counted = f"{frames:,} of {self._total:,} {self._unit}"
+        if frames > self._first:  # before the first frame, nobody knows how long the rest takes
+            left = max(self._total - frames, 0) * (now - self._began) / (frames - self._first)
+            counted = f"{counted}, {left:.0f} s left"
         self._line = f"{counted}, {_join(shown)}" if shown else counted
         if now >= self._next:
             self._next = now + self._seconds
