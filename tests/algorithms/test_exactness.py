@@ -78,7 +78,7 @@ def test_a_team_learns_the_value_of_all_from_the_sum_of_rewards(mixing):
     """Both agents go on or end by themselves, so the value of the pair is the sum of their values."""
     env = make_env("pair")
     learner = make_learner("dqn", env, mixing=mixing)
-    train(learner, env, updates=500 if mixing == "sum" else 1500)
+    train(learner, env, updates=500 if mixing == "sum" else 3000)
     exact, network = exact_values(), learner.networks["network"]
     states = torch.cartesian_prod(torch.arange(END), torch.arange(END))
     env = Pair(env.config, num_envs=len(states), seed=0)
