@@ -18,7 +18,7 @@ from edgewise.config.errors import DataError
 from edgewise.config.run_format import FORMAT
 from edgewise.evaluation.replays.files import load, save
 from edgewise.evaluation.result import Evaluation
-from edgewise.report.page import SCRIPTS, write_report
+from edgewise.report.page import OVERVIEW_SCRIPTS, SCRIPTS, write_report
 
 ASSETS = Path(edgewise.report.__file__).parent / "assets"
 HOSTILE = (
@@ -103,7 +103,9 @@ def test_the_page_stands_alone(report):
     assert [attributes for tag, attributes in outline.elements if tag == "link"] == [
         {"rel": "icon", "href": "data:,"}
     ]
-    own = "".join((ASSETS / name).read_text() for name in (*SCRIPTS, "style.css", "page.html"))
+    own = "".join(
+        (ASSETS / name).read_text() for name in (*SCRIPTS, *OVERVIEW_SCRIPTS, "style.css", "page.html")
+    )
     assert re.findall(r"https?://(?!www\.w3\.org/2000/svg)", own) == []
     assert re.findall(r"url\(|@import|\bimport\(|fetch\(|XMLHttpRequest|WebSocket", own) == []
 
@@ -121,8 +123,8 @@ def test_only_our_script_and_style_may_run(report):
 
 
 def test_no_asset_writes_markup():
-    assert {path.name for path in ASSETS.glob("*.js")} == set(SCRIPTS)
-    for name in SCRIPTS:
+    assert {path.name for path in ASSETS.glob("*.js")} == {*SCRIPTS, *OVERVIEW_SCRIPTS}
+    for name in {*SCRIPTS, *OVERVIEW_SCRIPTS}:
         text = (ASSETS / name).read_text()
         assert not re.search(
             r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|new Function", text

@@ -68,7 +68,9 @@ def _run(arguments: list[str], console: Console) -> int:
     if {"-h", "--help"} & set(arguments[1:]):
         console.write(parser.help_for(arguments[1:]))
         return 0
-    return module.run(parser.parse(arguments[1:]), console)
+    options = parser.parse(arguments[1:])
+    options.plugin = named
+    return module.run(options, console)
 
 
 def _split_plugins(arguments: list[str]) -> tuple[list[str], list[str]]:

@@ -7,7 +7,7 @@ import hashlib
 import html
 import json
 import string
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,16 @@ SCRIPTS = (
     "sections.js",
     "main.js",
 )
+OVERVIEW_SCRIPTS = (
+    "basics.js",
+    "chart.js",
+    "intervals.js",
+    "scatter.js",
+    "sortable.js",
+    "sections.js",
+    "overview.js",
+)
+"""Scripts of a page of blocks, which `overview` builds."""
 
 
 def write_report(folder: Path | str, *others: Path | str, target: Path | str | None = None) -> Path:
@@ -56,9 +66,9 @@ def write_report(folder: Path | str, *others: Path | str, target: Path | str | N
     return path
 
 
-def page(data: Mapping[str, Any]) -> str:
-    """Build the whole page from the output of `build_page_data`."""
-    script = '"use strict";\n(() => {\n' + "\n".join(map(_asset, SCRIPTS)) + "\n})();"
+def page(data: Mapping[str, Any], scripts: Sequence[str] = SCRIPTS) -> str:
+    """Build the whole page from the output of `build_page_data`, or from other data for other scripts."""
+    script = '"use strict";\n(() => {\n' + "\n".join(map(_asset, scripts)) + "\n})();"
     style = _asset("style.css")
     policy = (
         f"default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'; "

@@ -9,6 +9,10 @@ function headerOf(data) {
     element("h1", {}, data.title),
     factLine(data),
   );
+  return element("header", {}, names, themeButton());
+}
+
+function themeButton() {
   const toggle = element("button", { type: "button", "aria-label": "light or dark" }, "Light / dark");
   toggle.addEventListener("click", () => {
     const root = document.documentElement;
@@ -16,7 +20,7 @@ function headerOf(data) {
     root.dataset.theme = dark ? "light" : "dark";
     for (const redraw of redraws) redraw();
   });
-  return element("header", {}, names, toggle);
+  return toggle;
 }
 
 function factLine(data) {
