@@ -6,6 +6,7 @@ import logging
 import os
 import random
 import resource
+import signal
 
 import pytest
 import torch
@@ -76,6 +77,19 @@ def test_the_newest_stay_and_so_does_the_best(tmp_path):
     checkpoint.mark_best(tmp_path, 20, metric="return", value=0.5)
     assert checkpoint.best(tmp_path) == tmp_path / "step-000000000020"
     assert json.loads((tmp_path / "best.json").read_text())["value"] == 0.5
+
+
+def test_a_note_of_the_best_that_cannot_be_read_is_replaced_without_waiting_for_it(tmp_path):
+    os.mkfifo(tmp_path / "best.json")
+    before = signal.signal(signal.SIGALRM, lambda *_: pytest.fail("waited for a pipe"))
+    signal.alarm(10)
+    try:
+        assert checkpoint.mark_best(tmp_path, 20, metric="return", value=0.5)
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+    assert json.loads((tmp_path / "best.json").read_text())["value"] == 0.5
+    assert not checkpoint.mark_best(tmp_path, 20, metric="return", value=0.5)
 
 
 def test_a_note_of_the_best_that_leads_elsewhere_is_refused(tmp_path):
