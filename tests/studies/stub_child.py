@@ -1,7 +1,8 @@
 """A stand-in for `edgewise train` and `edgewise resume`: writes what a run folder says of a run, and no more.
 
 It trains frames one at a time, keeps how far it is, and writes every frame it trains into a ledger, so that a
-test sees whether one was trained twice. Its return is -(log10(learning_rate) + 3)^2, scaled by how far it is.
+test sees whether one was trained twice. Its return is -(log10(learning_rate) + 3)^2 at the end,
+less before, and less by 0.01 for every seed.
 """
 
 import fcntl
@@ -43,8 +44,8 @@ def main(words):
         write(f"{folder}/saved.new", str(frames), "w")
         os.replace(f"{folder}/saved.new", f"{folder}/saved")
         if frames % EVERY == 0:
-            rate = float(flags.get("algorithm.learning_rate", "1e-3"))
-            value = -((math.log10(rate) + 3) ** 2) - (FRAMES - frames)
+            rate = float(flags.get("algorithm.learning_rate") or flags.get("learning_rate", "1e-3"))
+            value = -((math.log10(rate) + 3) ** 2) - (FRAMES - frames) - 0.01 * int(flags.get("seed", "0"))
             log(folder, event="evaluation", frames=frames, **{"evaluation/return": value})
     log(folder, event="stop", frames=FRAMES, reason="done")
 

@@ -17,7 +17,7 @@ def test_forms():
         SCHEMA,
         [
             *("learning_rate=log:1e-4,1e-2", "algorithm.epochs=int:1,8", "model.encoder.hidden=logint:8,64"),
-            *("gamma=float:0.9,0.99", "graphs=choice:[4,8],[8,16]"),
+            *("gamma=float:0.9,0.99", "num_nodes=choice:[4,8],[8,16]"),
         ],
     )
     assert space == {
@@ -25,7 +25,7 @@ def test_forms():
         "algorithm.epochs": Range("int", 1, 8),
         "model.encoder.hidden": Range("logint", 8, 64),
         "algorithm.gamma": Range("float", 0.9, 0.99),
-        "env.graphs": Choice(("[4,8]", "[8,16]")),
+        "env.num_nodes": Choice(("[4,8]", "[8,16]")),
     }
     assert {name: parse_dimension(text) for name, text in describe(space).items()} == space
 

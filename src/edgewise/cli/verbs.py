@@ -10,6 +10,9 @@ GENERIC = (
         "train", "train a recipe or a config file, and write a run folder with a report", "edgewise.cli.train"
     ),
     Verb("sweep", "search settings by many runs, stopped early and continued at will", "edgewise.cli.sweep"),
+    Verb(
+        "benchmark", "train algorithms in environments with seeds, and compare them", "edgewise.cli.benchmark"
+    ),
     Verb("resume", "continue a run from its last checkpoint", "edgewise.cli.resume"),
     Verb("verify", "check every checkpoint and file of a run", "edgewise.cli.verify"),
     Verb("eval", "evaluate runs on fixed instances, with baselines and over settings", "edgewise.cli.eval"),
