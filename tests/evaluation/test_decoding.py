@@ -208,6 +208,30 @@ def test_forms_are_read_and_written(text):
     assert str(Decoding.parse(text)) == text
 
 
+@pytest.mark.parametrize(
+    ("how", "each"), [("greedy", 1), ("sample:7", 7), ("multistart:3", 3), ("beam:4", 4)]
+)
+def test_progress_counts_every_episode_once_and_ends_with_all(monkeypatch, how, each):
+    monkeypatch.setattr("edgewise.evaluation.decoding.WORLDS", 2 * EPISODES)
+    reports = []
+    env = picking(num_envs=EPISODES)
+    decode = Decoding.parse(how)
+    silent = evaluate(env, actor_for(env), episodes=EPISODES, seed=5, decode=decode)
+    found = evaluate(
+        env,
+        actor_for(env),
+        episodes=EPISODES,
+        seed=5,
+        decode=decode,
+        progress=lambda *report: reports.append(report),
+    )
+    np.testing.assert_array_equal(found.returns, silent.returns)
+    done, total = [report[0] for report in reports], {report[1] for report in reports}
+    assert total == {each * EPISODES}
+    assert done == sorted(done)
+    assert done[-1] == each * EPISODES
+
+
 def test_a_decoding_survives_the_disk(tmp_path):
     found = decoded("sample:3")
     loaded = Evaluation.load(found.save(tmp_path / "one.json"))

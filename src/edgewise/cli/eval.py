@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from edgewise.terminal.parser import Parser, whole_number
 from edgewise.terminal.sweep import combinations, given_settings
 
 if TYPE_CHECKING:
+    from edgewise.evaluation.play import Progress
     from edgewise.evaluation.result import Evaluation
 
 
@@ -218,18 +220,43 @@ def _evaluate(options: Namespace, settings: dict[str, Any]) -> list[Evaluation]:
     baselines = [name for name in options.baselines.split(",") if name]
     found: list[Evaluation] = []
     for index, folder in enumerate(options.runs):
-        found += measure_run(
-            folder,
-            settings=settings,
-            episodes=options.episodes,
-            seed=options.seed,
-            which=options.checkpoint,
-            baselines=baselines if index == 0 else (),
-            deterministic=not options.stochastic,
-            decode=options.decode,
-            device=options.device,
-        )
+        with _shown_decoding(f"{folder.name}, {options.decode}", is_shown=bool(options.decode)) as progress:
+            found += measure_run(
+                folder,
+                settings=settings,
+                episodes=options.episodes,
+                seed=options.seed,
+                which=options.checkpoint,
+                baselines=baselines if index == 0 else (),
+                deterministic=not options.stochastic,
+                decode=options.decode,
+                device=options.device,
+                progress=progress,
+            )
     return found
+
+
+@contextmanager
+def _shown_decoding(name: str, *, is_shown: bool) -> Iterator[Progress | None]:
+    """Return what shows how many episodes are done; the display starts with its first call."""
+    if not is_shown:
+        yield None
+        return
+    from edgewise.training.logging.progress import make_progress
+
+    started, display = False, make_progress(unit="episodes")
+
+    def show(done: int, total: int, steps: int) -> None:
+        nonlocal started
+        if not started:
+            display.start(0, total, name)
+            started = True
+        display.update(done, {"step": f"{steps:,}"})
+
+    try:
+        yield show
+    finally:
+        display.close()
 
 
 def _over_seeds(evaluated: list[list[Evaluation]]) -> list[dict[str, Any]]:

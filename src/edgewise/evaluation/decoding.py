@@ -18,7 +18,7 @@ from edgewise.config.decoding import Decoding
 from edgewise.config.errors import ConfigError
 from edgewise.config.seeds import derive_seed
 from edgewise.envs.base import GraphEnv
-from edgewise.evaluation.play import CHECK_EVERY, Tally, play
+from edgewise.evaluation.play import CHECK_EVERY, Progress, Tally, play
 from edgewise.graphs.legal_choices import legal_choices, take_in_order
 from edgewise.graphs.policy import Policy
 
@@ -35,6 +35,7 @@ def decode(
     limit: int,
     seed: int,
     reseed: Callable[[int], None],
+    progress: Progress | None = None,
 ) -> tuple[Tally, int]:
     """Play every instance in the way that `how` says, and keep the episode with the highest return.
 
@@ -46,6 +47,7 @@ def decode(
         limit: largest number of steps of an episode.
         seed: from which the seeds of sampled actions and random transitions follow.
         reseed: seeds the generators that the policy samples from.
+        progress: called every few steps with the number of episodes done, their number, and the steps so far.
 
     Returns:
         The best episode of each instance, and the number of episodes per instance that it was chosen from.
@@ -68,17 +70,35 @@ def decode(
     if how.kind == "sample":
         assert how.width is not None
         with set_exploration_type(ExplorationType.RANDOM):
-            return _best_of(env, policy, root, count=how.width, first=None, limit=limit, seeded=seeded)
+            return _best_of(
+                env,
+                policy,
+                root,
+                count=how.width,
+                first=None,
+                limit=limit,
+                seeded=seeded,
+                progress=progress,
+            )
     with set_exploration_type(ExplorationType.DETERMINISTIC):
         if how.kind == "beam":
             assert how.width is not None
             seeded(0)
-            return _beam(env, policy, root, how=how, limit=limit), how.width
+            return _beam(env, policy, root, how=how, limit=limit, progress=progress), how.width
         if how.kind == "multistart":
             first = _first_actions(env, policy, root, how=how)
-            return _best_of(env, policy, root, count=first.shape[1], first=first, limit=limit, seeded=seeded)
+            return _best_of(
+                env,
+                policy,
+                root,
+                count=first.shape[1],
+                first=first,
+                limit=limit,
+                seeded=seeded,
+                progress=progress,
+            )
         seeded(0)
-        return play(env.simulate, policy, root, limit=limit)[0], 1
+        return play(env.simulate, policy, root, limit=limit, progress=progress)[0], 1
 
 
 def _best_of(
@@ -90,6 +110,7 @@ def _best_of(
     first: Tensor | None,
     limit: int,
     seeded: Callable[[int], None],
+    progress: Progress | None,
 ) -> tuple[Tally, int]:
     """Play `count` episodes of each instance, with `first [B, count]` actions if given; keep the best.
 
@@ -106,8 +127,15 @@ def _best_of(
         if first is not None:
             places = torch.arange(begin, begin + copies, device=first.device) % count
             chosen = first[:, places].T.reshape(-1)
-        tally, _, _ = play(env.simulate, policy, root[rows.repeat(copies)], limit=limit, first=chosen)
         kept = torch.arange(min(copies, count - begin) * instances, device=rows.device)
+        tally, _, _ = play(
+            env.simulate,
+            policy,
+            root[rows.repeat(copies)],
+            limit=limit,
+            first=chosen,
+            progress=_part_of(progress, begin * instances, len(kept), count * instances),
+        )
         played = Tally.cat([*best, tally.select(kept)])
         winner = played.team_returns().view(-1, instances).argmax(0)
         best = [played.select(winner * instances + rows)]
@@ -127,7 +155,15 @@ def _first_actions(env: GraphEnv[Any], policy: Policy, root: TensorDictBase, *, 
     return take_in_order(priority, legal, count)
 
 
-def _beam(env: GraphEnv[Any], policy: Policy, root: TensorDictBase, *, how: Decoding, limit: int) -> Tally:
+def _beam(
+    env: GraphEnv[Any],
+    policy: Policy,
+    root: TensorDictBase,
+    *,
+    how: Decoding,
+    limit: int,
+    progress: Progress | None,
+) -> Tally:
     """Search every instance with a beam, some instances at a time."""
     assert how.width is not None
     _listed(env, root, how)
@@ -138,12 +174,22 @@ def _beam(env: GraphEnv[Any], policy: Policy, root: TensorDictBase, *, how: Deco
             hint="use greedy, sample:N or multistart",
         )
     at_once = max(1, WORLDS // how.width)
-    parts = [_beam_of(env, get_dist, part, width=how.width, limit=limit) for part in root.split(at_once)]
+    parts: list[Tally] = []
+    for number, part in enumerate(root.split(at_once)):
+        before, size = number * at_once * how.width, len(part) * how.width
+        shown = _part_of(progress, before, size, len(root) * how.width)
+        parts.append(_beam_of(env, get_dist, part, width=how.width, limit=limit, progress=shown))
     return Tally.cat(parts)
 
 
 def _beam_of(
-    env: GraphEnv[Any], get_dist: Callable[[Any], Any], root: TensorDictBase, *, width: int, limit: int
+    env: GraphEnv[Any],
+    get_dist: Callable[[Any], Any],
+    root: TensorDictBase,
+    *,
+    width: int,
+    limit: int,
+    progress: Progress | None,
 ) -> Tally:
     """Keep the `width` most probable beginnings of each instance until all end; return the best by return.
 
@@ -173,11 +219,22 @@ def _beam_of(
         root, tally = root[rows].set("action", action), tally.select(rows)
         following = env.simulate(root)
         tally.add(root, following)
+        if progress is not None and (step + 1) % CHECK_EVERY == 0:
+            progress(int(tally.finished.sum()), len(rows), step + 1)
         if (step + 1) % every == 0 and bool(tally.finished.all()):
             break
         root = following.select(*names).where(~tally.finished, root.select(*names))
+    if progress is not None:
+        progress(instances * width, instances * width, step + 1)
     best = tally.team_returns().view(score.shape).argmax(-1)
     return tally.select(torch.arange(instances, device=device) * score.shape[1] + best)
+
+
+def _part_of(progress: Progress | None, before: int, size: int, total: int) -> Progress | None:
+    """Return what reports the progress of one pass of `size` episodes, after `before` of all `total`."""
+    if progress is None:
+        return None
+    return lambda done, _, steps: progress(before + min(done, size), total, steps)
 
 
 def _listed(env: GraphEnv[Any], root: TensorDictBase, how: Decoding) -> Tensor:

@@ -91,7 +91,14 @@ def evaluate(
         root = world.reset() if start is None else _reset_to(world, start)
         if decode is not None:
             best, episodes_each = decode_instances(
-                world, policy, root, how=decode, limit=limit, seed=seed, reseed=_seed_torch
+                world,
+                policy,
+                root,
+                how=decode,
+                limit=limit,
+                seed=seed,
+                reseed=_seed_torch,
+                progress=progress,
             )
             found = _evaluation(best, world, seed=seed, deterministic=decode.kind != "sample")
             return replace(found, decode=str(decode), trajectories=episodes_each)

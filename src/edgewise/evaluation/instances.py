@@ -21,6 +21,7 @@ from edgewise.envs.base import GraphEnv
 from edgewise.envs.given_graphs import with_split
 from edgewise.evaluation.evaluate import evaluate
 from edgewise.evaluation.intervention import with_intervention
+from edgewise.evaluation.play import Progress
 from edgewise.evaluation.result import Evaluation
 from edgewise.evaluation.stages import StageEpisodes, with_stage_metrics
 from edgewise.graphs.policy import Policy, PortablePolicy, acting_in
@@ -42,6 +43,7 @@ class Instances:
         stages: of the evaluation, in the order of their instances; empty where it has none.
         start: initial states `[num_envs]`; what the seed gives if not given.
         decode: how several episodes of each instance are played; None for one episode.
+        progress: called every few steps of an evaluation; see `evaluate`.
     """
 
     env: GraphEnv[Any]
@@ -53,6 +55,7 @@ class Instances:
     stages: tuple[StageEpisodes, ...] = ()
     start: TensorDictBase | None = None
     decode: Decoding | None = None
+    progress: Progress | None = None
 
     @classmethod
     def of(cls, config: AnyRun, *, entry: Environment, episodes: int | None = None) -> Instances:
@@ -127,6 +130,7 @@ class Instances:
                 record=min(record, self.env.num_envs),
                 start=self.start,
                 decode=self.decode,
+                progress=self.progress,
             )
         result = replace(result, settings=dict(self.settings))
         return with_stage_metrics(result, self.stages) if self.stages else result

@@ -14,6 +14,7 @@ from edgewise.config.run import AnyRun
 from edgewise.envs.given_graphs import with_split
 from edgewise.evaluation.ablation import ComparedPolicy, ablate
 from edgewise.evaluation.instances import Instances, changed
+from edgewise.evaluation.play import Progress
 from edgewise.evaluation.result import Evaluation
 from edgewise.evaluation.stages import split_by_stage
 from edgewise.experiments.build import Builder
@@ -119,6 +120,7 @@ def measure_run(
     device: str | None = None,
     apart: bool = True,
     decode: str | Decoding | None = None,
+    progress: Progress | None = None,
 ) -> list[Evaluation]:
     """Evaluate the policy of a run on fixed instances, and baselines on the same.
 
@@ -135,6 +137,7 @@ def measure_run(
         apart: whether each stage of the evaluation gives a result; otherwise one, with `success.STAGE`.
         decode: how the policy plays several episodes of each instance, of which the best by return counts,
             such as `sample:64`; baselines play one.
+        progress: called every few steps of the policy's episodes; see `evaluate`.
     """
     how = Decoding.parse(decode) if isinstance(decode, str) else decode
     if how is not None and not deterministic:
@@ -155,12 +158,13 @@ def measure_run(
             device=device,
             apart=apart,
             decode=how,
+            progress=progress,
         )
     trained, instances = _on_instances(
         run, own, settings=settings, episodes=episodes, seed=seed, which=which, device=device
     )
     instances = replace(instances, deterministic=deterministic)
-    decoded = replace(instances, decode=how)
+    decoded = replace(instances, decode=how, progress=progress)
     found = replace(decoded(trained.policy), policy=folder.path.name, frames=trained.frames)
     return [found, *measure_baselines(instances, baselines)]
 
@@ -242,6 +246,7 @@ def _measure_kinds(
     device: str | None,
     apart: bool,
     decode: Decoding | None,
+    progress: Progress | None,
 ) -> list[Evaluation]:
     """Evaluate on each stage of the run's own evaluation: all in one batch, with one result per stage.
 
@@ -260,8 +265,9 @@ def _measure_kinds(
     entry = environment(own.env_name)
     instances = replace(Instances.of(asked, entry=entry), deterministic=deterministic)
     name = _folder(run).path.name
+    decoded = replace(instances, decode=decode, progress=progress)
     found = [
-        replace(replace(instances, decode=decode)(trained.policy), policy=name, frames=trained.frames),
+        replace(decoded(trained.policy), policy=name, frames=trained.frames),
         *measure_baselines(instances, baselines),
     ]
     return [part for one in found for part in split_by_stage(one, instances.stages)] if apart else found
