@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo test lint types layers learn bench matrix kill mutate attack soak clean help
+.PHONY: demo test lint types layers learn bench matrix kill mutate attack soak docs clean help
 
 help:  ## list the verbs
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | sort
@@ -20,7 +20,7 @@ demo: $(STAMP)  ## train the default recipe to a visible result, about three min
 	$(BIN)/edgewise train graphwalk-ppo
 
 test: $(STAMP)  ## the default tests, two workers
-	$(BIN)/python -m pytest -n 2 -m "not learning and not thorough"
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not learning and not thorough"
 
 lint: $(STAMP)  ## format and lint
 	$(BIN)/ruff check .
@@ -54,6 +54,11 @@ soak: $(STAMP)  ## whether memory or open files grow over 100,000 batches; hours
 mutate: $(STAMP)  ## plant the listed faults one at a time and print which no test noticed
 	$(BIN)/python -m tests.mutation.mutate
 
+docs: $(STAMP)  ## build the site; every warning is an error
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[docs]'
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	@echo "the site: docs/_build/html/index.html"
+
 clean:  ## remove the environment and everything generated
-	rm -rf $(VENV) dist build runs .mypy_cache .ruff_cache .hypothesis .pytest_cache .import_linter_cache .mutate
+	rm -rf $(VENV) dist build docs/_build runs .mypy_cache .ruff_cache .hypothesis .pytest_cache .import_linter_cache .mutate
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

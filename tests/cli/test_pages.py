@@ -21,7 +21,7 @@ from edgewise.terminal.parser import Parser
 ROOT = Path(__file__).parents[2]
 PAGES = [
     *sorted(ROOT.glob("*.md")),
-    *sorted((ROOT / "docs").rglob("*.md")),
+    *(page for page in sorted((ROOT / "docs").rglob("*.md")) if "_build" not in page.parts),
     *sorted((ROOT / "examples").rglob("*.md")),
     *sorted((ROOT / "src/edgewise/systems").glob("*/README.md")),
 ]

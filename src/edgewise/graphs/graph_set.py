@@ -79,7 +79,7 @@ class GraphSet:
 
     @cached_property
     def name(self) -> str:
-        """`given:` and the SHA-256 of all splits."""
+        """A name made from the contents: the SHA-256 of all splits after `given:`."""
         parts = [f"{split}:{self.fingerprint(split)}" for split in SPLITS if self.splits.get(split)]
         return given.PREFIX + _digest(self.fingerprint(ALL), *parts)
 

@@ -19,7 +19,7 @@ View = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 def from_pettingzoo(
     source: Callable[[], Any], *, graph: View | None = None, name: str | None = None
 ) -> type[ForeignEnv]:
-    """Return a graph environment whose worlds are PettingZoo `ParallelEnv`s.
+    """Return a graph environment whose worlds are instances of PettingZoo's `ParallelEnv`.
 
     Every possible agent is a node, in the order of `possible_agents`; its features are its flattened
     observation, padded to the longest. All agents are linked with each other, unless `graph` says otherwise.

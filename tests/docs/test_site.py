@@ -1,0 +1,106 @@
+"""The site: every page is in its contents, every public name is described, links lead to pages."""
+
+import importlib.util
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import edgewise as ew
+from edgewise.config.plugins import environments
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+PAGES = [page for page in sorted(DOCS.rglob("*.md")) if "_build" not in page.parts]
+
+
+def extension(name):
+    pytest.importorskip("sphinx", reason="the site's extensions need sphinx: pip install -e '.[docs]'")
+    spec = importlib.util.spec_from_file_location(name, DOCS / "extensions" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def listed():
+    """The pages that the contents on the first page name."""
+    blocks = re.findall(
+        r"^```\{toctree\}\n(.*?)^```", (DOCS / "index.md").read_text(), re.MULTILINE | re.DOTALL
+    )
+    names = [line for block in blocks for line in block.splitlines() if line and not line.startswith(":")]
+    return {page for name in names for page in DOCS.glob(f"{name}.md")}
+
+
+def test_every_page_is_in_the_contents():
+    assert {page for page in PAGES if page.name != "index.md" or page.parent != DOCS} == listed()
+
+
+def test_every_public_name_is_described():
+    text = (DOCS / "reference/python.md").read_text()
+    described = re.findall(r"^\.\. auto\w+:: edgewise\.(\w+)$", text, re.MULTILINE)
+    assert sorted(described) == sorted(set(ew.__all__) - {"__version__"})
+
+
+def test_every_environment_has_its_card_on_the_site():
+    assert {page.stem for page in (DOCS / "cards").glob("*.md")} == set(environments())
+
+
+def test_every_example_is_on_the_site():
+    examples = {path.parent.name for path in (ROOT / "examples").glob("*/README.md")}
+    assert {page.stem for page in (DOCS / "examples").glob("*.md")} - {"index"} == examples
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(DOCS)))
+def test_included_files_exist(page):
+    for file in re.findall(r"^```\{(?:include|literalinclude)\} (\S+)$", page.read_text(), re.MULTILINE):
+        assert (page.parent / file).exists()
+
+
+def test_a_link_to_a_file_that_a_page_includes_leads_to_that_page():
+    rewrite, pages = extension("outside_links").rewrite, extension("outside_links").pages_of_files(DOCS)
+    page = DOCS / "systems/hex.md"
+    card = "[card](../../src/edgewise/systems/hex/README.md#rules)"
+    assert rewrite(card, home=page.parent, page=page, included=pages) == "[card](../cards/hex.md#rules)"
+    readme = ROOT / "examples/tsp"
+    link = rewrite("[file](tsp.py)", home=readme, page=DOCS / "examples/tsp.md", included=pages)
+    assert link == "[file](../../examples/tsp/tsp.py)"
+    for other in ("[web](https://example.org/a)", "[gone](no/such/file.md)", "[here](#rules)"):
+        assert rewrite(other, home=page.parent, page=page, included=pages) == other
+
+
+def test_tables_in_docstrings_become_tables():
+    convert = extension("docstring_tables").convert
+    lines = ["Before.", "", "    | a | b |", "    |---|---|", "    | 1 | x y |", "", "After."]
+    assert [line for line in convert(lines) if line] == [
+        "Before.",
+        "    .. list-table::",
+        "       :header-rows: 1",
+        "       * - a",
+        "         - b",
+        "       * - 1",
+        "         - x y",
+        "After.",
+    ]
+    assert convert(["No | table", ""]) == ["No | table", ""]
+
+
+@pytest.mark.thorough
+def test_the_site_builds_without_a_warning(tmp_path):
+    pytest.importorskip("myst_parser", reason="building the site needs pip install -e '.[docs]'")
+    command = [
+        sys.executable,
+        "-m",
+        "sphinx",
+        "-W",
+        "--keep-going",
+        "-q",
+        "-b",
+        "html",
+        str(DOCS),
+        str(tmp_path),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "edgewise train" in (tmp_path / "reference/commands.html").read_text()
