@@ -1,7 +1,7 @@
 """Links on pages lead to files of the source tree; here they lead to the pages that include those files.
 
 Pages are read on the site and in the source tree. A link such as `../../src/edgewise/systems/hex/README.md`
-works in the tree; on the site it must lead to the page that includes the card. A file that no page includes is
+works in the tree; on the site it leads to the page that includes the card. A file that no page includes is
 offered as a download.
 """
 
