@@ -250,6 +250,8 @@ def make_loggers(references: Sequence[str]) -> list[Callback]:
         found = plugins.find("logger", reference)
         try:
             loggers.append(found())
+        except EdgewiseError:
+            raise
         except Exception as error:
             raise ConfigError(
                 f"the logger {reference} cannot be built without arguments: {error!r}"
