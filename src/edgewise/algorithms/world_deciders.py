@@ -133,7 +133,7 @@ def deciders_of(env: GraphEnv[Any], model: EgoConfig | ValueConfig, *, mixing: M
     if not isinstance(model, EgoConfig | ValueConfig):
         raise ConfigError(
             f"model: off-policy algorithms take ValueConfig or EgoConfig, not {type(model).__name__}",
-            hint="build the config with ew.load_config, or give the recipe a ValueConfig",
+            hint="leave the model out for the default, or give the recipe a ValueConfig",
         )
     ego = ego_spec(env)
     reads = "ego" if isinstance(model, EgoConfig) else model.observe
