@@ -15,8 +15,12 @@ def place(name, device):
     return PLACES[name](name, num_envs=4, seed=0, device=device)
 
 
-@pytest.mark.parametrize("name", PLACES)
-@pytest.mark.parametrize("changed", [{}, {"boundary_budget": 2, "normalise_value": True, "value_clip": 0.2}])
+CHANGED = {"boundary_budget": 2, "normalise_value": True, "value_clip": 0.2}
+UPDATES = {"graphwalk": {}, "signals": {}, "marked": CHANGED, "dials": CHANGED}
+"""Place → what is changed there in the settings of PPO."""
+
+
+@pytest.mark.parametrize("name, changed", UPDATES.items(), ids=UPDATES)
 def test_one_update_of_ppo(fake_device, name, changed):
     env = place(name, fake_device)
     algorithm = learner(env, config=SETTINGS.model_copy(update=changed), model=SMALL, device=fake_device)

@@ -1,16 +1,14 @@
 """Every verb does what it says, to people and to programs."""
 
 import json
-import os
 import signal
 import statistics
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 import yaml
+from tests import processes
 
 from edgewise.cli import bench, doctor
 from edgewise.config.errors import ConfigError
@@ -348,32 +346,18 @@ def test_every_combination_of_a_sweep():
 def test_an_interrupt_saves_and_exits_130(tmp_path, small):
     """Interrupted in a process of its own, resumed in another: the run ends where it should."""
     folder = tmp_path / "run"
-    command = [sys.executable, "-m", "edgewise.cli"]
     endless = [*(flag for flag in small if "total_frames" not in flag), "--training.total_frames=1e9"]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    training = subprocess.Popen(
-        [*command, "train", "graphwalk-ppo", *endless, "--out", folder],
-        env=environment,
-        stderr=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    while training.poll() is None and not list(folder.glob("checkpoints/step-*")):
+    words = ("train", "graphwalk-ppo", *endless, "--out", folder)
+    training = processes.start(processes.edgewise, *words, place=tmp_path / "training")
+    while not training.is_over and not list(folder.glob("checkpoints/step-*")):
         time.sleep(0.05)
-    training.send_signal(signal.SIGINT)
-    out, err = training.communicate(timeout=60)
-    assert training.returncode == 130, err
-    assert f"edgewise resume {folder}" in err
-    assert "Traceback" not in err
-    assert out == ""
+    training.kill(signal.SIGINT)
+    assert training.wait() == 130, training.err
+    assert f"edgewise resume {folder}" in training.err
+    assert "Traceback" not in training.err
+    assert training.out == ""
     newest = max(folder.glob("checkpoints/step-*")).name
     frames = int(newest.removeprefix("step-")) + 32
-    done = subprocess.run(
-        [*command, "resume", folder, "--total-frames", str(frames), "--json"],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["evaluation"][0]["frames"] == frames
+    words = ("resume", folder, "--total-frames", frames, "--json")
+    done = processes.run(processes.edgewise, *words, place=tmp_path / "resumed")
+    assert json.loads(done)["evaluation"][0]["frames"] == frames

@@ -8,19 +8,17 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 import torch
 from benchmarks.kill_resume import PHASES, differences, small_run, train
+from tests import processes
 
 from edgewise.cli.main import main
-from edgewise.experiments.load import load_config
 from edgewise.training.checkpoint import store as checkpoint
 from edgewise.training.run_folder import RunFolder
 
 KILLS = 10
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -31,12 +29,10 @@ def alone(tmp_path_factory):
     return folder
 
 
-def test_ten_kills_leave_no_trace():
+def test_ten_kills_leave_no_trace(tmp_path):
     """In a process of its own, which forks only before it has computed anything."""
-    command = [sys.executable, "-m", "benchmarks.kill_resume", "--kills", str(KILLS), "--runs", "1", "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
-    assert done.returncode == 0, done.stderr
-    result = json.loads(done.stdout)
+    words = ("benchmarks.kill_resume", "--kills", KILLS, "--runs", 1, "--json")
+    result = json.loads(processes.run(processes.program, *words, place=tmp_path / "kills"))
     assert result["kills"] == KILLS
     assert set(result["aimed_at"]) == set(PHASES)
     assert result["differences"] == []
@@ -78,66 +74,16 @@ def resumed(alone, path, *, change):
     return folder
 
 
-OFF_POLICY = {
-    "env.max_steps": 12,
-    "model.self_width": 8,
-    "model.object_width": 4,
-    "model.hidden": 16,
-    "model.cosines": 8,
-    "algorithm.minibatch_size": 16,
-    "algorithm.learning_starts": 0,
-    "algorithm.updates_per_transition": 0.05,
-    "algorithm.replay_size": 300,
-    "training.total_frames": 192,
-    "training.num_envs": 4,
-    "training.rollout_length": 8,
-    "training.curriculum": [],
-    "evaluation.every": 90,
-    "evaluation.episodes": 4,
-    "evaluation.stages": [],
-    "checkpoint.every": 60,
-    "checkpoint.keep_last": 2,
-}
-"""A run of six batches whose replay overflows."""
-
-REPLAY_PLANTS = {
-    "other rewards": lambda state: state["data"]["replay_buffer"]["stored"]["reward"].zero_(),
-    "another draw": lambda state: other(state["data"]["replay_buffer"]["generator"]),
-    "other noise": lambda state: other(state["algorithm"]["generator"]),
-    "targets that follow nobody": lambda state: [
-        value.zero_() for value in state["algorithm"]["targets"].values()
-    ],
-}
-
-
-@pytest.fixture(scope="module", params=["marine-ac-iqn", "marine-rainbow"])
-def at_sea(request, tmp_path_factory):
-    """A run of an off-policy agent that nobody disturbs."""
-    config = load_config(request.param, keywords=OFF_POLICY)
-    folder = RunFolder.create(tmp_path_factory.mktemp("sea") / "run", config.to_plain())
-    train(folder)
-    return folder
-
-
-@pytest.mark.parametrize("plant", [None, *REPLAY_PLANTS])
-def test_a_replay_and_what_is_drawn_from_it_are_kept(at_sea, tmp_path, plant):
-    folder = resumed(at_sea, tmp_path / "run", change=REPLAY_PLANTS.get(plant))
-    assert (differences(at_sea.path, folder.path) == []) == (plant is None)
-
-
 def test_processes_of_the_command_line_agree_whatever_their_hashes(alone, tmp_path):
-    """Same seed, other PYTHONHASHSEED; the second run is killed, and resumed by a third process."""
-    whole, killed = tmp_path / "whole", tmp_path / "killed"
-    first = start("train", alone.config_file, "--out", whole, hashes=1)
-    second = start("train", alone.config_file, "--out", killed, hashes=2)
-    while len(rows(killed)) < 4 and second.poll() is None:
+    """Same seed, other PYTHONHASHSEED than here; killed, and resumed by a process with a third one."""
+    killed = tmp_path / "killed"
+    first = start("train", alone.config_file, "--out", killed, hashes=2)
+    while len(rows(killed)) < 4 and first.poll() is None:
         time.sleep(0.01)
-    second.send_signal(signal.SIGKILL)
-    assert second.wait() == -signal.SIGKILL
-    assert start("resume", killed, hashes=3).wait() == 0
-    assert first.wait() == 0
-    assert differences(whole, killed) == []
-    assert differences(whole, alone.path) == []
+    first.send_signal(signal.SIGKILL)
+    assert first.wait() == -signal.SIGKILL
+    processes.run(processes.edgewise, "resume", killed, place=tmp_path / "resumed")
+    assert differences(alone.path, killed) == []
 
 
 def test_the_command_line_refuses_a_damaged_checkpoint_in_one_line(alone, tmp_path, capsys):

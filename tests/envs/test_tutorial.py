@@ -1,13 +1,12 @@
 """The code and the commands of the pages run as they stand; what they say of length and learning is true."""
 
-import os
 import re
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from tests.processes import edgewise, run
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -23,16 +22,6 @@ def blocks(page, language):
 
 FILE, *REST = blocks(TUTORIAL, "python")
 COMMANDS = [line for block in blocks(TUTORIAL, "console") for line in block.splitlines()]
-
-
-def run(arguments, folder):
-    """Run Python in a process of its own, so that nothing of the page stays registered here."""
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(
-        [sys.executable, *arguments], cwd=folder, env=environment, capture_output=True, text=True, timeout=600
-    )
-    assert done.returncode == 0, f"{arguments}: {done.stderr}"
-    return done.stdout
 
 
 @pytest.fixture(scope="module")
@@ -70,18 +59,19 @@ def test_the_environment_takes_forty_lines():
     assert len(code) - 2 <= 40
 
 
-def test_every_command_of_the_tutorial_runs_in_the_readers_folder(folder):
+def test_every_command_of_the_tutorial_runs_in_the_readers_folder(folder, tmp_path):
+    """In processes of their own, so that nothing of the page stays registered here."""
     assert [command.split()[1] for command in COMMANDS] == ["envs", "train", "eval"]
     printed = {}
     for command in COMMANDS:
         _, verb, *rest = shlex.split(command.replace(*FRAMES))
-        printed[verb] = run(["-m", "edgewise.cli", verb, *rest], folder)
+        printed[verb] = run(edgewise, verb, *rest, place=tmp_path / verb, folder=folder)
     assert "ok" in printed["envs"]
     for name in ("policy", "chance", "greedy", "runs/beacon-1/report.html"):
         assert name in printed["train"]
     assert len(printed["eval"].splitlines()) == 7
 
-    run(["-c", "\n".join(REST)], folder)
+    run("\n".join(REST), place=tmp_path / "rest", folder=folder)
     assert (folder / "runs/wide/config.json").is_file()
 
 
@@ -90,7 +80,7 @@ def test_the_python_of_the_readme_runs(tmp_path):
     for shown, here in (("200_000", "2_000"), ("400_000", "3_000"), ("episodes=200", "episodes=8")):
         assert shown in code
         code = code.replace(shown, here)
-    run(["-c", code], tmp_path)
+    run(code, place=tmp_path / "readme", folder=tmp_path)
     assert (tmp_path / "runs/graphwalk-ppo-1/report.html").is_file()
 
 

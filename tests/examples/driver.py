@@ -1,9 +1,7 @@
 """Trains, kills, resumes, evaluates and plays the examples, each step in a process of its own.
 
-    python tests/examples/driver.py FOLDER
-
-The processes are forked from this one, which imports what ships with edgewise, and neither imports an example
-nor computes anything. It writes what happened to FOLDER/outcome.json.
+The processes are forked from one, which imports what ships with edgewise, and neither imports an example
+nor computes anything.
 """
 
 import json
@@ -14,18 +12,13 @@ import time
 import traceback
 from pathlib import Path
 
-import scipy.stats  # noqa: F401 - slow to import, so once for every child
 import torch
 from benchmarks.kill_resume import differences
 from torchrl.envs.utils import step_mdp
 
 import edgewise as ew
 from edgewise.cli.main import main
-from edgewise.experiments import launch, measure  # noqa: F401
-from edgewise.report import page  # noqa: F401
-from edgewise.terminal import outcome  # noqa: F401
 
-ROOT = Path(__file__).parents[2]
 EXAMPLES = {
     "tsp": ("examples/tsp/tsp.py", "--num-cities", [6, 12]),
     "coloring": ("examples/graph_coloring/coloring.py", "--num-nodes", [6, 12]),
@@ -34,7 +27,7 @@ EXAMPLES = {
 """File, setting of the size, and other sizes to evaluate."""
 
 SMALL = {
-    "--total-frames": 256,
+    "--total-frames": 160,
     "--num-envs": 4,
     "--rollout-length": 8,
     "--hidden": 16,
@@ -42,13 +35,13 @@ SMALL = {
     "--heads": 2,
     "--epochs": 2,
     "--minibatch-size": 16,
-    "--evaluation.every": 120,
+    "--evaluation.every": 64,
     "--evaluation.episodes": 4,
     "--checkpoint.every": 60,
     "--checkpoint.keep-last": 2,
     "--tensorboard": "false",
 }
-"""A run of eight batches."""
+"""A run of five batches."""
 
 
 def fork(function, log):
@@ -74,7 +67,7 @@ def ended(child):
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
-def killed(child, metrics, rows=4):
+def killed(child, metrics, rows=3):
     """Kill a child once it has written some rows; return its exit code."""
     while not metrics.exists() or metrics.read_bytes().count(b"\n") <= rows:
         if os.waitpid(child, os.WNOHANG)[0]:
@@ -119,8 +112,8 @@ def run(name, folder):
     return result
 
 
-if __name__ == "__main__":
-    os.chdir(ROOT)
-    place = Path(sys.argv[1])
+def drive(folder):
+    """Write what happened to every example to the file `outcome.json` in a folder."""
+    place = Path(folder)
     happened = {name: run(name, place) for name in EXAMPLES}
     (place / "outcome.json").write_text(json.dumps(happened))

@@ -1,14 +1,11 @@
 """Each example trains, resumes bit for bit after a kill, is evaluated, and plays in a new process."""
 
 import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
+from tests import processes
+from tests.examples.driver import drive
 
-HERE, ROOT = Path(__file__).parent, Path(__file__).parents[2]
 BASELINES = {
     "tsp": {"nearest", "two_opt"},
     "coloring": {"largest_first", "dsatur"},
@@ -21,10 +18,7 @@ KILLED = -9
 def folder(tmp_path_factory):
     """What `driver.py` has left."""
     place = tmp_path_factory.mktemp("examples")
-    command = [sys.executable, str(HERE / "driver.py"), str(place)]
-    env = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    processes.run(drive, place, place=place / "driver")
     return place
 
 

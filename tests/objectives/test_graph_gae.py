@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tensordict import TensorDict
 from tensordict.nn import TensorDictModule
@@ -228,6 +228,7 @@ def agents_rollout(rows, steps, agents, *, seed=0):
     return rollout
 
 
+@settings(max_examples=40)
 @given(st.integers(0, 10_000), st.integers(1, 3))
 def test_agents_end_by_themselves_and_idle_ones_count_for_nothing(seed, agents):
     """Each agent by the double sum over its own steps alone, one agent at a time."""

@@ -1,15 +1,13 @@
 """Runs that learn from a replay go on bit for bit, buffer and all, from wherever they were stopped."""
 
-import os
 import shutil
 import signal
-import subprocess
-import sys
 import time
 
 import pytest
 import torch
 from benchmarks.kill_resume import differences, train
+from tests import processes
 from tests.training.states import same
 
 from edgewise.config.errors import CheckpointError
@@ -87,6 +85,9 @@ PLANTS = {
     "other draws": lambda state: state["data"]["replay_buffer"]["generator"].copy_(
         torch.Generator().manual_seed(5).get_state()
     ),
+    "other noise": lambda state: state["algorithm"]["generator"].copy_(
+        torch.Generator().manual_seed(5).get_state()
+    ),
     "no moments": lambda state: state["algorithm"]["optimizer"].clear(),
     "no lag": lambda state: state["algorithm"].__setitem__("targets", state["algorithm"]["networks"]),
 }
@@ -111,23 +112,13 @@ def test_a_policy_is_loaded_without_the_replay(alone, tmp_path):
         resume(tmp_path / "run")
 
 
-@pytest.mark.thorough
 def test_a_killed_process_is_resumed_by_another(alone, tmp_path):
     killed = tmp_path / "run"
-    first = start("train", alone.config_file, "--out", killed)
-    while len(checkpoint.saved(killed / "checkpoints")) < 4 and first.poll() is None:
+    words = ("train", alone.config_file, "--out", killed)
+    first = processes.start(processes.edgewise, *words, place=tmp_path / "first")
+    while len(checkpoint.saved(killed / "checkpoints")) < 4 and not first.is_over:
         time.sleep(0.01)
-    first.send_signal(signal.SIGKILL)
-    first.wait()
-    assert start("resume", killed).wait() == 0
+    first.kill(signal.SIGKILL)
+    assert first.wait() == -signal.SIGKILL
+    processes.run(processes.edgewise, "resume", killed, place=tmp_path / "second")
     assert differences(alone.path, killed) == []
-
-
-def start(*arguments):
-    """A process of the command line."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "edgewise.cli", *map(str, arguments)],
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )

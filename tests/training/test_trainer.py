@@ -1,6 +1,5 @@
 """The trainer with a toy algorithm: what it leaves behind, and that stopping it anywhere changes nothing."""
 
-import contextlib
 import csv
 import dataclasses
 import errno
@@ -9,12 +8,12 @@ import os
 import pty
 import random
 import signal
-import sys
 import time
 
 import numpy as np
 import pytest
 import torch
+from tests import processes
 from tests.cli.conftest import FLAGS
 from tests.training.states import same
 from tests.training.toys import run, toy_config, toy_parts
@@ -323,24 +322,19 @@ class TestSignals:
         settings = dict(flag.removeprefix("--").split("=") for flag in FLAGS)
         settings |= {"training.total_frames": "1e6"}
         arguments = [f"--{name}={value}" for name, value in settings.items()]
-        command = [sys.executable, "-m", "edgewise.cli", "train", "graphwalk-ppo", *arguments]
-        child, terminal = pty.fork()
-        if child == 0:
-            os.execve(
-                sys.executable,
-                [*command, "--out", str(tmp_path / "run")],
-                {**os.environ, "OMP_NUM_THREADS": "1"},
-            )
+        words = ("train", "graphwalk-ppo", *arguments, "--out", tmp_path / "run")
+        terminal, other_end = pty.openpty()
+        training = processes.start(
+            processes.edgewise, *words, place=tmp_path / "training", terminal=os.ttyname(other_end)
+        )
         metrics = tmp_path / "run" / "metrics.csv"
         until = time.monotonic() + 120
         while not (metrics.exists() and len(metrics.read_bytes().splitlines()) > 2):
             assert time.monotonic() < until
-            with contextlib.suppress(BlockingIOError):
-                os.set_blocking(terminal, False)
-                os.read(terminal, 65536)
             time.sleep(0.02)
+        os.close(other_end)
         os.close(terminal)
-        os.waitpid(child, 0)
+        assert training.wait() == 130
         folder = RunFolder(tmp_path / "run")
         frames = events(folder, "stop")[-1]["frames"]
         assert events(folder, "stop")[-1]["reason"] == "SIGHUP"

@@ -2,12 +2,11 @@
 
 import json
 import shutil
-import subprocess
-import sys
 
 import networkx
 import pytest
 import torch
+from tests.processes import run as run_process
 
 import edgewise as ew
 from edgewise.cli.main import main
@@ -158,9 +157,9 @@ def test_another_process_resumes_and_evaluates_given_graphs(given_run, tmp_path)
         "import sys, edgewise as ew; run = ew.open_run(sys.argv[1]); run.resume(total_frames=384); "
         "print(run.evaluate(split='test').returns.tolist())"
     )
-    done = subprocess.run([sys.executable, "-c", code, str(copy)], capture_output=True, text=True, check=True)
+    printed = run_process(code, copy, place=tmp_path / "process")
     here = ew.open_run(given_run.path).resume(total_frames=384)
-    assert json.loads(done.stdout.splitlines()[-1]) == here.evaluate(split="test").returns.tolist()
+    assert json.loads(printed.splitlines()[-1]) == here.evaluate(split="test").returns.tolist()
 
 
 def test_given_graphs_that_are_gone_are_named(given_run, tmp_path):

@@ -4,7 +4,7 @@ import math
 import random
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.systems.marine import oracle
 from tests.systems.marine.worlds import placed, step, still
@@ -74,6 +74,7 @@ def check(state, reward, number, boat, result):
         assert bool(state["collided" if result[3] == "collision" else "reached"][number])
 
 
+@settings(max_examples=40)
 @given(st.integers(0, 2**32), st.booleans())
 def test_any_crowd_does_as_the_rules_say(seed, discrete):
     compare(seed, discrete=discrete)

@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.systems.marine.worlds import QUIET, marine, placed, step, still
 
@@ -174,6 +174,7 @@ def test_boats_start_with_the_current_unless_the_reference_is_asked_for():
     assert not there["over_ground"].any()
 
 
+@settings(max_examples=25)
 @given(st.integers(0, 2**32))
 def test_metrics_are_what_counting_gives(seed):
     env = marine(num_envs=4, seed=seed, max_steps=12, **CROWD)

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgewise.config.errors import ConfigError, DataError
@@ -28,6 +28,7 @@ def test_mixed_networks_keep_the_contract(settings):
     check_graph_env(multihop(**settings))
 
 
+@settings(max_examples=50)
 @given(
     seed=st.integers(0, 1000), baseline=st.sampled_from([*sorted(BASELINES), "random"]), idle=st.booleans()
 )

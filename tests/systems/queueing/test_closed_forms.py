@@ -35,7 +35,10 @@ def close(got, expected):
 RATES = ((0.3, 0.5), (0.4, 0.5), (0.6, 0.8))
 
 
-@pytest.mark.parametrize("arrivals_servable", [False, True])
+THOROUGH = pytest.mark.thorough
+
+
+@pytest.mark.parametrize("arrivals_servable", [False, pytest.param(True, marks=THOROUGH)])
 def test_a_single_queue_with_random_service(arrivals_servable):
     got = mean_queues(
         serve_all,
@@ -52,7 +55,7 @@ def test_a_single_queue_with_random_service(arrivals_servable):
     close(got, [a * spare(a, s) / (s - a) for a, s in RATES])
 
 
-@pytest.mark.parametrize("arrivals_servable", [False, True])
+@pytest.mark.parametrize("arrivals_servable", [pytest.param(False, marks=THOROUGH), True])
 def test_a_single_queue_with_a_unit_server_and_poisson_arrivals(arrivals_servable):
     rates = (0.3, 0.8, 0.9)
     got = mean_queues(

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tensordict import TensorDict
 from tests.systems.swarm.worlds import follow, placed, swarm
@@ -61,6 +61,7 @@ def test_rewards_are_what_counting_one_by_one_gives(reward):
     assert paid.numpy()[active] == pytest.approx(expected[active], abs=1e-4)
 
 
+@settings(max_examples=40)
 @given(st.integers(0, 2**32))
 def test_metrics_are_what_counting_one_by_one_gives(seed):
     env = swarm(num_envs=2, seed=seed, goal_threshold=0.15, **CROWDED)
