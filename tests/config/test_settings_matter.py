@@ -1,7 +1,7 @@
 """Every setting, moved off its default, changes what it is said to change.
 
-The result of a config is a few steps of its environment, a forward pass of its model, or two batches of its
-algorithm. A setting that changes none of these is listed with the reason.
+The result of a config is a few steps of its environment, a forward pass of its model, two batches of its
+algorithm, or a toy run. A setting that changes none of these is listed with the reason.
 """
 
 from collections.abc import Callable
@@ -11,15 +11,24 @@ from typing import Any, Literal, get_args, get_origin
 
 import pytest
 import torch
-from tensordict import TensorDictBase
-from tests.algorithms.experts import SETTINGS as CLONE
-from tests.algorithms.experts import imitator
-from tests.algorithms.sea import AGENTS, SEA_OF, agent, sea
-from tests.algorithms.worlds import SETTINGS as PPO
-from tests.algorithms.worlds import learner, toy
-from torchrl.envs.utils import ExplorationType, set_exploration_type
+from tests.algorithms.sea import AGENTS
+from tests.config.results import (
+    Result,
+    of_agent,
+    of_clone,
+    of_encoder,
+    of_env,
+    of_expert_iteration,
+    of_model,
+    of_ppo,
+    of_reinforce,
+    of_run,
+    of_schedule,
+    of_self_play,
+)
 
-from edgewise.algorithms.config import CloneConfig, PPOConfig
+from edgewise.algorithms.config import CloneConfig, PPOConfig, ReinforceConfig, SelfPlayConfig
+from edgewise.algorithms.expert_iteration_config import ExpertIterationConfig
 from edgewise.algorithms.off_policy_config import (
     ACIQNConfig,
     ContinuousConfig,
@@ -31,21 +40,21 @@ from edgewise.algorithms.off_policy_config import (
     RainbowConfig,
     SACConfig,
 )
+from edgewise.algorithms.registry import ALGORITHMS, algorithm_config
 from edgewise.config.model import Config
+from edgewise.config.plugins import environment, environments
+from edgewise.config.run import CheckpointConfig, EvaluationConfig, LoggingConfig, RunConfig, TrainingConfig
 from edgewise.config.schedules import Cosine, Linear, Piecewise
-from edgewise.data.rollout import Rollout
 from edgewise.envs.given_graphs import GraphsConfig
-from edgewise.envs.registry import make_env
-from edgewise.models.actor_critic import make_actor_critic
 from edgewise.models.config import EncoderConfig, ModelConfig
 from edgewise.systems.graphwalk.config import GraphwalkConfig
 from edgewise.systems.hex.config import HexConfig
+from edgewise.systems.hive.config import HiveConfig
 from edgewise.systems.marine.config import MarineConfig
 from edgewise.systems.multihop.config import MultihopConfig
 from edgewise.systems.queueing.config import QueueingConfig
+from edgewise.systems.reasoning.config import ReasoningConfig
 from edgewise.systems.swarm.config import SwarmConfig
-
-Result = dict[str, torch.Tensor]
 
 
 @dataclass(frozen=True)
@@ -66,106 +75,6 @@ class Subject:
     moved: dict[str, Any] = field(default_factory=dict)
     silent: dict[str, str] = field(default_factory=dict)
     base: dict[str, Any] = field(default_factory=dict)
-
-
-def leaves(root: TensorDictBase, prefix: str = "") -> Result:
-    found = {}
-    for name, value in root.items(include_nested=True, leaves_only=True):
-        found[prefix + (name if isinstance(name, str) else ".".join(name))] = value
-    return found
-
-
-def of_env(name):
-    def result(**settings):
-        env = make_env(name, num_envs=8, seed=0, **settings)
-        torch.manual_seed(0)
-        root, found = env.reset(), {}
-        for number in range(8):
-            step, root = env.step_and_maybe_reset(env.rand_action(root))
-            found |= leaves(step, f"{number}.")
-        edges = env.graph.edges_of(root["graph"])
-        found |= {
-            "edges": edges.index * edges.mask.unsqueeze(-2),
-            "capacity": torch.tensor(env.graph.num_nodes),
-        }
-        return found
-
-    return result
-
-
-def of_encoder(**settings):
-    return of_model(encoder={"hidden": 16, "layers": 1, "heads": 2} | settings)
-
-
-def of_model(**settings):
-    torch.manual_seed(0)
-    config = ModelConfig.model_validate({"encoder": {"hidden": 16, "layers": 1, "heads": 2}} | settings)
-    found = {}
-    for name, settings in (("graphwalk", {}), ("swarm", {"continuous": True})):
-        env = make_env(name, num_envs=4, seed=0, **settings)
-        made = make_actor_critic(env.graph, env.actions, config)
-        with torch.no_grad(), set_exploration_type(ExplorationType.DETERMINISTIC):
-            root = made.actor(env.reset())
-            distribution, value = made.evaluate(root)
-            found |= {
-                f"{name}.action": root["action"],
-                f"{name}.value": value,
-                f"{name}.entropy": distribution.entropy(),
-            }
-        found |= {f"{name}.{key}": value for key, value in made.state_dict().items()}
-    return found
-
-
-def of_ppo(**settings):
-    config = PPOConfig.model_validate(PPO.model_dump() | {"epochs": 2} | settings)
-    env = toy("signals", num_envs=8)
-    algorithm = learner(env, config=config)
-    batch = Rollout(env, algorithm.policy, rollout_length=12).collect().clone()
-    found = {}
-    for number in range(2):
-        found |= {f"{number}.{name}": value for name, value in algorithm.learn(batch.clone()).items()}
-    return found | algorithm.actor_critic.state_dict()
-
-
-def of_clone(**settings):
-    config = CloneConfig.model_validate(CLONE.model_dump() | {"updates": 2, "minibatch_size": 16} | settings)
-    env = toy("signals", num_envs=8)
-    algorithm = imitator(env, config=config)
-    torch.manual_seed(0)
-    rollout, found = Rollout(env, algorithm.behaviour, rollout_length=8), {}
-    for number in range(2):
-        batch = rollout.collect().clone()
-        found |= {f"{number}.action": batch["action"]} | algorithm.learn(batch)
-    return found | algorithm.actor_critic.state_dict()
-
-
-def of_agent(name):
-    small = {"learning_starts": 0, "minibatch_size": 16, "updates_per_transition": 0.05, "tau": 0.5}
-
-    def result(**settings):
-        learner, env = agent(name, **(small | settings)), sea(SEA_OF[name], num_envs=6)
-        torch.manual_seed(0)
-        rollout, found = Rollout(env, learner.policy, rollout_length=8), {}
-        for number in range(2):
-            batch = rollout.collect().clone()
-            found |= {f"{number}.action": batch["action"]}
-            found |= {f"{number}.{key}": value for key, value in learner.learn(batch).items()}
-        with torch.no_grad(), set_exploration_type(ExplorationType.DETERMINISTIC):
-            found["mode"] = learner.policy(env.reset())["action"]
-        return found | {
-            **learner.networks.state_dict(),
-            **{f"target.{k}": v for k, v in learner.targets.state_dict().items()},
-        }
-
-    return result
-
-
-def of_schedule(schema, **needed):
-    def result(**settings):
-        made = schema.model_validate(needed | settings)
-        return {"values": torch.tensor([made.at(frames, 1000) for frames in range(0, 1200, 50)])}
-
-    return result
 
 
 CPU = "numbers are the same; compiled code is tested in tests/graphs/test_compile.py"
@@ -262,6 +171,38 @@ SUBJECTS = [
         base={"size": 4},
     ),
     Subject(
+        HiveConfig,
+        of_env("hive"),
+        moved={
+            "hand": "QAGB",
+            "expansions": "M",
+            "max_steps": 4,
+            "opening_plies": 2,
+            "repetition_window": 8,
+            "max_moves": 50,
+        },
+        base={"hand": "QAAGB"},
+    ),
+    Subject(
+        ReasoningConfig,
+        of_env("reasoning"),
+        moved={
+            "data": "countries_s2",
+            "withheld": 0.5,
+            "max_atoms": 3,
+            "max_successors": 5,
+            "max_steps": 2,
+            "limit_fails": (True, {"max_steps": 2}),
+            "skip_limit": (1, {"skip_unary": True}),
+            "reward": 1,
+        },
+        silent={
+            "rules": "names a file: tests/systems/reasoning",
+            "assume": "needs embeddings: tests/systems/reasoning",
+            "proof_depths": "needs proofs of several lengths: tests/systems/reasoning/test_env.py",
+        },
+    ),
+    Subject(
         EncoderConfig,
         of_encoder,
         moved={
@@ -323,6 +264,43 @@ SUBJECTS = [
         of_clone,
         moved={"expert_share": 0.0, "buffer_size": 10, "minibatch_size": 32, "max_grad_norm": 1e-3},
         silent={"expert": "names a baseline, which the builder makes: tests/algorithms/test_clone.py"},
+    ),
+    Subject(
+        ReinforceConfig,
+        of_reinforce,
+        moved={
+            "starts": 4,
+            "first_actions": "different",
+            "gamma": 0.5,
+            "max_grad_norm": 1e-3,
+            "minibatch_size": 8,
+        },
+        silent={
+            "longest_episode": "an error where it is exceeded: tests/algorithms/test_reinforce.py",
+            **dict.fromkeys(
+                ("challenge_every", "challenge_instances", "significance"),
+                "decide when the greedy baseline is replaced: tests/algorithms/test_reinforce.py",
+            ),
+        },
+    ),
+    Subject(
+        ExpertIterationConfig,
+        of_expert_iteration,
+        moved={
+            "considered": 2,
+            "minibatch_size": 8,
+            "max_grad_norm": 1e-3,
+            "weight_decay": 0.5,
+        },
+        silent={"buffer_size": "holds a batch or more: tests/data/test_position_buffer.py"},
+        base={"simulations": 4, "considered": 3},
+    ),
+    Subject(
+        SelfPlayConfig,
+        of_self_play,
+        moved={"opponents": 1, "gate": (0.05, {"gate_games": 4}), "pool_size": 1},
+        silent={"gate_games": "bounds a contest: tests/training/test_self_play.py"},
+        base={"snapshot_every": 1},
     ),
     Subject(
         OffPolicyConfig,
@@ -406,6 +384,38 @@ SUBJECTS = [
         moved={"points": ((0, 1.0), (500, 3.0))},
         silent={"kind": "selects"},
     ),
+    Subject(
+        TrainingConfig,
+        of_run("training"),
+        moved={
+            "total_frames": 64,
+            "num_envs": 2,
+            "rollout_length": 8,
+            "schedules": {"learning_rate": {"kind": "linear", "start": 0.1}},
+            "curriculum": [{"name": "large", "env": {"scale": 9.0}}],
+        },
+        silent={"compile": CPU},
+    ),
+    Subject(
+        EvaluationConfig,
+        of_run("evaluation"),
+        moved={"every": 16, "episodes": 5, "metric": "length"},
+        silent=dict.fromkeys(
+            ("settings", "stages", "baselines"), "read by the builder: tests/experiments/test_build.py"
+        ),
+    ),
+    Subject(
+        CheckpointConfig,
+        of_run("checkpoint"),
+        moved={"every": (16, {"keep_last": 9}), "minutes": (1e-9, {"keep_last": 9}), "keep_last": 1},
+    ),
+    Subject(LoggingConfig, of_run("logging"), moved={"replays": 0, "tensorboard": True}),
+    Subject(
+        RunConfig,
+        of_run(),
+        moved={"seed": 1},
+        silent=dict.fromkeys(set(RunConfig.model_fields) - {"seed"}, "names, places, or a schema of its own"),
+    ),
 ]
 BY_NAME = {subject.schema.__name__: subject for subject in SUBJECTS}
 
@@ -471,6 +481,12 @@ def test_a_setting_off_its_default_changes_the_result(subject, name):
 def test_the_same_settings_give_the_same_result(subject):
     """Otherwise any result would differ from any other."""
     assert same(expected(subject.schema.__name__, ()), subject.result(**subject.base))
+
+
+def test_no_schema_of_an_environment_or_algorithm_is_left_out():
+    schemas = {environment(name).load("config") for name in environments()}
+    schemas |= {algorithm_config(name) for name in ALGORITHMS}
+    assert {schema.__name__ for schema in schemas} <= set(BY_NAME)
 
 
 def test_no_setting_is_listed_that_does_not_exist():

@@ -63,6 +63,20 @@ def test_an_old_state_can_be_stepped_again_by_another_action():
     assert not all(map(torch.equal, first, other))
 
 
+def test_a_world_that_is_over_shows_what_it_showed_last():
+    env = build(BeaconEnv, num_envs=4)
+    root = env.reset()
+    for _ in range(4):
+        root = env.step_mdp(env.step(env.rand_action(root)))
+    assert root["done"].all()
+    further = env.step(env.rand_action(root.clone()))["next"]
+    assert not root["action_mask"].all()
+    for name in ("action_mask", ("graph", "x"), ("graph", "node_mask"), ("graph", "edge_index")):
+        assert torch.equal(further[name], root[name])
+    assert further["terminated"].all()
+    assert not further["reward"].any()
+
+
 def test_a_restored_environment_continues_like_the_first():
     first = build(BeaconEnv, num_envs=6, seed=5)
     root = first.reset()
