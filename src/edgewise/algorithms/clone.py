@@ -18,6 +18,7 @@ from edgewise.algorithms.scalars import scalars, with_scalar
 from edgewise.algorithms.setup import Setup
 from edgewise.algorithms.state import load_module_state, load_optimizer_state, module_state, optimizer_state
 from edgewise.data.demonstrations import ExpertMixture
+from edgewise.distributed.group import ALONE, Group
 from edgewise.graphs.compile import compile_module
 from edgewise.graphs.keys import ACTIVE
 from edgewise.graphs.policy import Policy
@@ -44,6 +45,8 @@ class Clone:
         seed: random seed of sampling from the buffer.
         device: device of the actor and the critic.
         compile: whether to compile the loss.
+        group: the processes that learn together; each has a buffer of its own states, and samples an equal
+            part of every minibatch from it.
 
     Example:
         >>> algorithm = Clone(make_actor_critic(env.graph, env.actions), CloneConfig(), expert=expert)
@@ -53,6 +56,8 @@ class Clone:
 
     data_keys = ("buffer",)
     """Keys of the state that hold collected data."""
+    rank_keys = ("generator",)
+    """Other keys of the state that differ between processes."""
 
     def __init__(
         self,
@@ -63,11 +68,14 @@ class Clone:
         seed: int = 0,
         device: torch.device | str = "cpu",
         compile: bool = False,
+        group: Group = ALONE,
     ) -> None:
+        self.group = group
         self.config, self.device, self.expert = config, torch.device(device), expert
         self.actor_critic = actor_critic.to(self.device)
         self.generator = torch.Generator().manual_seed(seed)
         self.buffer: TensorDictBase | None = None
+        self._masked = False
         self.optimizer = torch.optim.Adam(self.policy.parameters(), lr=config.learning_rate, fused=True)
         self._compiled_loss = compile_module(self._loss, enabled=compile)
 
@@ -84,6 +92,7 @@ class Clone:
             seed=setup.seed,
             device=setup.device,
             compile=setup.compile,
+            group=setup.group,
         )
 
     @property
@@ -114,7 +123,7 @@ class Clone:
         means = {name: torch.stack([update[name] for update in updates]).mean() for name in updates[0]}
         return means | {
             "match": match,
-            "buffered": torch.tensor(float(self._size)),
+            "buffered": self.group.sum(torch.tensor(float(self._size))),
             "expert_share": torch.tensor(self.config.expert_share),
         }
 
@@ -129,7 +138,9 @@ class Clone:
     def match(self, samples: TensorDictBase) -> Tensor:
         """Compute the share of labelled decisions in which the actor's mode is the expert's action, 0-d."""
         match = exact_match(self.policy.get_dist(samples), samples[EXPERT_ACTION])
-        return masked_mean(match, expand_agent_mask(samples.get(ACTIVE, None), match, batch_dims=1))
+        mask = expand_agent_mask(samples.get(ACTIVE, None), match, batch_dims=1)
+        self._masked = mask is not None
+        return masked_mean(match, mask, group=self.group)
 
     @property
     def _size(self) -> int:
@@ -138,20 +149,24 @@ class Clone:
     def _add_to_buffer(self, samples: TensorDictBase) -> None:
         """Append to the buffer and drop the oldest samples beyond its size."""
         joined = samples.clone() if self.buffer is None else torch.cat((self.buffer, samples))
-        limit = self.config.buffer_size
+        limit = None if self.config.buffer_size is None else self.group.part(self.config.buffer_size)
         self.buffer = joined if limit is None or len(joined) <= limit else joined[-limit:].clone()
 
     def _sample(self) -> TensorDictBase:
         """Sample a minibatch uniformly from the buffer."""
         assert self.buffer is not None
-        rows = torch.randint(self._size, (self.config.minibatch_size,), generator=self.generator)
+        count = self.group.part(self.config.minibatch_size)
+        rows = torch.randint(self._size, (count,), generator=self.generator)
         return self.buffer[rows.to(self.device)]
 
     def _update(self, samples: TensorDictBase) -> Metrics:
         """Make one optimizer step; once per minibatch."""
         loss = self._compiled_loss(samples)
+        if self.group.size > 1 and self._masked:
+            loss = loss * self.group.weights(samples[ACTIVE].sum())
         self.optimizer.zero_grad()
         loss.backward()
+        self.group.average_gradients(self.policy.parameters())
         norm = nn.utils.clip_grad_norm_(self.policy.parameters(), self.config.max_grad_norm)
         self.optimizer.step()
         return {"loss": loss.detach(), "gradient_norm": norm}

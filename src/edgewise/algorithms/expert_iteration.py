@@ -19,6 +19,7 @@ from edgewise.algorithms.setup import Setup
 from edgewise.algorithms.state import load_module_state, load_optimizer_state, module_state, optimizer_state
 from edgewise.config.errors import ConfigError
 from edgewise.data.position_buffer import OUTCOME, PositionBuffer
+from edgewise.distributed.group import ALONE, Group
 from edgewise.envs.base import GraphEnv
 from edgewise.graphs.compile import compile_module
 from edgewise.graphs.generators import restore_generator
@@ -43,6 +44,8 @@ class ExpertIteration:
         seed: random seed of the search and of sampling from the buffer.
         device: device of the actor and the critic.
         compile: whether to compile the loss.
+        group: the processes that learn together; each keeps the positions of its own games, and samples an
+            equal part of every minibatch from them.
 
     Example:
         With `env`, a two-player environment:
@@ -55,6 +58,8 @@ class ExpertIteration:
 
     data_keys = ("positions",)
     """Keys of the state that hold collected data."""
+    rank_keys = ("generator", "noise")
+    """Other keys of the state that differ between processes."""
     needs_state = True
 
     def __init__(
@@ -66,7 +71,9 @@ class ExpertIteration:
         seed: int = 0,
         device: torch.device | str = "cpu",
         compile: bool = False,
+        group: Group = ALONE,
     ) -> None:
+        self.group = group
         if env.observation_spec.get("player", None) is None:
             raise ConfigError(
                 f"expert iteration is for games of two players, and {env.name} is not one",
@@ -78,7 +85,7 @@ class ExpertIteration:
         self.actor_critic = actor_critic.to(self.device)
         self.generator = torch.Generator().manual_seed(seed)
         self.noise = torch.Generator(self.device).manual_seed(seed)
-        self.positions = PositionBuffer(config.buffer_size)
+        self.positions = PositionBuffer(group.part(config.buffer_size))
         self.optimizer = torch.optim.AdamW(
             self.actor_critic.parameters(),
             lr=config.learning_rate,
@@ -97,6 +104,7 @@ class ExpertIteration:
             seed=setup.seed,
             device=setup.device,
             compile=setup.compile,
+            group=setup.group,
         )
 
     @property
@@ -137,9 +145,10 @@ class ExpertIteration:
         self.positions.extend(
             kept, reward=following["reward"].squeeze(-1), done=following["done"].squeeze(-1)
         )
-        found = {"finished": torch.tensor(float(self.positions.finished))}
+        finished = torch.tensor(float(self.positions.finished))
+        found = {"finished": self.group.sum(finished)}
         zero = torch.zeros((), device=self.device)
-        if not self.positions.finished:
+        if not self.group.min(finished):
             names = ("loss", "policy_loss", "value_loss", "divergence", "explained_variance", "gradient_norm")
             return found | dict.fromkeys(names, zero)
         self._reanalyse(round(self.config.reanalysis * batch.numel()), most=len(batch))
@@ -159,7 +168,8 @@ class ExpertIteration:
 
     def _sample(self) -> TensorDictBase:
         """Sample a minibatch with observations and value targets."""
-        samples = self.positions.sample(self.config.minibatch_size, generator=self.generator)
+        count = self.group.part(self.config.minibatch_size)
+        samples = self.positions.sample(count, generator=self.generator)
         share = self.config.search_share
         target = (1 - share) * samples[OUTCOME] + share * samples[SEARCH_VALUE]
         return self._observed(samples).set("value_target", target)
@@ -176,6 +186,7 @@ class ExpertIteration:
         loss, metrics = self._compiled_loss(samples, self.config.value_coefficient)
         self.optimizer.zero_grad()
         loss.backward()
+        self.group.average_gradients(self.actor_critic.parameters())
         norm = nn.utils.clip_grad_norm_(self.actor_critic.parameters(), self.config.max_grad_norm)
         self.optimizer.step()
         return {name: value.detach() for name, value in metrics.items()} | {"gradient_norm": norm}

@@ -16,6 +16,7 @@ from edgewise.algorithms.config import ReinforceConfig
 from edgewise.algorithms.state import load_module_state, module_state
 from edgewise.data.episodes import World, play_episodes
 from edgewise.data.rollout import acting
+from edgewise.distributed.group import ALONE, Group
 from edgewise.graphs.keys import ACTIVE
 from edgewise.models.actor_critic import Actor
 from edgewise.objectives.episodes import episode_returns
@@ -30,10 +31,11 @@ class GreedyBaseline:
     Args:
         actor: the policy that learns.
         config: see `ReinforceConfig`.
+        group: the processes that learn together; each plays its share of the new instances.
     """
 
-    def __init__(self, actor: Actor, config: ReinforceConfig) -> None:
-        self.actor, self.config = actor, config
+    def __init__(self, actor: Actor, config: ReinforceConfig, *, group: Group = ALONE) -> None:
+        self.actor, self.config, self._group = actor, config, group
         self.frozen = deepcopy(actor).requires_grad_(False)
         self._batches, self._replaced = 0, 0
         self._p_value: float | None = None
@@ -47,12 +49,14 @@ class GreedyBaseline:
         self._batches += 1
         if self._batches % self.config.challenge_every:
             return
-        count = self.config.challenge_instances
+        count = -(-self.config.challenge_instances // self._group.size)
         root = torch.cat([env.reset() for _ in range(-(-count // env.num_envs))])[:count]
         new, old = (_team(self._returns(env, one, root)) for one in (self.actor, self.frozen))
-        if torch.equal(new, old):
+        found = self._group.gather([new.tolist(), old.tolist()])
+        ours, theirs = ([each for one in found for each in one[side]] for side in (0, 1))
+        if ours == theirs:
             return
-        self._p_value = float(stats.ttest_rel(new.cpu(), old.cpu(), alternative="greater").pvalue)
+        self._p_value = float(stats.ttest_rel(ours, theirs, alternative="greater").pvalue)
         if self._p_value < self.config.significance:
             load_module_state(self.frozen, module_state(self.actor), name="baseline")
             self._replaced += 1

@@ -21,6 +21,7 @@ from edgewise.algorithms.state import load_module_state, load_optimizer_state, m
 from edgewise.algorithms.world_deciders import deciders_of
 from edgewise.data.demonstrations import ExpertMixture
 from edgewise.data.replay_buffer import ReplayBuffer
+from edgewise.distributed.group import ALONE, Group
 from edgewise.graphs.policy import Policy
 from edgewise.objectives.masked import masked_mean
 
@@ -41,6 +42,8 @@ class OffPolicy(ABC, Generic[ConfigT]):
         seed: random seed of learning.
         device: device of the networks, and of the replay buffer unless it is a file.
         compile: whether to compile losses, for subclasses that support it.
+        group: the processes that learn together; each has its share of the replay buffer and of every
+            minibatch.
 
     Attributes:
         networks: the online networks; each child module has its own optimizer, by its name.
@@ -48,9 +51,11 @@ class OffPolicy(ABC, Generic[ConfigT]):
         frames: environment steps so far, counted per world.
         updates: updates so far.
         data_keys: keys of the state that hold collected data.
+        rank_keys: other keys of the state that differ between processes.
     """
 
     data_keys = ("replay_buffer", "transitions")
+    rank_keys = ("generator",)
 
     def __init__(
         self,
@@ -60,7 +65,9 @@ class OffPolicy(ABC, Generic[ConfigT]):
         seed: int = 0,
         device: torch.device | str = "cpu",
         compile: bool = False,
+        group: Group = ALONE,
     ) -> None:
+        self.group = group
         self.config, self.deciders, self.device = config, deciders, torch.device(device)
         self.compile = compile
         self.like = torch.zeros((), device=self.device)
@@ -75,18 +82,20 @@ class OffPolicy(ABC, Generic[ConfigT]):
         self._policy = deciders.policy(self)
         self.generator = torch.Generator().manual_seed(seed)
         self.replay_buffer = ReplayBuffer(
-            config.replay_size,
-            batch_size=config.minibatch_size,
+            group.part(config.replay_size),
+            batch_size=group.part(config.minibatch_size),
             device=self.device,
             storage=config.replay_storage,
             prioritised=config.prioritised,
             alpha=config.alpha,
             beta=config.beta,
             seed=self._next_seed(),
+            group=group,
         )
         self._transitions = deciders.transitions(steps=config.n_step, discount=config.gamma)
         self.frames, self.updates, self._pending_updates = 0, 0, 0.0
         self.expert: Policy | None = None
+        self._weight: Tensor | None = None
 
     @classmethod
     def from_setup(cls, setup: Setup) -> Self:
@@ -98,6 +107,7 @@ class OffPolicy(ABC, Generic[ConfigT]):
             seed=setup.seed,
             device=setup.device,
             compile=setup.compile,
+            group=setup.group,
         )
         if setup.config.expert is not None:
             algorithm.expert = setup.make_baseline(setup.config.expert, field="algorithm.expert")
@@ -128,6 +138,10 @@ class OffPolicy(ABC, Generic[ConfigT]):
             0-d metrics without gradients, and the error of each decision `[*D]`, whose mean is the new
             priority.
         """
+
+    def scores(self, observation: TensorDictBase) -> Tensor | None:  # noqa: ARG002 - for subclasses
+        """Return what the greedy action of every decider maximises, `[*D, K]`; None if it is continuous."""
+        return None
 
     def return_quantiles(self, observation: TensorDictBase) -> Tensor | None:  # noqa: ARG002 - for subclasses
         """Return evenly spaced quantiles of the return of every decider, `[*D, Q]`, ascending.
@@ -172,7 +186,15 @@ class OffPolicy(ABC, Generic[ConfigT]):
     def mean(self, loss: Tensor, samples: TensorDictBase) -> Tensor:
         """Return the weighted mean of a loss `[*D]` over the deciders that count, 0-d."""
         weighted, counted = samples["weight"] * loss, samples.get("counted", None)
-        return weighted.mean() if counted is None else masked_mean(weighted, counted)
+        return weighted.mean() if counted is None else self.masked_mean(weighted, counted)
+
+    def masked_mean(self, values: Tensor, mask: Tensor) -> Tensor:
+        """Return the mean of values `[*D, ...]` over those of the deciders that count, 0-d.
+
+        It is weighted so that its mean over processes is the mean over the deciders of all of them.
+        """
+        mean = masked_mean(values, mask)
+        return mean if self._weight is None else mean * self._weight
 
     def mean_counted(self, values: Tensor, samples: TensorDictBase) -> Tensor:
         """Return the plain mean of values `[*D]` or `[*D, Q]` over the deciders that count, 0-d."""
@@ -180,22 +202,24 @@ class OffPolicy(ABC, Generic[ConfigT]):
         if counted is None or values.dim() < counted.dim():
             return values.mean()
         mask = counted.reshape(*counted.shape, *[1] * (values.dim() - counted.dim()))
-        return masked_mean(values, mask.expand_as(values))
+        return self.masked_mean(values, mask.expand_as(values))
 
     def learn(self, batch: TensorDictBase) -> Metrics:
         """Store the transitions of a rollout `[num_envs, T]` and make the due updates; once per batch.
 
         Returns:
             0-d tensors: `transitions` stored from this batch, `stored` in total, `updates` made, and the mean
-            over updates of every metric of `update` if there were any.
+            over updates of every metric of `update` if there were any. The counts are over all processes.
         """
         fresh = self._transitions.stored(batch.to(self.device))
         self.replay_buffer.extend(fresh)
-        self.frames += batch.numel()
-        due = self._updates_due(len(fresh))
+        own = torch.tensor([batch.numel(), len(fresh), len(self.replay_buffer), self._lacks_samples()])
+        frames, added, stored, lacking = self.group.sum(own).tolist()
+        self.frames += frames
+        due = 0 if lacking else self._updates_due(added)
         with self._seeded():
             metrics = _means(self._update() for _ in range(due))
-        counts = {"transitions": len(fresh), "stored": len(self.replay_buffer), "updates": due}
+        counts = {"transitions": added, "stored": stored, "updates": due}
         return metrics | {name: torch.tensor(float(count)) for name, count in counts.items()}
 
     def transition_bytes(self, batch: TensorDictBase) -> int:
@@ -207,13 +231,16 @@ class OffPolicy(ABC, Generic[ConfigT]):
 
     def _updates_due(self, fresh: int) -> int:
         """Return the number of updates after `fresh` new transitions; fractions are carried over."""
-        warm = self.frames >= self.config.learning_starts
-        if not warm or len(self.replay_buffer) < self.config.minibatch_size:
+        if self.frames < self.config.learning_starts:
             return 0
         self._pending_updates += fresh * self.config.updates_per_transition
         due = int(self._pending_updates)
         self._pending_updates -= due
         return due
+
+    def _lacks_samples(self) -> bool:
+        """Return whether the replay buffer holds less than this process's part of a minibatch."""
+        return len(self.replay_buffer) < self.group.part(self.config.minibatch_size)
 
     def _update(self) -> Metrics:
         """Sample a minibatch and update networks, priorities and targets; never synchronises with a GPU."""
@@ -233,8 +260,11 @@ class OffPolicy(ABC, Generic[ConfigT]):
 
     def _prepare(self, samples: TensorDictBase) -> TensorDictBase:
         """Give reward, discount and weight the shape of the decisions, and add which deciders count."""
-        counted = None if self.deciders.mixing != "none" else self.deciders.counted(samples["observation"])
-        if counted is None:
+        alone, mixed = self.group.size == 1, self.deciders.mixing != "none"
+        counted = None if alone and mixed else self.deciders.counted(samples["observation"])
+        if not alone:
+            self._weight = None if counted is None else self.group.weights(counted.sum())
+        if counted is None or mixed:
             return samples
         for name in ("reward", "discount", "weight"):
             value = samples[name]
@@ -253,6 +283,7 @@ class OffPolicy(ABC, Generic[ConfigT]):
         for parameter in parameters:
             parameter.grad = None
         loss.backward(inputs=parameters)
+        self.group.average_gradients(parameters)
         norm = clip_grad_norm(parameters, self.config.max_grad_norm)
         self.optimizers[part].step()
         return norm

@@ -17,6 +17,7 @@ from edgewise.algorithms.setup import Setup
 from edgewise.algorithms.state import load_module_state, load_optimizer_state, module_state, optimizer_state
 from edgewise.data.chunks import split_into_chunks
 from edgewise.data.intervention import INTERVENED
+from edgewise.distributed.group import ALONE, Group
 from edgewise.graphs.compile import compile_module
 from edgewise.graphs.keys import ACTIVE
 from edgewise.models.actor_critic import Actor, ActorCritic
@@ -34,6 +35,8 @@ from edgewise.objectives.policy_gradient import (
 from edgewise.objectives.value_norm import ValueNorm
 
 Metrics = dict[str, Tensor]
+WEIGHTS = "loss_weights"
+"""Weights of the policy loss and of the value loss in a minibatch, if several processes learn together."""
 RATIO_TOLERANCE = 1e-3
 """Largest deviation of the ratio from 1 before the first update that is explained by rounding."""
 
@@ -52,6 +55,8 @@ class PPO:
         seed: random seed of the order of samples.
         device: device of the actor and the critic.
         compile: whether to compile the loss.
+        group: the processes that learn together, each from its share of the worlds. Statistics of a batch
+            and gradients are those of all of them.
 
     Example:
         >>> import edgewise as ew
@@ -71,8 +76,9 @@ class PPO:
         seed: int = 0,
         device: torch.device | str = "cpu",
         compile: bool = False,
+        group: Group = ALONE,
     ) -> None:
-        self.config, self.device = config, torch.device(device)
+        self.config, self.device, self.group = config, torch.device(device), group
         self.actor_critic = actor_critic.to(self.device)
         self.value_norm = ValueNorm(config.value_decay).to(self.device) if config.normalise_value else None
         self.average_reward = (
@@ -89,11 +95,19 @@ class PPO:
         self._warned = False
         self._compiled_loss = compile_module(self._loss, enabled=compile)
 
+    rank_keys = ("generator",)
+    """Keys of the state that differ between processes."""
+
     @classmethod
     def from_setup(cls, setup: Setup) -> Self:
         """Build the algorithm for a run."""
         return cls(
-            setup.make_model(), setup.config, seed=setup.seed, device=setup.device, compile=setup.compile
+            setup.make_model(),
+            setup.config,
+            seed=setup.seed,
+            device=setup.device,
+            compile=setup.compile,
+            group=setup.group,
         )
 
     @property
@@ -120,13 +134,14 @@ class PPO:
             updates += (epoch := [self._update(minibatch) for minibatch in self._minibatches(samples)])
             if self._exceeds_target_kl(epoch):
                 break
-        means = {name: torch.stack([update[name] for update in updates]).mean() for name in updates[0]}
+        values = {name: torch.stack([update[name] for update in updates]) for name in updates[0]}
+        values["ratio"] = self.group.max(values["ratio"])
         return (
-            means
+            {name: value.mean() for name, value in values.items()}
             | {
                 "explained_variance": explained,
-                "ratio_start": ratio_start,
-                "ratio_first": updates[0]["ratio"],
+                "ratio_start": self.group.max(ratio_start),
+                "ratio_first": values["ratio"][0],
                 "updates": torch.tensor(float(len(updates))),
             }
             | ({} if self.average_reward is None else {"average_reward": self.average_reward.mean.clone()})
@@ -150,13 +165,15 @@ class PPO:
             value_transform=None if norm is None else norm.denormalise,
             boundary_budget=config.boundary_budget,
             average_reward=self.average_reward,
+            group=self.group,
         )
         batch = estimate(batch.copy())
         value, target = batch["state_value"], batch["value_target"]
         value_mask = expand_agent_mask(batch.get(ACTIVE, None), value, batch_dims=batch.batch_dims)
-        explained = explained_variance(value if norm is None else norm.denormalise(value), target, value_mask)
+        predicted = value if norm is None else norm.denormalise(value)
+        explained = explained_variance(predicted, target, value_mask, group=self.group)
         if norm is not None:
-            norm.update(target, value_mask)
+            norm.update(target, value_mask, group=self.group)
             batch["value_target"] = norm.normalise(target)
         written = (
             "action",
@@ -174,10 +191,20 @@ class PPO:
         return split_into_chunks(kept, config.chunk_length), explained
 
     def _minibatches(self, samples: TensorDictBase) -> Iterator[TensorDictBase]:
-        """Shuffle the samples and split them into minibatches of nearly equal size; once per epoch."""
+        """Shuffle the samples and split them into minibatches of nearly equal size; once per epoch.
+
+        Every process splits its own samples into as many parts, one of each minibatch.
+        """
         order = torch.randperm(len(samples), generator=self.generator).to(self.device)
-        parts = round(samples.numel() / self.config.minibatch_size)
-        for part in order.tensor_split(min(max(1, parts), len(samples))):
+        count = round(samples.numel() * self.group.size / self.config.minibatch_size)
+        parts = order.tensor_split(min(max(1, count), len(samples)))
+        if self.group.size > 1:
+            weights = self.group.weights(torch.stack([_counts(samples, part) for part in parts]))
+            for part, weight in zip(parts, weights, strict=True):
+                minibatch = samples[part]
+                yield minibatch.set(WEIGHTS, weight.expand(*minibatch.batch_size, 2))
+            return
+        for part in parts:
             yield samples[part]
 
     def _update(self, samples: TensorDictBase) -> Metrics:
@@ -191,6 +218,7 @@ class PPO:
         )
         self.optimizer.zero_grad()
         loss.backward()
+        self.group.average_gradients(self.actor_critic.parameters())
         norms = [nn.utils.clip_grad_norm_(part, config.max_grad_norm) for part in self._clip_groups]
         self.optimizer.step()
         return {name: value.detach() for name, value in metrics.items()} | {
@@ -206,21 +234,27 @@ class PPO:
         """
         distribution, value = self.actor_critic.evaluate(samples)
         log_ratio, action_mask = _log_ratio(distribution, samples)
-        lead = samples.batch_dims
+        lead, weights = samples.batch_dims, samples.get(WEIGHTS, None)
         advantage = match_shape(samples["advantage"], log_ratio, batch_dims=lead, name="the advantage")
         value_mask = expand_agent_mask(samples.get(ACTIVE, None), value, batch_dims=lead)
         policy_loss = masked_mean(clipped_surrogate(log_ratio, advantage, clip=clip), action_mask)
         value_loss = masked_mean(self._value_error(value, samples), value_mask)
         entropy = masked_mean(distribution.entropy(), action_mask)
         with torch.no_grad():
-            metrics = {
-                "policy_loss": policy_loss,
-                "value_loss": value_loss,
-                "entropy": entropy,
-                "kl": masked_mean(approximate_kl(log_ratio), action_mask),
-                "clipped": masked_mean(clip_fraction(log_ratio, clip=clip), action_mask),
-                "ratio": _max_ratio(log_ratio),
-            }
+            kl = masked_mean(approximate_kl(log_ratio), action_mask)
+            clipped = masked_mean(clip_fraction(log_ratio, clip=clip), action_mask)
+        if weights is not None:
+            of_policy, of_value = weights.reshape(-1, 2)[0]
+            policy_loss, entropy = policy_loss * of_policy, entropy * of_policy
+            kl, clipped, value_loss = kl * of_policy, clipped * of_policy, value_loss * of_value
+        metrics = {
+            "policy_loss": policy_loss,
+            "value_loss": value_loss,
+            "entropy": entropy,
+            "kl": kl,
+            "clipped": clipped,
+            "ratio": _max_ratio(log_ratio.detach()),
+        }
         loss = policy_loss + value_weight * value_loss - entropy_weight * entropy
         return loss, metrics | {"loss": loss}
 
@@ -246,7 +280,8 @@ class PPO:
         """Return whether the mean KL of an epoch exceeds `target_kl`; synchronises a GPU once per epoch."""
         if self.config.target_kl is None:
             return False
-        return bool(torch.stack([update["kl"] for update in epoch]).mean() > self.config.target_kl)
+        mean = self.group.mean(torch.stack([update["kl"] for update in epoch]).mean())
+        return bool(mean > self.config.target_kl)
 
     def scalars(self) -> dict[str, float]:
         """Return the current numeric settings by name; settings that are None are left out."""
@@ -296,12 +331,30 @@ def _log_ratio(distribution: Distribution, samples: TensorDictBase) -> tuple[Ten
     The log-ratio is zero where an agent is inactive or an expert intervened. The mask is None if all count.
     """
     log_ratio = distribution.log_prob(samples["action"]) - samples["action_log_prob"]
-    action_mask = expand_agent_mask(samples.get(ACTIVE, None), log_ratio, batch_dims=samples.batch_dims)
-    intervened = samples.get(INTERVENED, None)
-    if intervened is not None:
-        own = ~match_shape(intervened, log_ratio, batch_dims=samples.batch_dims, name=INTERVENED)
-        action_mask = own if action_mask is None else action_mask & own
+    action_mask = _action_mask(samples, like=log_ratio)
     return log_ratio if action_mask is None else log_ratio.masked_fill(~action_mask, 0.0), action_mask
+
+
+def _action_mask(samples: TensorDictBase, *, like: Tensor) -> Tensor | None:
+    """Return where an active agent took an action of the policy, in the shape of `like`; None if all did."""
+    action_mask = expand_agent_mask(samples.get(ACTIVE, None), like, batch_dims=samples.batch_dims)
+    intervened = samples.get(INTERVENED, None)
+    if intervened is None:
+        return action_mask
+    own = ~match_shape(intervened, like, batch_dims=samples.batch_dims, name=INTERVENED)
+    return own if action_mask is None else action_mask & own
+
+
+def _counts(samples: TensorDictBase, part: Tensor) -> Tensor:
+    """Count the entries that the policy loss and the value loss of some samples average, `[2]` int64."""
+    read = samples.select(ACTIVE, INTERVENED, "action_log_prob", "state_value", strict=False)[part]
+    action, value = read["action_log_prob"], read["state_value"]
+    masks = (
+        _action_mask(read, like=action),
+        expand_agent_mask(read.get(ACTIVE, None), value, batch_dims=read.batch_dims),
+    )
+    ones = (torch.ones_like(each, dtype=torch.bool) for each in (action, value))
+    return torch.stack([(one if mask is None else mask).sum() for mask, one in zip(masks, ones, strict=True)])
 
 
 def _max_ratio(log_ratio: Tensor) -> Tensor:

@@ -21,6 +21,7 @@ from edgewise.algorithms.state import load_module_state, load_optimizer_state, m
 from edgewise.config.errors import ConfigError
 from edgewise.data.episodes import BASELINE_RETURN, INSTANCE, EpisodeRollout, World
 from edgewise.data.intervention import INTERVENED
+from edgewise.distributed.group import ALONE, Group
 from edgewise.graphs.compile import compile_module
 from edgewise.graphs.keys import ACTIVE
 from edgewise.models.actor_critic import Actor
@@ -42,6 +43,7 @@ class REINFORCE:
         config: see `ReinforceConfig`.
         device: of the policy.
         compile: whether to compile the loss.
+        group: the processes that learn together, each from its share of the worlds.
 
     Example:
         >>> import edgewise as ew
@@ -59,11 +61,15 @@ class REINFORCE:
         *,
         device: torch.device | str = "cpu",
         compile: bool = False,
+        group: Group = ALONE,
     ) -> None:
-        self.config, self.device = config, torch.device(device)
+        self.config, self.device, self.group = config, torch.device(device), group
         self.actor = actor.to(self.device)
         self.optimizer = torch.optim.Adam(self.actor.parameters(), lr=config.learning_rate, fused=True)
         self._compiled_loss = compile_module(self._loss, enabled=compile)
+
+    rank_keys = ()
+    """Keys of the state that differ between processes."""
 
     @classmethod
     def from_setup(cls, setup: Setup) -> Self:
@@ -81,7 +87,7 @@ class REINFORCE:
             raise ConfigError(
                 "model.recurrent: reinforce learns from single steps", hint="use --algorithm ppo"
             )
-        return cls(model.actor, setup.config, device=setup.device, compile=setup.compile)
+        return cls(model.actor, setup.config, device=setup.device, compile=setup.compile, group=setup.group)
 
     @property
     def policy(self) -> Actor:
@@ -92,9 +98,16 @@ class REINFORCE:
         """Return what collects whole episodes in `env`.
 
         Raises:
-            ConfigError: episodes do not end, or their first actions cannot be listed.
+            ConfigError: episodes do not end, their first actions cannot be listed, or the episodes of an
+                instance do not fit into the worlds of one process.
         """
         config = self.config
+        if self.group.size > 1 and config.starts > env.num_envs:
+            raise ConfigError(
+                f"algorithm.starts: one process plays the {config.starts} episodes of an instance, and each "
+                f"of {self.group.size} processes has {env.num_envs} worlds",
+                hint=f"use num_envs {config.starts * self.group.size} or more, or fewer processes",
+            )
         return EpisodeRollout(
             env,
             self.policy,
@@ -102,7 +115,9 @@ class REINFORCE:
             starts=config.starts,
             different=config.first_actions == "different",
             longest=config.longest_episode,
-            baseline=GreedyBaseline(self.actor, config) if config.baseline == "greedy" else None,
+            baseline=GreedyBaseline(self.actor, config, group=self.group)
+            if config.baseline == "greedy"
+            else None,
         )
 
     def learn(self, batch: TensorDictBase) -> Metrics:
@@ -124,18 +139,23 @@ class REINFORCE:
             loss, numbers = self._compiled_loss(part, episodes, self.config.entropy_coefficient)
             loss.backward()
             parts.append({name: value.detach() for name, value in numbers.items()})
+        self.group.average_gradients(self.actor.parameters())
         norm = nn.utils.clip_grad_norm_(self.actor.parameters(), self.config.max_grad_norm)
         self.optimizer.step()
         sums = {name: torch.stack([part[name] for part in parts]).sum() for name in parts[0]}
+        decisions = self.group.mean(sums["decisions"])
         return {
             "policy_loss": sums["policy_loss"],
-            "entropy": sums["entropy"] / sums["decisions"].clamp_min(1),
+            "entropy": sums["entropy"] / decisions.clamp_min(1),
             "gradient_norm": norm,
             **metrics,
         }
 
     def _advantages(self, samples: TensorDictBase) -> tuple[TensorDictBase, Tensor, Metrics]:
-        """Return what the loss reads of samples `[S]`, with `advantage`; the number of episodes; metrics."""
+        """Return what the loss reads of samples `[S]`, with `advantage`; the number of episodes; metrics.
+
+        The number is the mean over processes, so that the mean of their gradients is that of all episodes.
+        """
         done, reward = samples["next", "done"].squeeze(-1), samples["next", "reward"].squeeze(-1)
         if done.device.type == "cpu" and not done[-1]:
             raise ValueError("the last episode is cut off: REINFORCE learns from whole episodes")
@@ -154,10 +174,10 @@ class REINFORCE:
         kept = samples.select(*read, strict=False)
         return (
             kept.set("advantage", advantage[episode]),
-            done.sum(),
+            self.group.mean(done.sum()),
             {
-                "baseline": masked_mean(baseline, counted),
-                "advantage": masked_variance(advantage, counted).sqrt(),
+                "baseline": masked_mean(baseline, counted, group=self.group),
+                "advantage": masked_variance(advantage, counted, group=self.group).sqrt(),
             },
         )
 
@@ -167,7 +187,7 @@ class REINFORCE:
         if kind == "none":
             return torch.zeros_like(returns)
         if kind == "mean":
-            return masked_mean(returns, acted).expand_as(returns)
+            return masked_mean(returns, acted, group=self.group).expand_as(returns)
         name = INSTANCE if kind == "shared" else BASELINE_RETURN
         given = samples.get(name, None)
         if given is None:

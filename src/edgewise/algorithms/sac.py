@@ -20,7 +20,6 @@ from edgewise.models.agents.arctan import ArctanNormal
 from edgewise.models.agents.networks import ActionCritic, PolicyNetwork
 from edgewise.models.agents.temperature import Temperature
 from edgewise.objectives.entropy import soft_value, temperature_loss
-from edgewise.objectives.masked import masked_mean
 from edgewise.objectives.temporal_difference import td_target
 
 LOG_SCALE = (-20.0, 2.0)
@@ -130,7 +129,7 @@ class SAC(OffPolicy[SACConfig]):
         temperature = self.networks["temperature"]().detach()
         value = soft_value(first, second, log_prob=log_prob, temperature=temperature)
         counted = samples.get("counted", None)
-        log_prob = log_prob if counted is None else masked_mean(log_prob, counted)
+        log_prob = log_prob if counted is None else self.masked_mean(log_prob, counted)
         return -self.mean_counted(value, samples), log_prob.detach()
 
     @torch.no_grad()

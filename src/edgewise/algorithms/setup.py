@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from edgewise.config.model import Config
+from edgewise.distributed.group import ALONE, Group
 from edgewise.envs.base import GraphEnv
 from edgewise.graphs.policy import Policy
 
@@ -31,6 +32,8 @@ class Setup:
         seed: random seed of the algorithm.
         device: of the model.
         compile: whether to compile the model.
+        group: the processes that train together. An algorithm that can be one of several keeps it as its
+            attribute `group`; others are refused if there are several.
     """
 
     env: GraphEnv[Any]
@@ -41,3 +44,4 @@ class Setup:
     seed: int
     device: str = "cpu"
     compile: bool = False
+    group: Group = ALONE

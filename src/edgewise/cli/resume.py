@@ -5,6 +5,9 @@ from __future__ import annotations
 from argparse import Namespace
 from pathlib import Path
 
+from edgewise.cli.processes import as_process, start_processes
+from edgewise.config.errors import ConfigError
+from edgewise.distributed.ranks import place_of_this_process
 from edgewise.terminal.console import Console
 from edgewise.terminal.machine import prepare
 from edgewise.terminal.parser import Parser, whole_number
@@ -12,6 +15,7 @@ from edgewise.terminal.parser import Parser, whole_number
 
 def configure(parser: Parser) -> None:
     """Add the arguments of the verb."""
+    parser.takes_settings = True
     parser.add_argument("run", metavar="RUN", type=Path, help="run folder")
     parser.add_argument(
         "--total-frames", metavar="N", help="new total number of frames; it is stored in the run folder"
@@ -22,6 +26,12 @@ def configure(parser: Parser) -> None:
         type=whole_number(1, 1024),
         metavar="N",
         help="threads per tensor operation, in place of the run's; another number changes its results",
+    )
+    parser.add_argument(
+        "--processes",
+        type=whole_number(1, 1024),
+        metavar="N",
+        help="processes that train together; a run continues with as many as it began with, by default",
     )
     parser.add_argument(
         "--checkpoint",
@@ -48,6 +58,14 @@ def configure(parser: Parser) -> None:
 
 def run(options: Namespace, console: Console) -> int:
     """Continue the run and show its results."""
+    _refuse_settings(options)
+    from edgewise.experiments.shares import refuse_other_processes
+    from edgewise.training.run_folder import RunFolder
+
+    processes = RunFolder(options.run).config().get("processes", 1)
+    refuse_other_processes(options.run, then=processes, now=options.processes or processes)
+    if processes > 1 and place_of_this_process() is None:
+        return start_processes(_words(options), options, processes=processes)
     prepare(threads=options.threads or 1)
     from edgewise.experiments.launch import resume
     from edgewise.terminal.outcome import show_run
@@ -56,12 +74,40 @@ def run(options: Namespace, console: Console) -> int:
 
     given = {"--total-frames": options.total_frames, "--device": options.device, "--threads": options.threads}
     flags = [(flag, str(value)) for flag, value in given.items() if value is not None]
-    folder = resume(
-        options.run,
-        checkpoint=options.checkpoint,
-        flags=flags,
-        callbacks=[ShowProgress(), *make_loggers(options.logger)],
-        accept_changed_code=options.accept_changed_code,
-    )
-    show_run(folder, console)
+    with as_process() as shows:
+        folder = resume(
+            options.run,
+            checkpoint=options.checkpoint,
+            flags=flags,
+            callbacks=[ShowProgress(), *make_loggers(options.logger)] if shows else [],
+            accept_changed_code=options.accept_changed_code,
+        )
+        if shows:
+            show_run(folder, console)
     return 0
+
+
+def _refuse_settings(options: Namespace) -> None:
+    """Raise `ConfigError` for settings: only the arguments of this verb can change when a run continues."""
+    if options.settings:
+        flags = ", ".join(flag for flag, _ in options.settings)
+        raise ConfigError(
+            f"{flags}: a run continues with its own settings, since its replay buffer and its worlds have "
+            "the sizes of these",
+            hint="`edgewise resume --help` lists what can change. Sizes change during a run by "
+            "training.curriculum, with room from the beginning, such as env.max_agents; a trained policy "
+            "acts at other sizes in `edgewise eval`",
+        )
+
+
+def _words(options: Namespace) -> list[str]:
+    """Return the words of this command line, without the options of every verb."""
+    given = {
+        "--total-frames": options.total_frames,
+        "--device": options.device,
+        "--threads": options.threads,
+        "--checkpoint": options.checkpoint,
+    }
+    words = ["resume", str(options.run)]
+    words += [f"{flag}={value}" for flag, value in given.items() if value is not None]
+    return words + (["--accept-changed-code"] if options.accept_changed_code else [])

@@ -8,14 +8,17 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from edgewise.cli.processes import as_process, start_processes, starts_processes
+from edgewise.cli.studies import add_jobs, add_source, child_program, train_words
 from edgewise.config import plugins
+from edgewise.config.errors import ConfigError
 from edgewise.config.plugins import Address
 from edgewise.config.run import AnyRun
 from edgewise.experiments.load import load_config, load_runs
-from edgewise.terminal.console import Console
+from edgewise.terminal.console import Console, table
 from edgewise.terminal.fields import fields_help
 from edgewise.terminal.machine import prepare
-from edgewise.terminal.parser import Parser
+from edgewise.terminal.parser import Parser, whole_number
 
 
 def configure(parser: Parser) -> None:
@@ -24,35 +27,27 @@ def configure(parser: Parser) -> None:
     parser.details = _details
     parser.usage = (
         "edgewise train WHAT [--algorithm NAME] [--config FILE] [--out FOLDER] [--logger NAME] [--dry-run]\n"
-        "                      [--SETTING VALUE ...]"
+        "                      [--seeds N [--jobs N]] [--SETTING VALUE ...]"
     )
-    parser.add_argument(
-        "source",
-        metavar="WHAT",
-        help="a recipe; an environment by name or address, such as tsp.py, tsp.py:TSPEnv or "
-        "package.module:TSPEnv; or a YAML or JSON config file",
-    )
-    parser.add_argument(
-        "--algorithm", metavar="NAME", help="for an environment: name or address of an algorithm (ppo)"
-    )
-    parser.add_argument(
-        "--config", metavar="FILE", help="file with settings that override those of the recipe"
-    )
+    add_source(parser)
     parser.add_argument(
         "--out", metavar="FOLDER", type=Path, help="run folder; a new one in runs/ if not given"
     )
     parser.add_argument(
-        "--logger",
-        metavar="NAME",
-        action="append",
-        default=[],
-        help="also send the numbers to this logger, by name or address; may be given several times",
-    )
-    parser.add_argument(
         "--dry-run", action="store_true", help="show the resolved config and sizes, without training"
     )
+    parser.add_argument(
+        "--seeds",
+        type=whole_number(1),
+        metavar="N",
+        help="train with N seeds from --seed on, each in its own process, and write one report over them; "
+        "the same command continues what was interrupted",
+    )
+    add_jobs(parser)
     parser.examples(
         "edgewise train graphwalk-ppo",
+        "edgewise train graphwalk-ppo --seeds 5 --jobs 2",
+        "edgewise train graphwalk-ppo --processes 2",
         "edgewise train graphwalk-ppo --seed 3 --training.total-frames 1e6 --env.num-nodes 6,20",
         "edgewise train graphwalk --algorithm ppo --num-nodes 20",
         "edgewise train tsp.py --total-frames 1e6",
@@ -64,6 +59,12 @@ def configure(parser: Parser) -> None:
 def run(options: Namespace, console: Console) -> int:
     """Train, or show the config with `--dry-run`."""
     runs = load_runs(options.source, algorithm=options.algorithm, file=options.config, flags=options.settings)
+    if options.seeds is not None and not options.dry_run:
+        return _train_seeds([config for config, _ in runs], options, console)
+    processes = starts_processes([config for config, _ in runs])
+    if processes is not None and not options.dry_run:
+        out = [] if options.out is None else [f"--out={options.out}"]
+        return start_processes(["train", *train_words(options), *out], options, processes=processes)
     prepare(threads=runs[0][0].threads)
     if options.dry_run:
         return _dry_run([config for config, _ in runs], console)
@@ -72,13 +73,38 @@ def run(options: Namespace, console: Console) -> int:
     from edgewise.training.callbacks import make_loggers
     from edgewise.training.logging.progress import ShowProgress
 
-    finished = []
-    for config, within in runs:
-        folder = _folder(config, within, out=options.out, only=len(runs) == 1)
-        finished.append(
-            start(config, folder=folder, callbacks=[ShowProgress(), *make_loggers(options.logger)])
-        )
-    show_runs(finished, console)
+    with as_process() as shows:
+        finished = []
+        for config, within in runs:
+            folder = _folder(config, within, out=options.out, only=len(runs) == 1)
+            callbacks = [ShowProgress(), *make_loggers(options.logger)] if shows else []
+            finished.append(start(config, folder=folder, callbacks=callbacks))
+        if shows:
+            show_runs(finished, console)
+    return 0
+
+
+def _train_seeds(configs: Sequence[AnyRun], options: Namespace, console: Console) -> int:
+    """Train with several seeds in child processes, and show the result over them."""
+    from edgewise.studies.seeds import plain, train_seeds
+
+    if len(configs) > 1:
+        raise ConfigError(f"{options.source} asks for {len(configs)} runs, and --seeds needs one")
+    result = train_seeds(
+        configs[0],
+        train_words(options, without="seed"),
+        seeds=options.seeds,
+        jobs=options.jobs,
+        out=options.out,
+        program=child_program(options),
+    )
+    measures = list(dict.fromkeys(name for _, _, found in result.rows for name in found))
+    rows = [
+        [label, seeds or "", *(str(found.get(name, "")) for name in measures)]
+        for label, seeds, found in result.rows
+    ]
+    text = table(["policy", "seeds", *measures], rows)
+    console.show(plain(result), f"{text}\n\nstudy:  {result.folder}\nreport: {result.report}")
     return 0
 
 

@@ -66,6 +66,12 @@ class NumericalStop(EdgewiseError):  # noqa: N818 - a deliberate stop
     exit_code = 4
 
 
+class ProcessLost(EdgewiseError):  # noqa: N818 - a stop caused from outside
+    """One of several processes of a run died, so all of them stopped."""
+
+    exit_code = 5
+
+
 class Interrupted(EdgewiseError):  # noqa: N818 - a deliberate stop
     """A run interrupted by the user, after it saved a checkpoint."""
 

@@ -162,6 +162,9 @@ class RunConfig(Config, Generic[EnvT, ModelT, AlgorithmT]):
     """Device: cpu, cuda, cuda:1 or mps."""
     threads: int = Field(1, gt=0, le=1024)
     """Threads per tensor operation; one is fastest on a shared machine."""
+    processes: int = Field(1, gt=0, le=1024)
+    """Processes that train together. Each has an equal share of the worlds, of every minibatch and of the
+    collected data, so other settings keep their meaning."""
     env: EnvT
     """Settings of the environment."""
     model: ModelT

@@ -17,6 +17,7 @@ from torchrl.data.replay_buffers.samplers import Sampler
 from torchrl.data.replay_buffers.storages import Storage
 
 from edgewise.data.sum_tree import SumTree
+from edgewise.distributed.group import ALONE, Group
 
 FILE = "priorities.safetensors"
 WEIGHT = "priority_weight"
@@ -35,6 +36,8 @@ class PrioritisedSampler(Sampler):
         beta: β, the exponent of importance weights; 1 corrects the bias fully.
         floor: added to every priority, so that every item can be sampled.
         device: of the storage.
+        group: processes with a storage each, which sample equal parts of a batch. An item of a process with
+            the total S is then sampled with a probability in proportion to pᵢ^α / S, and weighted by it.
 
     Attributes:
         beta: may be changed at any time.
@@ -54,7 +57,9 @@ class PrioritisedSampler(Sampler):
         beta: float = 0.4,
         floor: float = 1e-6,
         device: torch.device | str = "cpu",
+        group: Group = ALONE,
     ) -> None:
+        self._group = group
         self.alpha, self.beta, self.floor = alpha, beta, floor
         self._capacity, self._device = capacity, torch.device(device)
         self._table: TreePriorities | TablePriorities
@@ -70,7 +75,13 @@ class PrioritisedSampler(Sampler):
         within = torch.rand(batch_size, generator=self._rng, dtype=torch.float64, device=self._device)
         index = self._table.find((strata + within) / batch_size)
         chosen = self._table.at(index)
-        return index, {WEIGHT: (chosen / chosen.min()).pow(-self.beta).float()}
+        if self._group.size > 1:
+            chosen = chosen / self._table.total
+        return index, {WEIGHT: (chosen / self._group.min(chosen.min())).pow(-self.beta).float()}
+
+    def share_largest(self) -> None:
+        """Let new items get the largest priority of all processes; each of them must call this."""
+        self._largest = self._group.max(self._largest)
 
     def add(self, index: int) -> None:
         """Give a new item the largest priority so far."""
@@ -146,6 +157,11 @@ class TreePriorities:
         """All priorities, `[capacity]`."""
         return torch.from_numpy(self._tree.leaves)
 
+    @property
+    def total(self) -> float:
+        """The sum of all priorities."""
+        return self._tree.total
+
     def set(self, index: Tensor, value: Tensor) -> None:
         """Set the priorities at `index [M]`; of duplicates the largest is kept."""
         self._tree.set(index.numpy(), value.numpy())
@@ -168,6 +184,11 @@ class TablePriorities:
 
     def __init__(self, capacity: int, device: torch.device) -> None:
         self.values = torch.zeros(capacity, dtype=torch.float64, device=device)
+
+    @property
+    def total(self) -> Tensor:
+        """The sum of all priorities, 0-d."""
+        return self.values.sum()
 
     def set(self, index: Tensor, value: Tensor) -> None:
         """Set the priorities at `index [M]`; of duplicates the largest is kept."""

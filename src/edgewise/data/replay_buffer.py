@@ -15,6 +15,7 @@ from torchrl.data.replay_buffers.samplers import RandomSampler
 from torchrl.data.replay_buffers.writers import RoundRobinWriter
 
 from edgewise.data.prioritised import WEIGHT, PrioritisedSampler
+from edgewise.distributed.group import ALONE, Group
 from edgewise.graphs.generators import restore_generator
 
 SNAPSHOT_BYTES = 1 << 26
@@ -34,6 +35,8 @@ class ReplayBuffer:
         alpha: exponent of priorities.
         beta: exponent of importance weights.
         seed: random seed of sampling.
+        group: processes with a buffer each. Importance weights and the priority of new transitions are those
+            of one buffer of all of them.
 
     Attributes:
         buffer: the underlying buffer of TorchRL.
@@ -59,6 +62,7 @@ class ReplayBuffer:
         alpha: float = 0.5,
         beta: float = 0.4,
         seed: int = 0,
+        group: Group = ALONE,
     ) -> None:
         self.capacity, self.prioritised, self.device = capacity, prioritised, torch.device(device)
         storage_device = torch.device("cpu") if storage == "memmap" else self.device
@@ -67,7 +71,7 @@ class ReplayBuffer:
             storage=_memmap_storage(capacity, folder)
             if storage == "memmap"
             else LazyTensorStorage(capacity, device=storage_device),
-            sampler=PrioritisedSampler(capacity, alpha=alpha, beta=beta, device=storage_device)
+            sampler=PrioritisedSampler(capacity, alpha=alpha, beta=beta, device=storage_device, group=group)
             if prioritised
             else RandomSampler(),
             writer=RoundRobinWriter(),
@@ -97,6 +101,8 @@ class ReplayBuffer:
 
     def extend(self, transitions: TensorDictBase) -> None:
         """Store transitions `[M]`; only the last `capacity` of them if there are more."""
+        if isinstance(self.buffer.sampler, PrioritisedSampler):
+            self.buffer.sampler.share_largest()
         fresh = transitions[-self.capacity :].to(self._storage_device)
         if len(fresh):
             self.buffer.extend(fresh.copy())

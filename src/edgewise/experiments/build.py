@@ -17,6 +17,7 @@ from edgewise.config.plugins import Environment, algorithm, environment, load
 from edgewise.config.run import AnyRun
 from edgewise.config.seeds import derive_seed
 from edgewise.data.rollout import Rollout
+from edgewise.distributed.group import ALONE, Group
 from edgewise.envs.base import GraphEnv
 from edgewise.evaluation.arena.evaluator import Matches
 from edgewise.evaluation.instances import Instances, apply_stage
@@ -37,6 +38,8 @@ class Builder:
         num_envs: replaces the config's number of worlds.
         rollout_length: replaces the config's number of steps in a batch.
         episodes: replaces the config's number of evaluation episodes.
+        group: the processes that train together. Each builds its share of the worlds, with random numbers of
+            its own, and the same model.
 
     Raises:
         ConfigError: the device is absent, a stage changes what cannot change, or a baseline does not exist.
@@ -51,6 +54,7 @@ class Builder:
     num_envs: int | None = None
     rollout_length: int | None = None
     episodes: int | None = None
+    group: Group = ALONE
 
     def __post_init__(self) -> None:
         check_device(self.config.device)
@@ -67,7 +71,7 @@ class Builder:
         if num_envs == "auto":
             raise ValueError("num_envs is still auto: choose it before building")
         env: GraphEnv[Any] = self.entry.load("env")(
-            config.env, num_envs=num_envs, seed=derive_seed(config.seed, "env"), device=config.device
+            config.env, num_envs=self.group.part(num_envs), seed=self._seed("env"), device=config.device
         )
         for index, stage in enumerate(config.training.curriculum):
             apply_stage(env, stage.env, where=f"training.curriculum.{index}.env (stage {stage.name})")
@@ -85,11 +89,19 @@ class Builder:
             model=config.model,
             make_model=self._make_model,
             make_baseline=self.make_baseline,
-            seed=derive_seed(config.seed, "algorithm"),
+            seed=self._seed("algorithm"),
             device=config.device,
             compile=config.training.compile,
+            group=self.group,
         )
-        return algorithm(config.algorithm_name).load("algorithm").from_setup(setup)
+        made: Algorithm = algorithm(config.algorithm_name).load("algorithm").from_setup(setup)
+        if self.group.size > 1 and getattr(made, "group", None) is not self.group:
+            raise ConfigError(
+                f"processes: {config.algorithm_name} cannot learn in {self.group.size} processes, since it "
+                "does not average over them",
+                hint="train in one process; an algorithm that keeps `setup.group` as `group` can use several",
+            )
+        return made
 
     @cached_property
     def collector(self) -> Collector:
@@ -153,6 +165,11 @@ class Builder:
             )
         return known[name](self.env)
 
+    def _seed(self, name: str) -> int:
+        """Return the seed of one user of randomness, different in each process."""
+        rank = self.group.rank
+        return derive_seed(self.config.seed, f"{name} of rank {rank}" if rank else name)
+
     def _make_model(self) -> TensorDictModuleBase:
         """Build the model with the function that the class of its config names."""
         return load(self.config.model.builder)(self.env, self.config)
@@ -170,4 +187,5 @@ class Builder:
             gate=chosen.gate,
             gate_games=chosen.gate_games,
             seed=derive_seed(self.config.seed, "self-play"),
+            group=self.group,
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Sequence
+from contextlib import nullcontext
 from itertools import count
 from pathlib import Path
 
@@ -12,11 +13,14 @@ import torch
 
 from edgewise.config.errors import ConfigError, EdgewiseError
 from edgewise.config.run import AnyRun
+from edgewise.distributed.group import ALONE, Group, device_of, this_group
+from edgewise.distributed.ranks import place_of_this_process
 from edgewise.experiments.build import Builder
 from edgewise.experiments.code import accept_code, refuse_changes, warn_of_changes, write_code
 from edgewise.experiments.given_graphs import refuse_changed_graphs, refuse_trained_graphs, write_graphs
 from edgewise.experiments.load import load_config
 from edgewise.experiments.room import refuse_too_large
+from edgewise.experiments.shares import refuse_other_processes, refuse_unequal_shares
 from edgewise.graphs.devices import check_device, refuse_out_of_memory
 from edgewise.training import durable
 from edgewise.training.callbacks import Callback, checked_callbacks
@@ -40,7 +44,7 @@ log = logging.getLogger(__name__)
 
 
 def start(config: AnyRun, *, folder: Path | None = None, callbacks: Sequence[Callback] = ()) -> Path:
-    """Train to the end, and return the run folder.
+    """Train to the end, and return the run folder; together with the other processes, if there are any.
 
     Args:
         config: of the run.
@@ -49,13 +53,13 @@ def start(config: AnyRun, *, folder: Path | None = None, callbacks: Sequence[Cal
     """
     callbacks = checked_callbacks(callbacks)
     refuse_trained_graphs(config.env, config.evaluation.settings)
-    config, parts = make_parts(config)
-    run = create_folder(config, folder)
-    write_code(config, run.path)
-    write_graphs(config, run.path)
+    group = this_group()
+    config = with_processes(config, group)
+    config, parts = make_parts(config, group)
+    run = RunFolder(group.broadcast(str(_new_run(config, folder)) if group.first else None))
     log.info("run folder: %s", run.path)
-    with run.locked():
-        _drive(Trainer(config, parts, run, callbacks=callbacks), run)
+    with run.locked() if group.first else nullcontext():
+        _drive(Trainer(config, parts, run, callbacks=callbacks, group=group), run, group)
     return run.path
 
 
@@ -91,9 +95,12 @@ def resume(
             own.threads,
         )
     refuse_changed_graphs(config, run.path)
-    config, parts = make_parts(config)
-    with run.locked():
-        trainer = Trainer(config, parts, run, callbacks=callbacks)
+    group = this_group()
+    refuse_other_processes(folder, then=own.processes, now=group.size)
+    config = with_processes(config, group)
+    config, parts = make_parts(config, group)
+    with run.locked() if group.first else nullcontext():
+        trainer = Trainer(config, parts, run, callbacks=callbacks, group=group)
         restored = trainer.restore(checkpoint)
         if config.training.total_frames < min(wanted, trainer.frames):
             raise ConfigError(
@@ -101,16 +108,40 @@ def resume(
                 f"more than the {config.training.total_frames:,} wanted",
                 hint="give more with --total-frames, or go back with --checkpoint",
             )
-        if accept_changed_code:
+        if accept_changed_code and group.first:
             accept_code(config, run.path)
         log.info("continuing from %s", "the beginning" if restored is None else restored)
-        if flags:
+        if flags and group.first:
             durable.replace_whole(run.config_file, json.dumps(config.to_plain(), indent=2).encode())
-        _drive(trainer, run)
+        _drive(trainer, run, group)
     return run.path
 
 
-def make_parts(config: AnyRun) -> tuple[AnyRun, Parts]:
+def with_processes(config: AnyRun, group: Group) -> AnyRun:
+    """Return the config with the number of processes that there are.
+
+    Raises:
+        ConfigError: it asks for another number, or their shares are not equal.
+    """
+    if config.processes not in (1, group.size):
+        raise ConfigError(
+            f"processes: got {config.processes}, but there are {group.size}",
+            hint="`edgewise train --processes` and `edgewise resume` start them on this machine, as does "
+            f"`torchrun --nproc-per-node {config.processes}`",
+        )
+    config = config.model_copy(update={"processes": group.size})
+    refuse_unequal_shares(config)
+    return config
+
+
+def _new_run(config: AnyRun, folder: Path | None) -> Path:
+    run = create_folder(config, folder)
+    write_code(config, run.path)
+    write_graphs(config, run.path)
+    return run.path
+
+
+def make_parts(config: AnyRun, group: Group = ALONE) -> tuple[AnyRun, Parts]:
     """Build the parts of a run; return them with its config, in which everything is chosen now."""
     torch.set_num_threads(config.threads)
     check_device(config.device)
@@ -125,7 +156,8 @@ def make_parts(config: AnyRun) -> tuple[AnyRun, Parts]:
         training = config.training.model_copy(update={"num_envs": chosen})
         config = config.model_copy(update={"training": training})
     with refuse_out_of_memory("this run", hint="lower training.num_envs, or the size of the model"):
-        return config, Builder(config).parts()
+        device = device_of(config.device, place_of_this_process())
+        return config, Builder(config.model_copy(update={"device": device}), group=group).parts()
 
 
 def create_folder(config: AnyRun, folder: Path | None) -> RunFolder:
@@ -147,14 +179,16 @@ def next_folder(name: str, *, within: Path = RUNS) -> Path:
     return next(path for number in count(1) if not (path := within / f"{name}-{number}").exists())
 
 
-def _drive(trainer: Trainer, run: RunFolder) -> None:
+def _drive(trainer: Trainer, run: RunFolder, group: Group) -> None:
     """Train, and write the report however that ends."""
     try:
         trainer.run()
     except EdgewiseError:
-        _report(run)
+        if group.first:
+            _report(run)
         raise
-    _report(run)
+    if group.first:
+        _report(run)
 
 
 def _report(run: RunFolder) -> None:

@@ -10,6 +10,7 @@ from torch import nn
 from edgewise.algorithms.off_policy import OffPolicy
 from edgewise.config.run import AnyRun
 from edgewise.experiments.build import Builder
+from edgewise.experiments.shares import shares
 
 WORLDS = 2
 """The smallest number of worlds that every run can have: a gate plays pairs of games."""
@@ -29,6 +30,7 @@ def sizes(config: AnyRun) -> dict[str, Any]:
         "bytes_per_rollout": None if frames is None else frame * frames,
         "batches": None if frames is None else -(-training.total_frames // frames),
         **_replay_sizes(small.algorithm, batch),
+        **shares(config),
     }
 
 

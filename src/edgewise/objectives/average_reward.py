@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from edgewise.distributed.group import ALONE, Group
 from edgewise.objectives.masked import masked_mean
 
 
@@ -39,7 +40,13 @@ class AverageReward(nn.Module):
 
     @torch.no_grad()
     def update(
-        self, reward: Tensor, *, value: Tensor, next_value: Tensor, mask: Tensor | None = None
+        self,
+        reward: Tensor,
+        *,
+        value: Tensor,
+        next_value: Tensor,
+        mask: Tensor | None = None,
+        group: Group = ALONE,
     ) -> None:
         """Update the estimate with the steps of a batch.
 
@@ -48,9 +55,11 @@ class AverageReward(nn.Module):
             value: of the state before each step, same shape.
             next_value: of the state after each step, same shape; zero at a termination.
             mask: bool, same shape, true for the steps that count; None if all count.
+            group: processes whose steps count too.
         """
         counts = torch.ones_like(self.weight) if mask is None else mask.any().to(self.weight.dtype)
+        counts = group.max(counts)
         self.weight.add_(counts * (1 - self.decay) * (1 - self.weight))
         share = counts * (1 - self.decay) / self.weight.clamp_min(torch.finfo(self.weight.dtype).tiny)
-        batch_mean = masked_mean(reward + next_value - value, mask).to(self.mean.dtype)
+        batch_mean = masked_mean(reward + next_value - value, mask, group=group).to(self.mean.dtype)
         self.mean.add_(share * (batch_mean - self.mean))

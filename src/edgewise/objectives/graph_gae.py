@@ -19,6 +19,7 @@ from torch import Tensor
 from torchrl.objectives.utils import hold_out_net
 from torchrl.objectives.value import ValueEstimatorBase
 
+from edgewise.distributed.group import ALONE, Group
 from edgewise.objectives.alignment import expand_agent_mask, match_shape
 from edgewise.objectives.average_reward import AverageReward
 from edgewise.objectives.boundaries import bootstrap_mask, bootstrap_positions
@@ -63,6 +64,7 @@ class GraphGAE(ValueEstimatorBase):
         average_reward: for continuing tasks with `gamma=1`. It is updated with every rollout and subtracted
             from the rewards. Values are then differential, and targets are shifted so that the values of a
             rollout have mean 0.
+        group: processes over which means and variances are computed.
         device: ignored; the device of the inputs is used.
 
     Example:
@@ -106,6 +108,7 @@ class GraphGAE(ValueEstimatorBase):
         value_transform: Callable[[Tensor], Tensor] | None = None,
         boundary_budget: int | None = None,
         average_reward: AverageReward | None = None,
+        group: Group = ALONE,
         device: torch.device | None = None,
     ) -> None:
         super().__init__(
@@ -127,6 +130,7 @@ class GraphGAE(ValueEstimatorBase):
         self.time_dim, self.boundary_budget = time_dim, boundary_budget
         self.__dict__["value_transform"] = value_transform
         self.__dict__["average_reward"] = average_reward
+        self.__dict__["group"] = group
 
     def forward(
         self,
@@ -190,10 +194,10 @@ class GraphGAE(ValueEstimatorBase):
             value, next_value = self.value_transform(value), self.value_transform(next_value)
         advantage = self._recurse(tensordict, value, next_value.detach(), done, terminated, time_dim)
         active = expand_agent_mask(tensordict.get(keys.active, None), value, batch_dims=tensordict.batch_dims)
-        level = 0.0 if self.average_reward is None else masked_mean(value, active)
+        level = 0.0 if self.average_reward is None else masked_mean(value, active, group=self.group)
         tensordict.set(keys.value_target, advantage + value - level)
         if self.average_gae:
-            advantage = standardise(advantage, active)
+            advantage = standardise(advantage, active, group=self.group)
         tensordict.set(keys.advantage, advantage)
         return tensordict
 
@@ -223,7 +227,7 @@ class GraphGAE(ValueEstimatorBase):
             next_value, done = next_value.masked_fill(~active, 0.0), done | ~active
         if self.average_reward is not None:
             after = next_value.masked_fill(terminated, 0.0)
-            self.average_reward.update(reward, value=value, next_value=after, mask=active)
+            self.average_reward.update(reward, value=value, next_value=after, mask=active, group=self.group)
             reward = reward - self.average_reward.mean
         if not self.two_player:
             return generalized_advantage(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from edgewise.distributed.group import ALONE, Group
 from edgewise.objectives.masked import masked_mean, masked_variance
 
 
@@ -38,13 +39,17 @@ class ValueNorm(nn.Module):
         self.register_buffer("weight", torch.zeros(()))
 
     @torch.no_grad()
-    def update(self, returns: Tensor, mask: Tensor | None = None) -> None:
-        """Update the statistics with a batch of returns, any shape; an empty `mask` changes nothing."""
+    def update(self, returns: Tensor, mask: Tensor | None = None, *, group: Group = ALONE) -> None:
+        """Update the statistics with the returns of all processes, any shape.
+
+        A `mask` that is empty in all of them changes nothing.
+        """
         counts = torch.ones_like(self.weight) if mask is None else mask.any().to(self.weight.dtype)
+        counts = group.max(counts)
         self.weight.add_(counts * (1 - self.decay) * (1 - self.weight))
         share = counts * (1 - self.decay) / self.weight.clamp_min(torch.finfo(self.weight.dtype).tiny)
-        shift = masked_mean(returns, mask) - self.mean
-        variance = masked_variance(returns, mask) + (1 - share) * shift.square()
+        shift = masked_mean(returns, mask, group=group) - self.mean
+        variance = masked_variance(returns, mask, group=group) + (1 - share) * shift.square()
         self.variance.lerp_(variance, share)
         self.mean.add_(share * shift)
 

@@ -10,6 +10,7 @@ from tensordict import TensorDictBase
 from torch import Tensor
 from torch.nn import functional
 
+from edgewise.distributed.group import ALONE, Group
 from edgewise.graphs.keys import RESTARTED
 
 
@@ -18,9 +19,13 @@ class EpisodeMeter:
 
     With agents, the return is the mean over the agents that were active when the episode began. With two
     players, it is the return of player 0. Evaluations use the same definitions.
+
+    Args:
+        group: the processes that train together; means are over the episodes of all of them.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, group: Group = ALONE) -> None:
+        self._group = group
         self._carried: dict[str, Tensor] = {}
 
     def update(self, batch: TensorDictBase) -> dict[str, Tensor]:
@@ -46,9 +51,9 @@ class EpisodeMeter:
             "running": running,
         }
         ended = {"return": returns / present, "length": lengths, **_metrics(batch)}
-        count = done.sum().double()
-        means = {name: torch.where(done, value, 0.0).sum() / count for name, value in ended.items()}
-        return {"episodes": count, **means}
+        sums = [torch.where(done, value, 0.0).sum() for value in ended.values()]
+        count, *totals = self._group.sum(torch.stack([done.sum().double(), *sums]))
+        return {"episodes": count, **{name: one / count for name, one in zip(ended, totals, strict=True)}}
 
     def state_dict(self) -> dict[str, Any]:
         """Return the sums of unfinished episodes."""

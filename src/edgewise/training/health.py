@@ -112,7 +112,13 @@ class InputRecorder:
 
 
 def numerical_stop(
-    folder: Path, batch: TensorDictBase, *, causes: list[str], frames: int, last_checkpoint: Path | None
+    folder: Path,
+    batch: TensorDictBase,
+    *,
+    causes: list[str],
+    frames: int,
+    last_checkpoint: Path | None,
+    rank: int = 0,
 ) -> NumericalStop:
     """Save the batch in the run folder, and return the error that ends the run.
 
@@ -122,8 +128,9 @@ def numerical_stop(
         causes: names of entries that are not finite.
         frames: frames of the run before this batch.
         last_checkpoint: the newest checkpoint, named in the message.
+        rank: of this process; each saves a file of its own.
     """
-    path = folder / f"nonfinite-{frames:012d}.safetensors"
+    path = folder / f"nonfinite-{frames:012d}{f'-rank{rank}' if rank else ''}.safetensors"
     tensors = {
         name if isinstance(name, str) else ".".join(name): value
         for name, value in batch.items(include_nested=True, leaves_only=True)

@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+import torch
 from tensordict import TensorDictBase
 
 from edgewise.config.errors import NumericalStop
 from edgewise.config.run import TrainingConfig
+from edgewise.distributed.group import ALONE, Group
 from edgewise.training import health
 from edgewise.training.episodes import EpisodeMeter
 from edgewise.training.parts import HasMetrics, Parts
@@ -38,15 +40,16 @@ class Iteration:
         config: training settings of the run.
         parts: of the run.
         folder: of the run; a batch with numbers that are not finite is saved there.
+        group: the processes that train together; metrics are over all of them.
 
     Attributes:
         clock: seconds spent so far.
         last_checkpoint: the newest checkpoint, named by error messages; None before the first.
     """
 
-    def __init__(self, config: TrainingConfig, parts: Parts, folder: Path) -> None:
-        self._config, self._parts, self._folder = config, parts, folder
-        self._episodes = EpisodeMeter()
+    def __init__(self, config: TrainingConfig, parts: Parts, folder: Path, *, group: Group = ALONE) -> None:
+        self._config, self._parts, self._folder, self._group = config, parts, folder, group
+        self._episodes = EpisodeMeter(group)
         self._inputs = health.InputRecorder(parts.algorithm.policy)
         self.clock = Clock()
         self.last_checkpoint: Path | None = None
@@ -58,7 +61,7 @@ class Iteration:
             frames: frames of the run before this batch.
 
         Returns:
-            Frames in the batch, and its metrics by the names of `metrics.csv`, all finite.
+            Frames in the batches of all processes, and metrics by the names of `metrics.csv`, all finite.
 
         Raises:
             NumericalStop: a reward, an observation, a loss, a gradient or a weight is not finite.
@@ -81,12 +84,17 @@ class Iteration:
         self.clock.learning += time.perf_counter() - collected
         causes = [name for name in is_finite if not numbers.pop(f"finite/{name}")]
         causes += [name for name in checked if not math.isfinite(numbers[name])]
-        if causes:
-            raise self._numerical_stop(batch, causes, frames)
+        stop = self._numerical_stop(batch, causes, frames) if causes else None
+        if self._group.size > 1:
+            stop = self._first_stop(stop)
+            numbers |= self._mean_numbers({name: numbers[name] for name in checked})
+        if stop is not None:
+            raise stop
         defined = {name: number for name, number in numbers.items() if not math.isnan(number)}
         rollout = self._parts.rollout.metrics() if isinstance(self._parts.rollout, HasMetrics) else {}
         others = {**prefixed("rollout", rollout), **prefixed("schedule", scheduled)}
-        return batch.numel(), {**defined, **{name: _plain(value) for name, value in others.items()}}
+        size = int(self._group.sum(torch.tensor(batch.numel())))
+        return size, {**defined, **{name: _plain(value) for name, value in others.items()}}
 
     def state_dict(self) -> dict[str, Any]:
         """Return the state of unfinished episodes."""
@@ -112,9 +120,26 @@ class Iteration:
                 raise self._numerical_stop(root, causes, frames) from error
             raise
 
+    def _first_stop(self, stop: NumericalStop | None) -> NumericalStop | None:
+        """Return the stop of the first process that has one."""
+        stops = self._group.gather(None if stop is None else [stop.message, stop.hint])
+        found = next((one for one in stops if one is not None), None)
+        return stop if found is None or stop is not None else NumericalStop(found[0], hint=found[1])
+
+    def _mean_numbers(self, numbers: Mapping[str, float]) -> dict[str, float]:
+        """Return the mean of each number over all processes."""
+        means = self._group.mean(torch.tensor(list(numbers.values()), dtype=torch.float64))
+        return dict(zip(numbers, means.tolist(), strict=True))
+
     def _numerical_stop(self, batch: TensorDictBase, causes: list[str], frames: int) -> NumericalStop:
-        folder, last = self._folder, self.last_checkpoint
-        return health.numerical_stop(folder, batch, causes=causes, frames=frames, last_checkpoint=last)
+        return health.numerical_stop(
+            self._folder,
+            batch,
+            causes=causes,
+            frames=frames,
+            last_checkpoint=self.last_checkpoint,
+            rank=self._group.rank,
+        )
 
 
 def _plain(value: Any) -> float:

@@ -19,8 +19,10 @@ import torch
 
 from edgewise.config.errors import CheckpointError, EdgewiseError, Interrupted, NumericalStop
 from edgewise.config.run import RunConfig
+from edgewise.config.seeds import derive_seed
+from edgewise.distributed.group import ALONE, Group
 from edgewise.training.callbacks import Callback, Callbacks, RunInfo
-from edgewise.training.checkpoint import random_state
+from edgewise.training.checkpoint import random_state, rank_state
 from edgewise.training.checkpoint import store as checkpoint
 from edgewise.training.checkpoint.fitting import check_fit, identity
 from edgewise.training.checkpoint.serialise import State
@@ -46,11 +48,15 @@ log = logging.getLogger(__name__)
 class Trainer:
     """Trains the parts of a run, with any algorithm.
 
+    Where several processes train together, all of them go through the same iterations. The one with rank 0
+    evaluates, logs and decides; a checkpoint has the state of each.
+
     Args:
         config: of the run.
         parts: built from the config.
         folder: of the run, locked by the caller.
-        callbacks: called after the logs of the run folder, in this order.
+        callbacks: called after the logs of the run folder, in this order; by rank 0 only.
+        group: the processes that train together.
 
     Attributes:
         frames: environment steps so far, summed over worlds.
@@ -68,12 +74,13 @@ class Trainer:
         folder: RunFolder,
         *,
         callbacks: Sequence[Callback] = (),
+        group: Group = ALONE,
     ) -> None:
-        self.config, self.parts, self.folder = config, parts, folder
+        self.config, self.parts, self.folder, self._group = config, parts, folder, group
         self.frames, self.batches = 0, 0
-        self._callbacks = _with_logs(callbacks, folder.path, config)
+        self._callbacks = _with_logs(callbacks, folder.path, config) if group.first else Callbacks()
         self._curriculum = Curriculum(config.training.curriculum, parts.env)
-        self._iteration = Iteration(config.training, parts, folder.path)
+        self._iteration = Iteration(config.training, parts, folder.path, group=group)
         self._evaluator = RunEvaluator(config, parts, folder)
         self._restored: Path | None = None
         self._is_new_best = False
@@ -117,27 +124,37 @@ class Trainer:
             The checkpoint, or None if the run has none yet: it then starts from the beginning.
 
         Raises:
-            CheckpointError: it is damaged, or does not fit the parts of this run.
+            CheckpointError: it is damaged, or does not fit the parts or the processes of this run.
         """
         folder = self.folder.checkpoints
-        if path is None and not checkpoint.saved(folder):
+        path = self._group.broadcast(self._newest(path) if self._group.first else None)
+        if path is None:
             return None
-        path = checkpoint.latest(folder) if path is None else path
-        state = checkpoint.load(path)
+        path = Path(path)
+        state = rank_state.load(path, self._group)
         check_fit(path, state, config=self.config, parts=self.parts)
         try:
             self._load(state)
         except (KeyError, IndexError, TypeError, ValueError, AttributeError, RuntimeError) as error:
             raise CheckpointError(f"checkpoint {path} does not fit this run: {error!r}") from error
+        self._restored = self._iteration.last_checkpoint = path
+        if not self._group.first:
+            return path
         for other in checkpoint.set_aside(folder, newer_than=self.frames):
             log.warning("a checkpoint newer than %s is kept as %s", path.name, other)
         self._callbacks.load_state_dict(state["trainer"]["log"])
         for name, (then, now) in self.folder.changed_versions().items():
             log.warning("%s was %s when this run started and is %s now: numbers may differ", name, then, now)
-        self._restored = self._iteration.last_checkpoint = path
         self._reset_missing_best()
         self._is_new_best = self._mark_best()
         return path
+
+    def _newest(self, path: Path | None) -> str | None:
+        """Return the path of the checkpoint to restore; None if the run has none yet."""
+        folder = self.folder.checkpoints
+        if path is None and not checkpoint.saved(folder):
+            return None
+        return str(checkpoint.latest(folder) if path is None else path)
 
     @property
     def _finished(self) -> bool:
@@ -150,12 +167,18 @@ class Trainer:
             self._begin()
         self._report_best()
         while not self._finished:
-            reason = stop.received or self._callbacks.stop
+            stop.received, asked = self._stop_reasons(stop.received, self._callbacks.stop)
+            reason = stop.received or asked
             if reason is not None:
                 self._save()
                 return reason
             self._iterate()
         return DONE
+
+    def _stop_reasons(self, signal: str | None, asked: str | None) -> tuple[str | None, str | None]:
+        """Return the first signal, and the first request of a callback, that any process has received."""
+        signals, requests = zip(*self._group.gather([signal, asked]), strict=True)
+        return next(filter(None, signals), None), next(filter(None, requests), None)
 
     def _end_after(self, error: BaseException) -> None:
         """End the callbacks after an error, which another one of a log does not replace."""
@@ -167,11 +190,13 @@ class Trainer:
 
     def _begin(self) -> None:
         """Seed, evaluate and save, once before the first batch."""
-        random_state.seed(self.config.seed)
+        seed, rank = self.config.seed, self._group.rank
+        random_state.seed(derive_seed(seed, f"rank {rank}") if rank else seed)
         self._callbacks.clear()
         self._curriculum.begin()
         self._log_stage()
-        self._evaluator.evaluate_baselines()
+        if self._group.first:
+            self._evaluator.evaluate_baselines()
         if self.config.evaluation.every is not None:
             self._callbacks.batch(0, {"frames": 0, "iteration": 0, **self._evaluate()})
         self._save()
@@ -187,11 +212,13 @@ class Trainer:
         best = self._evaluator.best
         if self._due(self.config.evaluation.every, before):
             row |= self._evaluate()
+        row = self._group.broadcast(row)
         if self._curriculum.advance(self.frames, row) is not None:
             self._log_stage()
         self._callbacks.batch(self.frames, row)
         is_best = self._evaluator.best != best
-        if is_best or self._due(self.config.checkpoint.every, before) or self._is_time_to_save():
+        due = is_best or self._due(self.config.checkpoint.every, before) or self._is_time_to_save()
+        if self._group.broadcast(due):
             self._save()
 
     def _due(self, every: int | None, before: int) -> bool:
@@ -203,6 +230,11 @@ class Trainer:
         return minutes is not None and time.monotonic() - self._saved_at > 60 * minutes
 
     def _evaluate(self) -> dict[str, float]:
+        """Evaluate in the process of rank 0, while the others wait; return the means in each."""
+        found: dict[str, float] = self._group.broadcast(self._evaluate_here() if self._group.first else None)
+        return found
+
+    def _evaluate_here(self) -> dict[str, float]:
         began = time.perf_counter()
         found = self._evaluator.evaluate(self.frames)
         self._iteration.clock.evaluating += time.perf_counter() - began
@@ -240,11 +272,17 @@ class Trainer:
         """Save a checkpoint, delete old ones and update `best.json`."""
         self._callbacks.sync()
         config, best = self.config.checkpoint, self._evaluator.best
-        keep = () if best is None else (best[0],)
         path = checkpoint.save(
-            self.folder.checkpoints, self._state(), step=self.frames, keep_last=config.keep_last, keep=keep
+            self.folder.checkpoints,
+            rank_state.own(self._state(), self.parts.algorithm, self._group),
+            step=self.frames,
+            keep_last=config.keep_last,
+            keep=() if best is None else (best[0],),
+            group=self._group,
         )
         self._iteration.last_checkpoint, self._saved_at = path, time.monotonic()
+        if not self._group.first:
+            return
         self._callbacks.checkpoint(self.frames, path)
         self._is_new_best = self._mark_best()
         self._report_best()
@@ -282,6 +320,7 @@ class Trainer:
             "random": random_state.capture(),
             "trainer": {
                 "identity": identity(self.config),
+                **({"processes": self._group.size} if self._group.size > 1 else {}),
                 "frames": self.frames,
                 "batches": self.batches,
                 "curriculum": self._curriculum.state_dict(),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,16 +21,18 @@ from edgewise.training.checkpoint.serialise import State
 PART = re.compile(r"[a-z][a-z0-9_]*")
 
 
-def write(staging: Path, state: Mapping[str, State], *, step: int, sources: Sources) -> None:
-    """Write every file of a checkpoint into the folder `staging`.
+def write(staging: Path, state: Mapping[str, State], *, sources: Sources) -> dict[str, Any]:
+    """Write the parts of a process into the folder `staging`; `seal` then completes the checkpoint.
 
     Args:
-        staging: an empty folder.
+        staging: a folder; several processes may write into it at the same time.
         state: parts by name.
-        step: step of the run.
         sources: older checkpoints, with which large tensors may share files.
+
+    Returns:
+        What was written, as plain values.
     """
-    listed = Manifest(step=step, files={}, tensors={})
+    listed = Manifest(step=0, files={}, tensors={})
     skeletons = {}
     for part, content in state.items():
         if not PART.fullmatch(part):
@@ -38,6 +40,22 @@ def write(staging: Path, state: Mapping[str, State], *, step: int, sources: Sour
         skeletons[part], tensors = serialise.flatten(content)
         named = {f"{part}/{name}" if name else part: tensor for name, tensor in tensors.items()}
         _write_part(staging, _file_of(part), named, listed=listed, sources=sources)
+    return {**listed.model_dump(mode="json", include={"files", "tensors"}), "skeletons": skeletons}
+
+
+def seal(staging: Path, written: Sequence[Mapping[str, Any]], *, step: int) -> None:
+    """Write the nesting of the state and the manifest of a checkpoint.
+
+    Args:
+        staging: the folder.
+        written: what `write` returned in each process.
+        step: step of the run.
+    """
+    files, tensors, skeletons = (
+        {name: entry for each in written for name, entry in each[kind].items()}
+        for kind in ("files", "tensors", "skeletons")
+    )
+    listed = Manifest.model_validate({"step": step, "files": files, "tensors": tensors})
     text = json.dumps(skeletons, allow_nan=False).encode()
     durable.write_whole(staging / SKELETON, text)
     listed.files[SKELETON] = FileEntry(bytes=len(text), sha256=hashlib.sha256(text).hexdigest())

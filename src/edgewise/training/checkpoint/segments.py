@@ -15,6 +15,7 @@ import mmap
 import os
 import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -63,6 +64,8 @@ class Sources:
                     return True
             except FileNotFoundError:
                 continue
+            except FileExistsError:
+                return True
             except OSError as error:
                 log.warning("%s cannot be shared: %s", older, error.strerror or error)
                 continue
@@ -108,7 +111,8 @@ def write(folder: Path, tensor: Tensor, *, sources: Sources) -> list[tuple[str, 
         size = tensor_file.size_of(content)
         if not path.exists():
             if not sources.link(path, digest):
-                tensor_file.write(path, content)
+                with suppress(FileExistsError):  # another process has the same segment, and writes it
+                    tensor_file.write(path, content)
             sources.repair(path)
         written.append((path.name, FileEntry(bytes=size, sha256=digest)))
     return written

@@ -15,10 +15,12 @@ import os
 import re
 import shutil
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from edgewise.config import run_digests, run_files
 from edgewise.config.errors import CheckpointError
+from edgewise.distributed.group import ALONE, Group
 from edgewise.training import durable
 from edgewise.training.checkpoint import contents, manifest
 from edgewise.training.checkpoint.manifest import Unusable
@@ -33,7 +35,13 @@ log = logging.getLogger(__name__)
 
 
 def save(
-    folder: Path, state: Mapping[str, State], *, step: int, keep_last: int = 3, keep: Collection[int] = ()
+    folder: Path,
+    state: Mapping[str, State],
+    *,
+    step: int,
+    keep_last: int = 3,
+    keep: Collection[int] = (),
+    group: Group = ALONE,
 ) -> Path:
     """Save `state` as the checkpoint of `step`, then delete old ones.
 
@@ -44,6 +52,7 @@ def save(
             kept, since a run has one state at one step.
         keep_last: number of newest checkpoints to keep.
         keep: further steps to keep, such as the best.
+        group: processes that save together, each the parts in its own `state`; they must see the same folder.
 
     Returns:
         The folder of the checkpoint.
@@ -52,14 +61,17 @@ def save(
         CheckpointError: it cannot be written, as without space or permission; older ones are unchanged.
     """
     final = folder / f"step-{step:012d}"
-    if contents.fault(final) is not None:
+    if group.broadcast(contents.fault(final) is not None if group.first else None):
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            clean(folder)
-            _create(final, state, step=step, sources=_sources(folder, keep_last=keep_last, keep=keep))
+            if group.first:
+                clean(folder)
+            sources = _sources(folder, keep_last=keep_last, keep=keep)
+            _create(final, state, step=step, sources=sources, group=group)
         except OSError as error:
             raise CheckpointError(_cannot_save(final, error)) from error
-    _prune(folder, keep_last=keep_last, keep=keep)
+    if group.first:
+        _prune(folder, keep_last=keep_last, keep=keep)
     return final
 
 
@@ -131,8 +143,9 @@ def mark_best(folder: Path, step: int, *, metric: str, value: float) -> bool:
     note = json.dumps({"checkpoint": f"step-{step:012d}", "metric": metric, "value": value}).encode()
     path = folder / BEST
     try:
-        if path.exists() and path.read_bytes() == note:
-            return False
+        with suppress(Unusable):  # what cannot be read is replaced
+            if manifest.read_small(path) == note:
+                return False
         durable.replace_whole(path, note)
     except OSError as error:
         raise CheckpointError(_cannot_save(path, error)) from error
@@ -176,16 +189,20 @@ def set_aside(folder: Path, *, newer_than: int) -> list[Path]:
     return moved
 
 
-def _create(final: Path, state: Mapping[str, State], *, step: int, sources: Sources) -> None:
+def _create(final: Path, state: Mapping[str, State], *, step: int, sources: Sources, group: Group) -> None:
     """Write the checkpoint `final` in a staging folder, which is removed on any error."""
     staging = final.with_name(f"{STAGING}{final.name}")
     try:
-        staging.mkdir()
-        contents.write(staging, state, step=step, sources=sources)
-        durable.sync_folder(staging)
-        _discard(final)
-        os.rename(staging, final)
-        durable.sync_folder(final.parent)
+        if group.first:
+            staging.mkdir()
+        group.broadcast("created")
+        written = group.gather(contents.write(staging, state, sources=sources))
+        if group.first:
+            contents.seal(staging, written, step=step)
+            durable.sync_folder(staging)
+            _discard(final)
+            os.rename(staging, final)
+            durable.sync_folder(final.parent)
     except BaseException:
         shutil.rmtree(staging, ignore_errors=True)
         raise

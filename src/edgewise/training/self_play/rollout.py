@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from torchrl.envs.utils import ExplorationType, set_exploration_type
 
 from edgewise.config.errors import ConfigError
+from edgewise.distributed.group import ALONE, Group
 from edgewise.envs.base import GraphEnv
 from edgewise.envs.entries import replace_rows
 from edgewise.evaluation.arena.gate import Gate
@@ -49,6 +50,8 @@ class SelfPlayRollout:
             all.
         gate_games: largest number of games that the gate plays.
         seed: seed of the sampled opponents.
+        group: the processes that train together, each with its share of the rows. All meet the same
+            opponents, and results count for all.
 
     Attributes:
         refused: number of snapshots that the gate has refused.
@@ -68,14 +71,19 @@ class SelfPlayRollout:
         gate: float | None = None,
         gate_games: int = 400,
         seed: int = 0,
+        group: Group = ALONE,
     ) -> None:
         if gate is not None and env.num_envs % 2:
-            raise ConfigError(f"a gate plays pairs of games, so num_envs must be even, got {env.num_envs}")
+            raise ConfigError(
+                "a gate plays pairs of games, so the num_envs of each process must be even, "
+                f"got {env.num_envs}"
+            )
         self.env, self.policy, self.rollout_length = env, policy, rollout_length
         self.pool = OpponentPool(policy, size=pool_size)
         self.generator = torch.Generator().manual_seed(seed)
         self._snapshot_every, self._matchmaking, self._opponents = snapshot_every, matchmaking, opponents
-        self._gate, self._gate_rounds = gate, -(-gate_games // env.num_envs)
+        self._gate, self._gate_rounds = gate, -(-gate_games // (env.num_envs * group.size))
+        self._processes = group
         self.refused = 0
         rows = torch.arange(env.num_envs, device=env.device)
         against = int(share * env.num_envs)
@@ -97,6 +105,7 @@ class SelfPlayRollout:
         with torch.no_grad(), set_exploration_type(ExplorationType.RANDOM):
             batch, results = self._play(self._start(), players)
         self.policy.train(was_training)
+        results = self._processes.sum(results)
         for group, slot in enumerate(slots):
             points, games = results[group].tolist()
             self.pool.record(slot, points=points, games=int(games))
@@ -121,8 +130,9 @@ class SelfPlayRollout:
         newest = self.pool.player(self.pool.newest, like=self.policy)
         for _ in range(self._gate_rounds):
             seed = int(torch.randint(2**31, (), generator=self.generator))
-            match = play_match(self.env, self.policy, newest, seed=seed, deterministic=False)
-            if gate.play(match.scores):
+            group = self._processes
+            match = play_match(self.env, self.policy, newest, seed=seed + group.rank, deterministic=False)
+            if gate.play(score for scores in group.gather(match.scores.tolist()) for score in scores):
                 return True
         return False
 
