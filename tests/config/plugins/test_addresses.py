@@ -189,6 +189,7 @@ def test_a_file_of_a_package(write):
     [
         ("x = 1\nraise ValueError('no')\n", "ValueError('no') in line 2"),
         ("x = (\n", "SyntaxError"),
+        ("x = " + "-" * 100_000 + "1\n", "MemoryError"),
         ("import not_there_at_all\n", "not_there_at_all"),
         ("import sys\nsys.exit(3)\n", "SystemExit(3) in line 2"),
     ],

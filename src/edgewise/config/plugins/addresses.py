@@ -196,7 +196,7 @@ def import_statements(file: Path) -> Iterator[tuple[int, str]]:
 
     try:
         tree = ast.parse(file.read_bytes())
-    except (OSError, ValueError, SyntaxError, RecursionError):
+    except (OSError, ValueError, SyntaxError, RecursionError, MemoryError):
         return
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):

@@ -98,7 +98,7 @@ def read_description(path: Path) -> Description:
         raise DataError(
             f"{path}: {error.strerror}", hint="describe the planes of the network there"
         ) from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise DataError(f"{path}: not JSON: {error}") from None
     if not isinstance(found, dict):
         raise DataError(f"{path}: expected a JSON object of at most {LARGEST_DESCRIPTION} bytes")

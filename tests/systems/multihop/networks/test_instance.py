@@ -221,6 +221,8 @@ RAW = {
     "a key twice": (b'{"nodes": 3, "nodes": 4}', "nodes: given twice"),
     "no text": (b"\xff\xfe\x00", "not UTF-8 text at byte 0"),
     "empty": (b"", "not JSON at line 1, column 1"),
+    "deep": (b"[" * 100_000, "not JSON: nested too deeply"),
+    "a long number": (b'{"nodes": ' + b"9" * 5000 + b"}", "not JSON: Exceeds the limit"),
 }
 
 

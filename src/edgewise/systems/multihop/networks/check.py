@@ -12,7 +12,7 @@ from edgewise.config.errors import DataError
 
 
 def parse_json(text: str, file: str) -> Any:
-    """Parse JSON and refuse duplicate keys."""
+    """Parse JSON and refuse duplicate keys, numbers of thousands of digits and deep nesting."""
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         content = dict(pairs)
@@ -30,6 +30,11 @@ def parse_json(text: str, file: str) -> Any:
         raise DataError(
             f"{file}: not JSON at line {error.lineno}, column {error.colno}: {error.msg}",
             hint="an instance file is one JSON object, as the env card describes it",
+        ) from error
+    except (ValueError, RecursionError) as error:
+        problem = "nested too deeply" if isinstance(error, RecursionError) else str(error)
+        raise DataError(
+            f"{file}: not JSON: {problem}", hint="write it as the env card describes it"
         ) from error
 
 
