@@ -325,6 +325,26 @@ def test_the_player_plays_pauses_scrubs_and_steps(report):
     assert [line for line in said if not line.endswith(": true")] == []
 
 
+AREA = """
+const layer = { name: "cells", kind: "nodes", x: [0, 4], y: [1, 1] };
+const areaWith = (fields) => areaOf({}, [{ cells: { ...layer, ...fields } }]).map((end) => end.toFixed(2));
+const layers = [{ unit: "world", size: 1 }, { unit: "world", size: [0.5, 2] }, { size: 9 }];
+document.title = layers.map((fields) => areaWith(fields).join(" ")).join("|");
+"""
+
+
+@needs_chromium
+def test_nodes_with_sizes_in_the_world_are_not_cut_off(tmp_path):
+    """The area holds every node with its radius, and 4 % on each side; sizes in pixels have their padding."""
+    scripts = "".join((ASSETS / name).read_text() for name in ("basics.js", "replay_state.js"))
+    page = tmp_path / "area.html"
+    page.write_text(f"<!doctype html><body><script>{scripts}{AREA}</script></body>")
+    one, each, pixels = re.search(r"<title>(.*?)</title>", visit(page).dom)[1].split("|")
+    assert one == "-1.24 -0.08 5.24 2.08"
+    assert each == "-0.76 -1.16 6.26 3.16"
+    assert pixels == "-0.16 0.00 4.16 2.00"
+
+
 def test_a_report_is_written_without_torch(run, tmp_path):
     code = (
         "import sys; from edgewise.report.page import write_report; "

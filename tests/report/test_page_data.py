@@ -155,6 +155,27 @@ def test_seeds_are_compared_run_by_run():
     assert comparison.seeds_summary(ours, "return") == 2
 
 
+@pytest.mark.parametrize(
+    ("recipes", "over", "each"),
+    [
+        (["a"], "episodes", "episode"),
+        (["a", "b"], "episodes", "episode"),
+        (["a", "a"], "seeds", "seed"),
+        (["a", "a", "b"], "seeds, or over episodes where there is one seed", "seed"),
+    ],
+)
+def test_intervals_are_over_seeds_only_where_there_are_several(tmp_path, recipes, over, each):
+    runs = []
+    for number, recipe in enumerate(recipes):
+        folder = make_run(tmp_path / str(number), seed=number, rows=3, evaluations=2)
+        config = json.loads((folder / "config.json").read_text())
+        (folder / "config.json").write_text(json.dumps({**config, "recipe": recipe}))
+        runs.append(read_run(folder))
+    page = build_page_data(runs)
+    assert page["over"] == over
+    assert {tile["over"] for tile in page["headline"]} == {each}
+
+
 def test_seeds_become_one_line_with_a_band():
     both = curves.mean_curve([curve([0, 10], [0, 10]), curve([0, 10], [4, 4])])
     np.testing.assert_allclose(both.y, [2, 7])

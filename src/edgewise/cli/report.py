@@ -1,4 +1,4 @@
-"""`edgewise report`: write the report of a run, or one report that compares several runs."""
+"""`edgewise report`: write the report of a run, one that compares several runs, or a list of runs."""
 
 from __future__ import annotations
 
@@ -16,21 +16,30 @@ def configure(parser: Parser) -> None:
         metavar="RUN",
         type=Path,
         nargs="+",
-        help="run folders; runs of one recipe are aggregated over seeds",
+        help="run folders, where those of one recipe are joined over seeds; or a folder with runs to list",
     )
     parser.add_argument(
-        "--out", type=Path, metavar="FILE", help="output file (report.html in the first folder)"
+        "--out",
+        type=Path,
+        metavar="FILE",
+        help="output file (report.html in the first folder; index.html for a list)",
     )
     parser.examples(
-        "edgewise report runs/graphwalk-ppo-1", "edgewise report runs/graphwalk-ppo-* --out seeds.html"
+        "edgewise report runs/graphwalk-ppo-1",
+        "edgewise report runs/graphwalk-ppo-* --out seeds.html",
+        "edgewise report runs/",
     )
 
 
 def run(options: Namespace, console: Console) -> int:
     """Write the report and show its path."""
     from edgewise.report.page import write_report
+    from edgewise.report.run_list import has_runs, write_run_list
 
     first, *others = options.runs
-    written = write_report(first, *others, target=options.out)
+    if not others and has_runs(first):
+        written = write_run_list(first, target=options.out)
+    else:
+        written = write_report(first, *others, target=options.out)
     console.show({"report": str(written)}, f"report: {written}")
     return 0

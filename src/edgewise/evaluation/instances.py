@@ -19,7 +19,8 @@ from edgewise.config.run import AnyRun
 from edgewise.config.seeds import derive_seed
 from edgewise.envs.base import GraphEnv
 from edgewise.envs.given_graphs import with_split
-from edgewise.evaluation.evaluate import evaluate
+from edgewise.evaluation.evaluate import MAX_STEPS, evaluate
+from edgewise.evaluation.instructive import candidates, choose_episodes
 from edgewise.evaluation.intervention import with_intervention
 from edgewise.evaluation.play import Progress
 from edgewise.evaluation.result import Evaluation
@@ -119,7 +120,7 @@ class Instances:
         return replace(made, stages=stages, start=torch.cat(parts))
 
     def __call__(self, policy: Policy, *, record: int = 0) -> Evaluation:
-        """Evaluate a policy, and record the states of the first `record` episodes."""
+        """Evaluate a policy, and record `record` instructive episodes out of the first few."""
         with acting_in(policy, self.env):
             result = evaluate(
                 self.env,
@@ -127,13 +128,25 @@ class Instances:
                 episodes=self.env.num_envs,
                 seed=self.seed,
                 deterministic=self.deterministic,
-                record=min(record, self.env.num_envs),
+                record=self._candidates(record),
                 start=self.start,
                 decode=self.decode,
                 progress=self.progress,
             )
-        result = replace(result, settings=dict(self.settings))
+        result = replace(_with_instructive(result, record), settings=dict(self.settings))
         return with_stage_metrics(result, self.stages) if self.stages else result
+
+    def _candidates(self, wanted: int) -> int:
+        """Return how many episodes to record, by the memory that the states of one take."""
+        leaves = self.env.full_observation_spec["state"].values(include_nested=True, leaves_only=True)
+        total = sum(leaf.shape.numel() * leaf.dtype.itemsize for leaf in leaves)
+        steps = getattr(self.env.config, "max_steps", None) or MAX_STEPS
+        return candidates(
+            wanted,
+            episodes=self.env.num_envs,
+            bytes_per_step=total // self.env.num_envs,
+            steps=steps,
+        )
 
     def baselines(self, names: tuple[str, ...]) -> dict[str, Policy]:
         """Build the environment's baselines of these names for these instances."""
@@ -165,3 +178,17 @@ def apply_stage(env: GraphEnv[Any], settings: Mapping[str, Any], *, where: str) 
 def changed(config: ConfigT, settings: Mapping[str, Any]) -> ConfigT:
     """Return a config with some fields changed; a ConfigError names every one that cannot be."""
     return resolve(type(config), [Layer("the run", config.to_plain()), Layer("settings", dict(settings))])
+
+
+def _with_instructive(found: Evaluation, count: int) -> Evaluation:
+    """Keep `count` instructive ones of the recorded episodes."""
+    recorded = len(found.recordings)
+    if recorded == 0:
+        return found
+    success = None if found.success is None else found.success[:recorded]
+    chosen = choose_episodes(found.lengths[:recorded], success, count=count)
+    return replace(
+        found,
+        recordings=tuple(found.recordings[index] for index in chosen),
+        recorded_steps=tuple(found.recorded_steps[index] for index in chosen),
+    )

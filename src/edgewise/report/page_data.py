@@ -37,6 +37,7 @@ def build_page_data(runs: Sequence[RunData]) -> Json:
         "clock": first.metrics.clock if first.metrics.rows else "frames",
         "end": max((timeline.facts(run)["frames"] or 0.0 for run in runs), default=0.0) or None,
         "measure": {"name": measure, "maximise": maximise},
+        "over": _over(groups),
         "headline": _headline(groups, main, measure),
         "evaluation": _evaluation_charts(groups, main, measure),
         "comparison": _comparison(groups, main, measure, maximise=maximise),
@@ -63,6 +64,14 @@ def _measure(run: RunData) -> tuple[str, bool]:
     return str(settings.get("metric", "return")), bool(settings.get("maximise", True))
 
 
+def _over(groups: dict[str, list[RunData]]) -> str:
+    """Return what intervals of trained policies are over, in words."""
+    counts = [len(runs) for runs in groups.values()]
+    if max(counts) == 1:
+        return "episodes"
+    return "seeds" if min(counts) > 1 else "seeds, or over episodes where there is one seed"
+
+
 def _on_main_set(main: comparison.InstanceSet | None, run: RunData) -> list[Evaluation]:
     """Return the evaluations of a run's policy on the main instance set."""
     return [one for one in run.evaluations if not one.baseline and comparison.instance_set(one) == main]
@@ -83,7 +92,8 @@ def _headline(
         interval = policy.interval(name)
         if interval is not None:
             label = name if len(groups) == 1 else f"{policy.label}: {name}"
-            tiles.append({"label": label, "interval": _interval(interval)})
+            over = "seed" if len(policy.evaluations) > 1 else "episode"
+            tiles.append({"label": label, "interval": _interval(interval), "over": over})
     return tiles
 
 

@@ -89,10 +89,10 @@ def read_run(folder: Path | str) -> RunData:
         config=_part(place / "config.json", _read_object, {}, notes),
         versions=_part(place / "versions.json", _read_object, {}, notes),
         metrics=_part(place / "metrics.csv", read_metrics, MetricsTable(), notes),
-        events=_part(place / "events.jsonl", _read_events, [], notes),
+        events=_part(place / "events.jsonl", read_events, [], notes),
         evaluations=_evaluations(place / "evaluations", notes),
         replays=_replays(place / "replays", notes),
-        seconds=_part(place / "timing.csv", _read_seconds, None, notes),
+        seconds=_part(place / "timing.csv", read_seconds, None, notes),
         notes=notes,
     )
     unread = " ".join(notes)
@@ -124,7 +124,7 @@ def _read_object(path: Path) -> dict[str, Any]:
     return value
 
 
-def _read_events(path: Path) -> list[dict[str, Any]]:
+def read_events(path: Path) -> list[dict[str, Any]]:
     """Read the newest events; an incomplete line, left by a crash, is ignored."""
     events = []
     text = run_files.read_bytes(path, largest=run_files.LARGEST_TABLE).decode(errors="replace")
@@ -169,7 +169,7 @@ def _evenly_spaced(items: list[T], count: int) -> list[T]:
     return [items[(part + 1) * len(items) // count - 1] for part in range(count)]
 
 
-def _read_seconds(path: Path) -> float | None:
+def read_seconds(path: Path) -> float | None:
     """Return the sum of all seconds in the last row of timing.csv."""
     table = read_metrics(path)
     last = [values[-1] for name, values in table.columns.items() if name not in CLOCKS and len(values)]

@@ -27,7 +27,7 @@ def facts(run: RunData) -> dict[str, Any]:
         "frames": float(known[-1]) if len(known) else None,
         "seconds": run.seconds,
         "resumes": types.count("resume"),
-        "status": _status(run.events),
+        "status": status(run.events),
     }
 
 
@@ -56,7 +56,7 @@ def log(run: RunData) -> list[dict[str, Any]]:
     ]
 
 
-def _status(events: list[dict[str, Any]]) -> dict[str, str] | None:
+def status(events: list[dict[str, Any]]) -> dict[str, str] | None:
     """Return the status of a run after its newest event."""
     if not events:
         return None

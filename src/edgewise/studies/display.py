@@ -1,4 +1,4 @@
-"""Show the progress of a study: one bar with a line of running jobs on a terminal, log lines elsewhere."""
+"""Show the progress of a study: one bar with the running jobs on a terminal, log lines elsewhere."""
 
 from __future__ import annotations
 
@@ -10,12 +10,19 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TimeRemainingColumn
+from rich.table import Column
+
+from edgewise.training.logging.cropped_column import CroppedColumn
 
 log = logging.getLogger(__name__)
 
 SECONDS = 10.0
 """Time between two log lines."""
+BAR = 16
+"""Width of the bar."""
+LONGEST_NAME = 24
+"""Letters of a study's name that are shown."""
 
 
 @dataclass(frozen=True)
@@ -56,15 +63,15 @@ class Display(Protocol):
 
 
 class StudyBar:
-    """A progress bar over the frames of all runs, with the running jobs below it."""
+    """A progress bar over the frames of all runs, with the running jobs beside it."""
 
     def __init__(self, console: Console | None = None) -> None:
         columns = (
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=20),
-            TaskProgressColumn(),
-            TimeRemainingColumn(elapsed_when_finished=True),
-            TextColumn("{task.fields[shown]}"),
+            CroppedColumn("{task.description}", longest=LONGEST_NAME),
+            BarColumn(bar_width=BAR, table_column=Column(no_wrap=True)),
+            TaskProgressColumn(table_column=Column(no_wrap=True)),
+            TimeRemainingColumn(elapsed_when_finished=True, table_column=Column(no_wrap=True)),
+            CroppedColumn("{task.fields[shown]}"),
         )
         self._progress = Progress(
             *columns, console=console or Console(stderr=True), redirect_stdout=False, refresh_per_second=4

@@ -121,7 +121,7 @@ def run_jobs(
     """
     shown = display or make_display()
     children: list[_Child] = []
-    shown.start(str(folder.path))
+    shown.start(folder.path.name)
     try:
         with StopRequest("the current batch of every run") as stop:
             while True:

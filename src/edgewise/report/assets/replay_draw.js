@@ -142,7 +142,7 @@ function drawEdges(layer, pen, labels) {
 }
 
 function radiusOf(layer, index, view) {
-  const size = itemOf(layer, "size", index, layer.unit === "world" ? 0.1 : 6);
+  const size = itemOf(layer, "size", index, layer.unit === "world" ? NODE_SIZE.world : NODE_SIZE.pixel);
   return layer.unit === "world" ? size * view.scale : size;
 }
 

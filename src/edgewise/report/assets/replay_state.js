@@ -1,5 +1,8 @@
 // Expand the frames of a replay: every layer in every frame; unchanged layers are shared.
 
+// Radius of a node that names none, in each unit.
+const NODE_SIZE = { world: 0.1, pixel: 6 };
+
 function expandReplay(replay) {
   let shown = Object.fromEntries(replay.layers.map((layer) => [layer.name, layer]));
   const frames = replay.frames.map((frame) => {
@@ -37,8 +40,8 @@ function areaOf(replay, frames) {
   for (const frame of frames) {
     for (const layer of Object.values(frame)) {
       if (layer.kind === "nodes" || layer.kind === "arrows") {
-        xs.push(extent(layer.x));
-        ys.push(extent(layer.y));
+        xs.push(reachOf(layer, layer.x));
+        ys.push(reachOf(layer, layer.y));
       } else if (layer.kind === "polygons") {
         for (const points of layer.points) {
           xs.push(extent(points.map((point) => point[0])));
@@ -53,6 +56,13 @@ function areaOf(replay, frames) {
   const [left, right] = widened(extent(xs.flat()) || [0, 1]);
   const [bottom, top] = widened(extent(ys.flat()) || [0, 1]);
   return [left, bottom, right, top];
+}
+
+// The extent of items with their sizes, where those are in world units; sizes in pixels fit into the padding.
+function reachOf(layer, places) {
+  if (layer.kind !== "nodes" || layer.unit !== "world") return extent(places);
+  const sizes = places.map((_, index) => itemOf(layer, "size", index, NODE_SIZE.world));
+  return extent(places.flatMap((place, index) => [place - sizes[index], place + sizes[index]]));
 }
 
 function widened([low, high]) {

@@ -46,18 +46,17 @@ function factLine(data) {
 
 function tilesOf(data) {
   if (!data.headline.length) return null;
-  const each = data.runs.length > 1 ? "seed" : "episode";
-  const spread = ({ low, high }) => {
+  const spread = ({ low, high }, each) => {
     if (low === null) return `a single ${each}`;
     return low === high ? `the same in every ${each}` : `95\u00a0% interval ${formatRange({ low, high })}`;
   };
-  const tile = ({ label, interval }) =>
+  const tile = ({ label, interval, over }) =>
     element(
       "div",
       { class: "tile" },
       element("div", { class: "label" }, label),
       element("div", { class: "value" }, formatNumber(interval.estimate)),
-      element("div", { class: "range" }, spread(interval)),
+      element("div", { class: "range" }, spread(interval, over)),
     );
   return element("div", { class: "tiles" }, data.headline.map(tile));
 }
@@ -76,7 +75,7 @@ function learningSection(data) {
   const below = { ...options, stages: main ? [] : data.stages };
   content.push(...chartsWithin([...others, ...data.training], below, 24));
   const lead = main
-    ? `${capital(main.name)} on the fixed evaluation instances, with its 95\u00a0% interval${data.runs.length > 1 ? " over seeds" : " over episodes"}; below, the metrics logged during training.`
+    ? `${capital(main.name)} on the fixed evaluation instances, with its 95\u00a0% interval over ${data.over}; below, the metrics logged during training.`
     : "Metrics logged during training; bands are the range within each part of the run.";
   return section("learning", "Learning", lead, content);
 }

@@ -8,13 +8,13 @@ import torch
 from tensordict import TensorDict
 from torch import Tensor
 
-FRAMES = 400
-"""Number of slots shown, the first ones of the episode."""
+from edgewise.evaluation.replays.graph_replay import frame_times
 
 
 def replay(states: TensorDict) -> dict[str, Any]:
     """Build a replay in the format of docs/replay-format.md from one world's `state` over time, `[T + 1]`."""
-    shown = states[:FRAMES]
+    times = frame_times(len(states))
+    shown = states[times]
     ends = shown["ends"][0].long()
     links = ends[:, 0] >= 0
     start, end = ends[links].T
@@ -29,6 +29,7 @@ def replay(states: TensorDict) -> dict[str, Any]:
         "caption": "Columns are queues; the width of a link shows what it carries in this slot.",
         "fps": 6,
         "smooth": False,
+        "time": times,
         "time_label": "slot",
         "layers": [
             {

@@ -8,15 +8,14 @@ import torch
 from tensordict import TensorDict
 from torch import Tensor
 
+from edgewise.evaluation.replays.graph_replay import frame_times
 from edgewise.graphs.bits import unpack
-
-FRAMES = 400
-"""Number of slots shown, the first ones of the episode."""
 
 
 def replay(states: TensorDict) -> dict[str, Any]:
     """Build a replay in the format of docs/replay-format.md from one world's `state` over time, `[T + 1]`."""
-    shown = states[:FRAMES]
+    times = frame_times(len(states))
+    shown = states[times]
     nodes = int(shown["node_mask"][0].sum())
     adjacency = unpack(shown["neighbours"][0], nodes)[:nodes]
     queues, scheduled = shown["queues"][:, :nodes], shown["scheduled"][:, :nodes]
@@ -30,6 +29,7 @@ def replay(states: TensorDict) -> dict[str, Any]:
         "caption": "Columns are queues; highlighted nodes send in this slot, connected ones never together.",
         "fps": 6,
         "smooth": False,
+        "time": times,
         "time_label": "slot",
         "layers": [
             {

@@ -10,15 +10,21 @@ from importlib.util import find_spec
 from typing import Protocol
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+from rich.table import Column
 
 from edgewise.training.callbacks import Callback, Metrics, RunInfo
+from edgewise.training.logging.cropped_column import CroppedColumn
 
 log = logging.getLogger(__name__)
 
 
 SHOWN = {"episode/return": "return", "evaluation/return": "evaluated", "stage": "stage"}
 """Metrics that are shown, with their labels."""
+BAR = 24
+"""Width of the bar."""
+LONGEST_NAME = 22
+"""Letters of a run's name that are shown."""
 
 
 class ProgressReporter(Protocol):
@@ -67,11 +73,11 @@ class ProgressBar:
 
     def __init__(self, console: Console | None = None) -> None:
         self._progress = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeRemainingColumn(elapsed_when_finished=True),
-            TextColumn("{task.fields[shown]}"),
+            CroppedColumn("{task.description}", longest=LONGEST_NAME),
+            BarColumn(bar_width=BAR, table_column=Column(no_wrap=True)),
+            MofNCompleteColumn(table_column=Column(no_wrap=True)),
+            TimeRemainingColumn(elapsed_when_finished=True, table_column=Column(no_wrap=True)),
+            CroppedColumn("{task.fields[shown]}"),
             console=console or Console(stderr=True),
             redirect_stdout=False,
             refresh_per_second=4,

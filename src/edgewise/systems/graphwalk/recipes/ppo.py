@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from edgewise.algorithms.config import PPOConfig
-from edgewise.config.run import CheckpointConfig, EvaluationConfig, RunConfig, Stage, TrainingConfig, Until
+from edgewise.config.run import (
+    CheckpointConfig,
+    EvaluationConfig,
+    LoggingConfig,
+    RunConfig,
+    Stage,
+    TrainingConfig,
+    Until,
+)
 from edgewise.config.schedules import Linear
 from edgewise.experiments.recipe import Recipe
 from edgewise.models.config import EncoderConfig, ModelConfig
@@ -37,5 +45,6 @@ RECIPE = Recipe(
         ),
         evaluation=EvaluationConfig(every=4_000, episodes=128, baselines=("random", "shortest_path")),
         checkpoint=CheckpointConfig(every=10_000),
+        logging=LoggingConfig(replays=2),
     ),
 )
