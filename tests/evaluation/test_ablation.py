@@ -1,10 +1,12 @@
 """Ablated policies lose exactly what they were ablated of."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
+from tensordict import TensorDict
 from torch import nn
 
 import edgewise as ew
@@ -110,10 +112,29 @@ def test_changed_actions_are_counted_over_played_steps_only(env):
     assert compared.share(result) == pytest.approx(changed / played)
 
 
+def test_a_team_is_compared_by_its_acting_members_and_by_how_far_they_differ():
+    """Of a range of 4, a twentieth is 0.2: less is no change, and idle members count for nothing."""
+    active = torch.tensor([[True, True, False], [True, False, False]])
+    root = TensorDict({"agents": {"active": active}}, [2])
+    action = torch.tensor([[0.1, 0.3, 0.3], [0.1, 0.3, 0.3]]).unsqueeze(-1)
+    compared = ComparedPolicy(
+        lambda root: root.set("action", torch.zeros_like(action)),
+        lambda root: root.set("action", action),
+        SimpleNamespace(actions=SimpleNamespace(low=-2.0, high=2.0)),
+    )
+    compared(root)
+    assert compared.share(SimpleNamespace(lengths=[1, 1])) == pytest.approx(1 / 3)
+
+
+def test_columns_are_counted_from_zero(env):
+    with pytest.raises(ConfigError, match=f"x has {env.graph.node_features} columns, counted from 0"):
+        ablate(actor(env), f"x[{env.graph.node_features}]", env)
+    ablate(actor(env), f"x[{env.graph.node_features - 1}]", env)
+
+
 @pytest.mark.parametrize(
     ("what", "message"),
     [
-        ("x[99]", "columns, counted from 0"),
         ("colour", "expected edges, nodes, memory or one of"),
         ("memory", "has no memory"),
     ],
