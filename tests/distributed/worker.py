@@ -2,7 +2,8 @@
 
     python -m tests.distributed.worker FOLDER CHECK ...
 
-`pair.py` starts both, with their places in the environment. Every process writes the results of its checks, by name, to `FOLDER/RANK.json`.
+`pair.py` starts both, with their places in the environment. Every process writes the results of its checks,
+by name, to `FOLDER/RANK.json`.
 """
 
 import hashlib
@@ -229,7 +230,7 @@ def check_off_policy(group, name):
     """Twenty updates on the same minibatches, with the same noise."""
     algorithm = "sac" if name == "sac" else "dqn"
     settings = {"env.num_agents": [1, 4], "training.num_envs": 8, "training.rollout_length": 16}
-    settings |= {"algorithm.minibatch_size": 32, **OFF_POLICY[name]}
+    settings |= {"algorithm.minibatch_size": 32, "model.hidden": 16, **SMALL_MODEL, **OFF_POLICY[name]}
     config = load_config("swarm", algorithm=algorithm, keywords=settings)
     single, own, alone = made(group, config)
     torch.manual_seed(3)
@@ -332,7 +333,7 @@ OTHERS = ("marine-sac", "marine-ddpg", "marine-ac-iqn", "marine-iqn")
 
 def settings_of(name):
     """The recipe or environment of a small run, its algorithm, and its settings."""
-    settings = {**SMALL, "training.total_frames": 256, "seed": 1}
+    settings = {**SMALL, "training.total_frames": 256, "logging.tensorboard": False, "seed": 1}
     if name == "reinforce":
         return "graphwalk", "reinforce", {**settings, **REINFORCE}
     if name == "recurrent":
