@@ -1,10 +1,12 @@
 """Kill a run repeatedly at random moments and check that it ends bit for bit like an uninterrupted one.
 
     python -m benchmarks.kill_resume --kills 100
+    python -m benchmarks.kill_resume --kills 100 --processes 2
 
 A parent process imports everything once and forks a child for every attempt, so a kill costs no import. The
 child writes its phase into shared memory; the parent waits for a chosen phase and a random time, then sends
-SIGKILL. The tests also cover separate processes that are started from the command line.
+SIGKILL. With several processes, one of them is killed, or all at once; the others must end by themselves. The
+tests also cover separate processes that are started from the command line.
 """
 
 from __future__ import annotations
@@ -21,13 +23,17 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from edgewise.config.errors import ProcessLost
+from edgewise.distributed.group import this_group
+from edgewise.distributed.ranks import RENDEZVOUS
 from edgewise.experiments.build import Builder
 from edgewise.experiments.load import load_config
 from edgewise.training.checkpoint import store as checkpoint
@@ -35,6 +41,8 @@ from edgewise.training.run_evaluator import RunEvaluator
 from edgewise.training.run_folder import RunFolder
 from edgewise.training.trainer import Trainer
 
+LONGEST_WAIT = 120
+"""Seconds within which the other processes of a run must notice that one was killed."""
 PHASES = ("starting", "collecting", "updating", "evaluating", "saving")
 SMALL = {
     "training.total_frames": 384,
@@ -161,9 +169,9 @@ def small_run(
     return _created(folder, source, {**SMALL, **besides, **(settings or {})})
 
 
-def killed_run(folder: Path, source: str, *, seed: int) -> RunFolder:
+def killed_run(folder: Path, source: str, *, seed: int, processes: int = 1) -> RunFolder:
     """Create a run folder for a small run with everything on that a resumed run must restore."""
-    return _created(folder, source, {**SMALL, **RECIPES[source], "seed": seed})
+    return _created(folder, source, {**SMALL, **RECIPES[source], "seed": seed, "processes": processes})
 
 
 def _created(folder: Path, source: str, chosen: dict[str, Any]) -> RunFolder:
@@ -175,31 +183,32 @@ def _created(folder: Path, source: str, chosen: dict[str, Any]) -> RunFolder:
 def train(folder: RunFolder, *, enter: Callable[[str], Any] | None = None) -> None:
     """Start or resume the run in `folder`, calling `enter` with the phase whenever it changes."""
     config = load_config(str(folder.config_file))
-    with folder.locked():
-        parts = Builder(config).parts()
+    group = this_group()
+    with folder.locked() if group.first else nullcontext():
+        parts = Builder(config, group=group).parts()
         if enter is not None:
             _announce(parts.rollout, "collect", "collecting", enter)
             _announce(parts.algorithm, "learn", "updating", enter)
             _announce(checkpoint, "save", "saving", enter)
             _announce(RunEvaluator, "evaluate", "evaluating", enter)
-        run = Trainer(config, parts, folder)
+        run = Trainer(config, parts, folder, group=group)
         run.restore()
         run.run()
 
 
-def survive(folder: RunFolder, *, kills: int, seed: int) -> Outcome:
+def survive(folder: RunFolder, *, kills: int, seed: int, processes: int = 1) -> Outcome:
     """Run to the end despite `kills` SIGKILLs at random phases and moments."""
     dice, outcome = random.Random(seed), Outcome()
     while (count := sum(outcome.kills.values())) < kills:
         aim = count % len(PHASES)
-        phase = _killed(folder, aim, dice)
+        phase = _killed(folder, aim, dice, processes)
         outcome.attempts += 1
         if phase is None:
             _rewind(folder)
         else:
             outcome.kills[phase] += 1
             outcome.aims[PHASES[aim]] += 1
-    _finish(folder)
+    _finish(folder, processes)
     outcome.attempts += 1
     return outcome
 
@@ -235,27 +244,46 @@ def _rewind(folder: RunFolder) -> None:
         shutil.rmtree(path)
 
 
-def _killed(folder: RunFolder, aim: int, dice: random.Random) -> str | None:
+def _killed(folder: RunFolder, aim: int, dice: random.Random, processes: int) -> str | None:
     """Start an attempt and kill it; return the phase in which it died, or None if it had finished."""
-    shared = mmap.mmap(-1, 2)
-    child = _fork(folder, shared)
+    shared = [mmap.mmap(-1, 2) for _ in range(processes)]
+    children = _fork_all(folder, shared)
     entries = 0 if PHASES[aim] == "starting" else dice.randint(1, 3)
     delay = dice.choice((0.0, 1.0)) * dice.random() ** 2 * 0.06
+    # Rank 0 alone evaluates, so it is the one to be killed there. Half of the other times all are killed.
+    victim = 0 if PHASES[aim] == "evaluating" else dice.randrange(processes)
+    victims = children if dice.random() < 0.5 else [children[victim]]
     while True:
-        if shared[0] == aim and shared[1] >= entries:
+        if shared[victim][0] == aim and shared[victim][1] >= entries:
             time.sleep(delay)
-            os.kill(child, signal.SIGKILL)
-            status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-            return PHASES[shared[0]] if status == -signal.SIGKILL else _ended(status)
-        done, status = os.waitpid(child, os.WNOHANG)
+            for child in victims:
+                os.kill(child, signal.SIGKILL)
+            status = os.waitstatus_to_exitcode(os.waitpid(children[victim], 0)[1])
+            _reap([child for child in children if child != children[victim]])
+            return PHASES[shared[victim][0]] if status == -signal.SIGKILL else _ended(status)
+        done, status = os.waitpid(children[victim], os.WNOHANG)
         if done:
+            _reap([child for child in children if child != children[victim]])
             return _ended(os.waitstatus_to_exitcode(status))
         time.sleep(0.0005)
 
 
-def _finish(folder: RunFolder) -> None:
-    """Run to the end in a child without kills."""
-    if os.waitstatus_to_exitcode(os.waitpid(_fork(folder, None), 0)[1]) != 0:
+def _reap(children: list[int]) -> None:
+    """Wait for the other processes of an attempt, which must end because one was killed."""
+    deadline = time.monotonic() + LONGEST_WAIT
+    for child in children:
+        while not os.waitpid(child, os.WNOHANG)[0]:
+            if time.monotonic() > deadline:
+                os.kill(child, signal.SIGKILL)
+                raise RuntimeError(f"a process went on for {LONGEST_WAIT} s after another one was killed")
+            time.sleep(0.001)
+
+
+def _finish(folder: RunFolder, processes: int = 1) -> None:
+    """Run to the end in children without kills."""
+    children = _fork_all(folder, [None] * processes)
+    codes = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
+    if any(codes):
         raise RuntimeError(f"the run in {folder.path} failed")
 
 
@@ -264,13 +292,23 @@ def _ended(status: int) -> None:
         raise RuntimeError(f"an attempt ended with {status} before it was killed")
 
 
-def _fork(folder: RunFolder, shared: mmap.mmap | None) -> int:
+def _fork_all(folder: RunFolder, shared: Sequence[mmap.mmap | None]) -> list[int]:
+    """Fork the processes of an attempt; several of them meet at a file of their own."""
+    if len(shared) == 1:
+        return [_fork(folder, shared[0], {})]
+    meeting = Path(tempfile.mkdtemp(prefix="meeting-", dir=folder.path.parent)) / "file"
+    places = {"WORLD_SIZE": str(len(shared)), "GLOO_SOCKET_IFNAME": "lo", RENDEZVOUS: f"file://{meeting}"}
+    return [_fork(folder, each, {**places, "RANK": str(rank)}) for rank, each in enumerate(shared)]
+
+
+def _fork(folder: RunFolder, shared: mmap.mmap | None, place: Mapping[str, str]) -> int:
     """Fork a child that runs to the end and writes its phase and the phase's count into `shared`."""
     child = os.fork()
     if child:
         return child
     code = 1
     try:
+        os.environ.update(place)
         counts: Counter[str] = Counter()
 
         def enter(phase: str) -> None:
@@ -280,6 +318,8 @@ def _fork(folder: RunFolder, shared: mmap.mmap | None) -> int:
 
         train(folder, enter=enter)
         code = 0
+    except ProcessLost as error:
+        code = error.exit_code
     except BaseException:
         logging.getLogger(__name__).exception("an attempt failed")
     finally:
@@ -305,6 +345,7 @@ def main() -> int:
         "--recipe", default="graphwalk-ppo", choices=[*RECIPES, "all"], help="recipe to run, or all of them"
     )
     parser.add_argument("--seed", type=int, default=0, help="random seed of the kills (0)")
+    parser.add_argument("--processes", type=int, default=1, help="processes of each run (1)")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     options = parser.parse_args()
     torch.set_num_threads(1)
@@ -323,11 +364,11 @@ def _attack(recipe: str, options: argparse.Namespace, kills: int) -> dict[str, A
     with tempfile.TemporaryDirectory() as place:
         for index, share in enumerate(_shares(kills, options.runs)):
             alone, killed = (
-                killed_run(Path(place) / f"{name}-{index}", recipe, seed=index)
+                killed_run(Path(place) / f"{name}-{index}", recipe, seed=index, processes=options.processes)
                 for name in ("alone", "killed")
             )
-            _finish(alone)
-            outcome = survive(killed, kills=share, seed=options.seed + index)
+            _finish(alone, options.processes)
+            outcome = survive(killed, kills=share, seed=options.seed + index, processes=options.processes)
             died += outcome.kills
             aims += outcome.aims
             attempts += outcome.attempts
