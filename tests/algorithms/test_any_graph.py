@@ -13,6 +13,7 @@ import edgewise as ew
 from edgewise.algorithms.off_policy_config import DQNConfig, IQNConfig, SACConfig
 from edgewise.algorithms.registry import algorithm_class
 from edgewise.algorithms.world_deciders import deciders_of
+from edgewise.cli.main import main
 from edgewise.config.errors import ConfigError
 from edgewise.data.rollout import Rollout
 from edgewise.evaluation.evaluate import evaluate
@@ -146,3 +147,13 @@ def test_agents_read_their_own_view_the_graph_or_both(observe, mixing):
     assert batch["next", "reward"].isfinite().all()
     assert all(value.isfinite() for value in metrics.values())
     assert metrics["value"].abs() < 100
+
+
+def test_a_run_without_room_for_more_agents_names_the_remedy(tmp_path, capsys):
+    assert main(["resume", str(tmp_path), "--num-agents", "6"]) == 2
+    message = capsys.readouterr().err
+    assert "--num-agents: a run continues with its own settings" in message
+    assert "env.max_agents" in message
+    with pytest.raises(ConfigError, match="room for 4") as refused:
+        team(4).apply_stage(num_agents=6)
+    assert "max_agents=6" in str(refused.value.hint)
