@@ -60,7 +60,7 @@ def faults(arguments):
         only_named = "required" in error.message and not any(token.startswith("-") for token in rest)
         return [] if only_named else [error.message]
     flags = [*options.settings, *((text.partition("=")[0], "1") for text in getattr(options, "set", []))]
-    if name == "train":
+    if name in ("train", "sweep"):
         return train_faults(options, flags)
     if name == "kge" or options.plugin:
         return []
@@ -119,12 +119,14 @@ def test_links_of_a_page_lead_to_files(page):
 def test_a_command_that_does_not_exist_is_found():
     assert faults(["no-such-verb"])
     assert faults(["envs", "marine"])
-    assert faults(["export", "1", "--out", "policy"])
+    assert faults(["export", "1", "--to", "policy"])
     assert faults(["bench", "reasoning", "--data", "1"])
     assert faults(["train", "graphwalk-ppo", "--frames", "1"])
     assert faults(["train", "graphwalk-ppo", "--steps", "1"])
     assert faults(["train", "graphwalk-ppo", "--algorithm", "ppo"])
     assert faults(["train", "no-such-recipe"])
+    assert faults(["sweep", "graphwalk-ppo", "--set", "learnin_rate=log:1e-4,1e-2"])
+    assert not faults(["sweep", "graphwalk-ppo", "--set", "learning_rate=log:1e-4,1e-2", "--jobs", "2"])
     assert faults(["train", "graphwalk", "--algorithm", "no-such-algorithm"])
     assert faults(["train", "graphwalk", "--algorithm", "ppo", "--num-nodess", "8"])
     assert faults(["eval", "1", "--num-nodess", "8"])

@@ -110,7 +110,7 @@ def test_a_run_of_ours_records_none(tmp_path):
 
 
 def test_a_run_needs_its_plug_in(here, capsys):
-    for verb in (["eval", "run"], ["resume", "run"], ["export", "run", "--to", "x"]):
+    for verb in (["eval", "run"], ["resume", "run"], ["export", "run", "--to", "pt2"]):
         assert command(*verb) == 2
         assert "--plugin tiny_env.py" in capsys.readouterr().err
 

@@ -55,7 +55,7 @@ RUN_VERBS = {
     "eval": ["eval", "{run}", "--episodes", "2"],
     "eval changed": ["eval", "{run}", "--set", "num_nodes=5", "--baselines", "all", "--episodes", "2"],
     "arena": ["arena", "{run}", "--games", "2"],
-    "export": ["export", "{run}", "--to", "{folder}/exported"],
+    "export": ["export", "{run}", "--to", "pt2", "--out", "{folder}/exported"],
     "report": ["report", "{run}"],
     "verify": ["verify", "{run}"],
     "play": ["play", "{run}", "--port", "0"],

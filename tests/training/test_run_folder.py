@@ -74,7 +74,7 @@ def test_a_run_of_0_1_is_refused_in_words(tmp_path, capsys, versions):
             CheckpointError, match=r"written by edgewise 0\.1, which this version cannot read"
         ):
             open_run(folder)
-    target = ["--to", str(tmp_path / "policy")]
+    target = ["--out", str(tmp_path / "policy")]
     for verb, options in (("resume", []), ("eval", []), ("report", []), ("export", target)):
         assert main([verb, str(folder), *options]) == 3
         errors = capsys.readouterr().err

@@ -72,10 +72,10 @@ class DiscreteSAC(OffPolicy[SACConfig]):
 
     def act(self, observation: TensorDictBase) -> Tensor:
         """Sample an action while exploring, else return the most probable one, `[*D]`."""
-        logits = self.logits(observation)
+        logits = self.scores(observation)
         return gumbel_argmax(logits) if exploring() else logits.argmax(-1)
 
-    def logits(self, observation: TensorDictBase) -> Tensor:
+    def scores(self, observation: TensorDictBase) -> Tensor:
         """Return the logits of all choices, `[*D, K]`."""
         return mask_illegal(self.networks["actor"](observation), self.deciders.legal(observation))
 
@@ -86,7 +86,7 @@ class DiscreteSAC(OffPolicy[SACConfig]):
         first, second = (gather_actions(values, samples["action"]) for values in both)
         loss = self.mean((first - target).square() + (second - target).square(), samples)
         norm = self.optimizer_step("critics", loss)
-        log_policy = self.logits(observation).log_softmax(-1)
+        log_policy = self.scores(observation).log_softmax(-1)
         temperature = self.networks["temperature"]()
         values = both[0].detach().minimum(both[1].detach())
         policy = log_policy.exp()
@@ -120,7 +120,7 @@ class DiscreteSAC(OffPolicy[SACConfig]):
     def target(self, samples: TensorDictBase) -> Tensor:
         """Compute the soft temporal-difference target with the online actor and target critics, `[*D]`."""
         observation = samples["next_observation"]
-        log_policy = self.logits(observation).log_softmax(-1)
+        log_policy = self.scores(observation).log_softmax(-1)
         first, second = self.targets["critics"](observation)
         soft = first.minimum(second) - self.networks["temperature"]() * log_policy
         next_value = (log_policy.exp() * soft).sum(-1)
@@ -128,5 +128,5 @@ class DiscreteSAC(OffPolicy[SACConfig]):
 
     def imitation_loss(self, samples: TensorDictBase) -> dict[str, Tensor]:
         """Compute the cross-entropy of the policy to the stored action."""
-        log_policy = self.logits(samples["observation"]).log_softmax(-1)
+        log_policy = self.scores(samples["observation"]).log_softmax(-1)
         return {"actor": -self.mean_counted(gather_actions(log_policy, samples["action"]), samples)}

@@ -47,7 +47,11 @@ class DQN(OffPolicy[DQNConfig]):
 
     def act(self, observation: TensorDictBase) -> Tensor:
         """Return the greedy action, `[*D]`."""
-        return self.networks["network"](observation, "rows" if exploring() else "none").argmax(-1)
+        return self.scores(observation).argmax(-1)
+
+    def scores(self, observation: TensorDictBase) -> Tensor:
+        """Return the action values, `[*D, K]`."""
+        return self.networks["network"](observation, "rows" if exploring() else "none")
 
     def update(self, samples: TensorDictBase) -> tuple[Metrics, Tensor]:
         """Minimise the Huber loss of the temporal-difference error."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -13,6 +12,7 @@ from torchrl.envs import ExplorationType, set_exploration_type
 
 from edgewise.graphs.actions import ActionLayout, AgentsContinuous
 from edgewise.graphs.keys import ACTIVE, EGO, MASK
+from edgewise.graphs.policy_function import PolicyFunction
 
 
 class EgoPolicy(TensorDictModuleBase):
@@ -50,14 +50,11 @@ class EgoPolicy(TensorDictModuleBase):
             action = torch.where(acts, chosen, self.idle)
         return tensordict.set("action", action)
 
-    def decide(self, ego: Mapping[str, Tensor]) -> Tensor:
-        """Return the deterministic actions of agents, `[M]` or `[M, dim]`, from plain tensors.
+    def as_function(self, env: Any) -> PolicyFunction:
+        """Return the policy as a function of named tensors, for export."""
+        from edgewise.algorithms.policy_functions import EgoFunction
 
-        Args:
-            ego: `self`, `objects` and `mask`, see `EgoSpec`.
-        """
-        with set_exploration_type(ExplorationType.DETERMINISTIC):
-            return self._learner.explore(ego)
+        return EgoFunction(self._learner, env)
 
     @torch.no_grad()
     def return_quantiles(self, ego: TensorDictBase) -> Tensor | None:

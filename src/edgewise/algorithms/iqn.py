@@ -48,12 +48,16 @@ class IQN(OffPolicy[IQNConfig]):
 
     def act(self, observation: TensorDictBase) -> Tensor:
         """Return the action whose return has the highest mean or CVaR, `[*D]`."""
+        return self.scores(observation).argmax(-1)
+
+    def scores(self, observation: TensorDictBase) -> Tensor:
+        """Return the mean or the CVaR of the return of every action, `[*D, K]`."""
         config = self.config
         count = config.exploring_quantiles if exploring() else config.acting_quantiles
         share = tail_share(observation, config, self.deciders)
         levels = scale_levels(even_levels(self.like, count), share)
         noise = "rows" if exploring() else "none"
-        return self.networks["network"](observation, levels, noise).mean(-2).argmax(-1)
+        return self.networks["network"](observation, levels, noise).mean(-2)
 
     def update(self, samples: TensorDictBase) -> tuple[Metrics, Tensor]:
         """Minimise the quantile Huber loss."""

@@ -53,10 +53,12 @@ class Rainbow(OffPolicy[RainbowConfig]):
 
     def act(self, observation: TensorDictBase) -> Tensor:
         """Return the action whose return has the highest mean or CVaR, `[*D]`."""
+        return self.scores(observation).argmax(-1)
+
+    def scores(self, observation: TensorDictBase) -> Tensor:
+        """Return the mean or the CVaR of the return of every action, `[*D, K]`."""
         logits = self.networks["network"](observation, "rows" if exploring() else "none")
-        return self.values(logits, observation, tail_share(observation, self.config, self.deciders)).argmax(
-            -1
-        )
+        return self.values(logits, observation, tail_share(observation, self.config, self.deciders))
 
     def values(self, logits: Tensor, observation: TensorDictBase, share: Tensor | None = None) -> Tensor:
         """Return the mean, or the CVaR at `share [*D]`, of every choice, `[*D, K]`."""

@@ -12,6 +12,7 @@ from tensordict import TensorDictBase
 from tensordict.nn import TensorDictModuleBase
 
 from edgewise.algorithms.ego_policy import idle_action
+from edgewise.graphs.policy_function import PolicyFunction
 from edgewise.models.graph_features import GraphFeatures
 
 
@@ -39,6 +40,12 @@ class WorldPolicy(TensorDictModuleBase):
             mask = counted.reshape(*counted.shape, *[1] * (action.ndim - counted.ndim))
             action = torch.where(mask, action, self.idle)
         return tensordict.set("action", action)
+
+    def as_function(self, env: Any) -> PolicyFunction:
+        """Return the policy as a function of named tensors, for export."""
+        from edgewise.algorithms.policy_functions import WorldFunction
+
+        return WorldFunction(self._learner, env, idle=self.idle)
 
     @contextmanager
     def on(self, env: Any) -> Iterator[None]:

@@ -19,7 +19,7 @@ GENERIC = (
     Verb("arena", "play matches between players of a game, and rate them", "edgewise.cli.arena"),
     Verb("play", "play a game against a policy in the browser, or watch two of them", "edgewise.cli.play"),
     Verb("baseline", "evaluate hand-written policies of an environment", "edgewise.cli.baseline"),
-    Verb("export", "write a policy as a program and as weights", "edgewise.cli.export"),
+    Verb("export", "write a policy for other programs, as ONNX or for torch.export", "edgewise.cli.export"),
     Verb("report", "write the report of a run, or of several side by side", "edgewise.cli.report"),
     Verb("envs", "list, show or check environments", "edgewise.cli.envs"),
     Verb("recipes", "list, show or check recipes", "edgewise.cli.recipes"),

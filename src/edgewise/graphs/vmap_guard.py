@@ -14,7 +14,7 @@ _REMEDY = "pass deactivate_vmap=True to TorchRL's estimator or loss, or use Grap
 
 
 def may_compact(module: nn.Module, tensor: Tensor) -> bool:
-    """Return whether `module` may drop the padding of `tensor`, which vmap does not support.
+    """Return whether `module` may drop the padding of `tensor`, which vmap and export do not support.
 
     Under vmap over parameters, as in TorchRL's losses, the answer is False and the padding stays. An error
     there would leave the module with swapped parameters, and so unusable. If the data is vmapped as well, a
@@ -24,7 +24,7 @@ def may_compact(module: nn.Module, tensor: Tensor) -> bool:
         RuntimeError: under vmap over data alone, with the remedy in the message.
     """
     if torch._C._functorch.maybe_current_level() is None:
-        return True
+        return not torch.compiler.is_exporting()
     swapped = any(map(_is_batched, _tensors_in_place_of_parameters(module)))
     if _is_batched(tensor):
         if not swapped:

@@ -17,6 +17,7 @@ from edgewise.graphs.actions import ActionLayout
 from edgewise.graphs.bridge import pool_nodes
 from edgewise.graphs.keys import ACTIVE, GRAPH
 from edgewise.graphs.spec import GraphSpec
+from edgewise.models.actor_function import ActorFunction
 from edgewise.models.build import make_encoder, make_head
 from edgewise.models.config import ModelConfig
 from edgewise.models.encoders.encoder import GraphEncoder
@@ -87,6 +88,10 @@ class Actor(TensorDictModuleBase):
             yield
         finally:
             self.set_graph(own)
+
+    def as_function(self, env: Any) -> ActorFunction:
+        """Return the actor as a function of named tensors, for export."""
+        return ActorFunction(self.encoder, self.head, self.memory, env=env)
 
     def forward(self, tensordict: TensorDict) -> TensorDict:
         """Sample an action in every world, or take the mode if exploration is off."""

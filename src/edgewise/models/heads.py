@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from tensordict import NestedKey, TensorDict
@@ -14,6 +14,7 @@ from torch.nn import functional
 
 from edgewise.graphs.actions import ActionLayout, AgentsContinuous, AgentsDiscrete
 from edgewise.graphs.keys import ACTIVE, GRAPH, MASK
+from edgewise.graphs.policy_function import Decode
 from edgewise.graphs.spec import GraphSpec
 from edgewise.models.config import ModelConfig
 from edgewise.models.distributions.masked import MaskedCategorical, check_mask
@@ -32,9 +33,21 @@ class Head(nn.Module):
 
     Attributes:
         in_keys: entries of an observation that the head reads; all but the graph are optional.
+        outputs: what `tensors` returns, by name, with its meaning.
+        decoding: how an action follows from these tensors, in words.
+        decode: how an action follows from them; None if `action` is among them.
     """
 
     in_keys: Sequence[NestedKey] = (GRAPH, MASK)
+    outputs: Mapping[str, str] = {
+        "logits": "log-probability of each choice, about -3e38 for those that are not allowed",
+        "action": "the most probable choice; 0 for who does not act",
+    }
+    decoding: str = (
+        "`action` is the most probable choice, the argmax of `logits` over its last dimension. For a random "
+        "action, sample with the probabilities exp(`logits`)."
+    )
+    decode: Decode | None = None
 
     def __init__(self, graph: GraphSpec, config: ModelConfig, *, layout: ActionLayout) -> None:  # noqa: ARG002
         super().__init__()
@@ -53,6 +66,11 @@ class Head(nn.Module):
     @abstractmethod
     def forward(self, h: Tensor, tensordict: TensorDict) -> Distribution:
         """Return the distribution over actions of every world; `h` is `[*B, N, C]`."""
+
+    def tensors(self, h: Tensor, tensordict: TensorDict) -> dict[str, Tensor]:
+        """Return the distribution as the named tensors of `outputs`, for export."""
+        found = self(h, tensordict)
+        return {"logits": found.logits, "action": found.mode}
 
 
 def feed_forward(inputs: int, hidden: Sequence[int], outputs: int, *, gain: float = 1.0) -> nn.Sequential:
@@ -144,6 +162,11 @@ class AgentsContinuousHead(Head):
     """
 
     in_keys: Sequence[NestedKey] = (GRAPH, ACTIVE)
+    outputs: Mapping[str, str] = {
+        "action": "the median action within its bounds; the middle of the range for who does not act",
+        "loc": "mean of an action before squashing",
+        "scale": "standard deviation of an action before squashing",
+    }
     layout: AgentsContinuous
 
     def __init__(self, graph: GraphSpec, config: ModelConfig, *, layout: AgentsContinuous) -> None:
@@ -152,6 +175,11 @@ class AgentsContinuousHead(Head):
         self.raw_offset = math.log(math.expm1(config.initial_std - config.min_std))
         width, outputs = config.encoder.hidden, 2 * layout.dim
         self.parameterise = feed_forward(width, config.head_hidden, outputs, gain=config.policy_gain)
+        middle, half = (layout.low + layout.high) / 2, (layout.high - layout.low) / 2
+        self.decoding = (
+            f"`action` is the median. For a random action, compute {middle:g} + {half:g} * tanh(`loc` + "
+            "`scale` * z) with z from a standard normal."
+        )
 
     def forward(self, h: Tensor, tensordict: TensorDict) -> SquashedNormal:
         """Return a distribution per agent, batch `[*B, A]`."""
@@ -159,3 +187,8 @@ class AgentsContinuousHead(Head):
         loc, raw = self.parameterise(h[..., : acting.shape[-1], :]).chunk(2, -1)
         scale = functional.softplus(raw + self.raw_offset) + self.min_std
         return SquashedNormal(loc, scale, low=self.layout.low, high=self.layout.high, counted=acting)
+
+    def tensors(self, h: Tensor, tensordict: TensorDict) -> dict[str, Tensor]:
+        """Return the median action, and the parameters of the distribution."""
+        found = self(h, tensordict)
+        return {"action": found.mode, "loc": found.loc, "scale": found.scale}

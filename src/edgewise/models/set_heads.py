@@ -21,6 +21,7 @@ from edgewise.models.distributions.independent_set import IndependentSet
 from edgewise.models.distributions.masked import JointCategorical, MaskedCategorical, check_mask
 from edgewise.models.distributions.maximal_set import MaximalSet, SetLists
 from edgewise.models.heads import Head, allowed_nodes, feed_forward, orthogonal
+from edgewise.models.set_decoding import best_maximal_set, take_in_turn
 
 CHOICES = "choices"
 
@@ -133,6 +134,13 @@ class ChooseIndependentSetHead(Head):
     With `config.sets` of `whole`, `build` returns a `MaximalSetHead` instead.
     """
 
+    outputs = {"logits": "logit of each node's probability, given that no neighbour was taken before it"}  # noqa: RUF012
+    decoding = (
+        "Go through the allowed nodes in order, and take a node if its logit is positive, or for a random "
+        "action with the probability sigmoid(logit), unless an edge joins it to a node that was taken before."
+    )
+    decode = staticmethod(take_in_turn)
+
     def __init__(self, graph: GraphSpec, config: ModelConfig, *, layout: ActionLayout) -> None:
         super().__init__(graph, config, layout=layout)
         self.score = feed_forward(config.encoder.hidden, config.head_hidden, 1, gain=config.policy_gain)
@@ -148,12 +156,24 @@ class ChooseIndependentSetHead(Head):
         adjacent = dense_edges(Edges(edges.index, edges.mask, None, edges.complete), h.shape[-2]).mask
         return IndependentSet(self.score(h).squeeze(-1), allowed_nodes(tensordict), adjacent=adjacent)
 
+    def tensors(self, h: Tensor, tensordict: TensorDict) -> dict[str, Tensor]:  # noqa: ARG002
+        """Return the logits of nodes; sets are taken from them outside of the network."""
+        return {"logits": self.score(h).squeeze(-1)}
+
 
 class MaximalSetHead(Head):
     """One logit per node; the logit of a maximal set is the sum over its members, see `MaximalSet`.
 
     The sets of every topology are enumerated when the head is built, so the graphs need `Topology` edges.
     """
+
+    outputs = {"logits": "logit of each node; that of a set is the sum over its members"}  # noqa: RUF012
+    decoding = (
+        "A maximal set is a set of allowed nodes of which no two are joined by an edge and to which no "
+        "further allowed node can be added. Take the one with the largest sum of logits, or for a random "
+        "action sample one with the softmax of these sums."
+    )
+    decode = staticmethod(best_maximal_set)
 
     def __init__(self, graph: GraphSpec, config: ModelConfig, *, layout: ActionLayout) -> None:
         super().__init__(graph, config, layout=layout)
@@ -169,6 +189,10 @@ class MaximalSetHead(Head):
         """Return a distribution over sets `[*B, N]` bool, batch `[*B]`."""
         logits, graph = self.score(h).squeeze(-1), tensordict.get(GRAPH).get("topology")
         return MaximalSet(logits, allowed_nodes(tensordict), lists=self.lists, graph=graph)
+
+    def tensors(self, h: Tensor, tensordict: TensorDict) -> dict[str, Tensor]:  # noqa: ARG002
+        """Return the logits of nodes; sets are taken from them outside of the network."""
+        return {"logits": self.score(h).squeeze(-1)}
 
 
 def _adjacency(graph: GraphSpec) -> Tensor:

@@ -30,6 +30,8 @@ class AgentsContinuous(ActionLayout):
     low: float = -1.0
     high: float = 1.0
 
+    mask_dims = ("agents", None)
+
     def spec(
         self,
         graph: GraphSpec,  # noqa: ARG002

@@ -28,6 +28,8 @@ class AgentsDiscrete(ActionLayout):
     num_agents: int = field()
     num_actions: int
 
+    mask_dims = ("agents", None)
+
     def spec(
         self,
         graph: GraphSpec,  # noqa: ARG002

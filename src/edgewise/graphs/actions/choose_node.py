@@ -19,6 +19,7 @@ class ChooseNode(ActionLayout):
     """Choose one node of the graph: action `[*B]` int64, mask `action_mask [*B, N]`."""
 
     needs_mask = True
+    mask_dims = ("nodes",)
 
     def spec(
         self,

@@ -30,6 +30,7 @@ class ChooseEdgePerGroup(ActionLayout):
     group_size: int
 
     needs_mask = True
+    mask_dims = ("groups", None)
 
     def spec(
         self,

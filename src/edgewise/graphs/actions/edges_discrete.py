@@ -26,6 +26,8 @@ class EdgesDiscrete(ActionLayout):
 
     num_actions: int
 
+    mask_dims = ("edges", None)
+
     def spec(
         self,
         graph: GraphSpec,  # noqa: ARG002

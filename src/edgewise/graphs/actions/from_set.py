@@ -30,6 +30,7 @@ class ChooseFromSet(ActionLayout):
     members: Literal["nodes", "edges"] = "nodes"
 
     needs_mask = True
+    mask_dims = ("choices",)
 
     def spec(
         self,

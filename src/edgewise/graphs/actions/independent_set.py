@@ -22,6 +22,7 @@ class ChooseIndependentSet(ActionLayout):
     """
 
     needs_mask = True
+    mask_dims = ("nodes",)
 
     def spec(
         self,

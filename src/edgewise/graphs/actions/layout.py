@@ -37,10 +37,14 @@ class ActionLayout(ABC):
     Attributes:
         num_agents: number of agents that act, A; zero if the layout has no agents.
         needs_mask: whether every observation must have `action_mask`.
+        mask_dims: what the dimensions of `action_mask` count, without its batch dimensions: `nodes`, `edges`,
+            `agents`, `groups` or `choices`, and None for a size that is the same in all graphs. The attribute
+            is None if all sizes are.
     """
 
     num_agents: int = 0
     needs_mask: bool = False
+    mask_dims: tuple[str | None, ...] | None = None
 
     @abstractmethod
     def spec(self, graph: GraphSpec, *, num_envs: int, num_edges: int, device: torch.device) -> TensorSpec:

@@ -62,8 +62,10 @@ class EgoEncoder(Features):
 
     Attributes:
         width: of the features.
+        any_slots: whether it takes any number of objects.
     """
 
+    any_slots = False
     self_scale: Tensor
     object_scale: Tensor
 
@@ -119,6 +121,8 @@ class GraphEgo(EgoEncoder):
     distance, velocity and clearance of the two nodes. So the output does not depend on the order of objects,
     and the weights fit any number of objects.
     """
+
+    any_slots = True
 
     def __init__(self, spec: EgoSpec, config: EgoConfig) -> None:
         super().__init__(spec, config)

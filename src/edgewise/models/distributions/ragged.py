@@ -75,7 +75,7 @@ class RaggedCategorical(Distribution):
     def _best(self, scores: Tensor) -> Tensor:
         """Return the position of the largest of the scores `[..., L]` in each set, the first of equals."""
         index = self.segment.expand_as(scores)
-        shape = (*scores.shape[:-1], len(self._first))
+        shape = (*scores.shape[:-1], self._first.shape[0])
         highest = scores.new_full(shape, -torch.inf).scatter_reduce(-1, index, scores, "amax")
         place = torch.arange(scores.shape[-1], device=scores.device) - self._first[self.segment]
         place = torch.where(scores == highest.gather(-1, index), place, scores.shape[-1])

@@ -31,7 +31,10 @@ class GraphEncoder(nn.Module):
 
     Attributes:
         graph: may be replaced by another spec with the same node features, types and edge features.
+        any_size: whether it takes graphs with other numbers of nodes than `graph` has.
     """
+
+    any_size = True
 
     def __init__(self, graph: GraphSpec, config: EncoderConfig) -> None:
         super().__init__()

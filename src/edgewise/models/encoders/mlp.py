@@ -28,6 +28,8 @@ class MLP(GraphEncoder):
         torch.Size([4, 6, 64])
     """
 
+    any_size = False
+
     def __init__(self, graph: GraphSpec, config: EncoderConfig | None = None) -> None:
         super().__init__(graph, config or EncoderConfig(kind="mlp"))
         width = self.config.hidden

@@ -68,7 +68,7 @@ def test_counts_of_matching_facts_are_read():
     encoder = ProofGraph(SYMBOLS, ProofConfig(hidden=16), counts=counts)
     goal = _goal((1, 1, X), (2, X, 2))
     with_counts = encoder(goal, QUERY)
-    encoder._counts = lambda atoms, query: torch.zeros(len(atoms))
+    encoder.counts = lambda atoms, query: torch.zeros(len(atoms))
     assert (with_counts - encoder(goal, QUERY)).abs().max() > 1e-3
     assert seen[0].shape == (2, 3)
 

@@ -9,7 +9,9 @@ from torch.utils._python_dispatch import _disable_current_modes, _get_current_di
 
 
 def can_count(tensor: Tensor) -> bool:
-    """Return whether reading values on the host is free: on a CPU, and not in FakeTensorMode."""
+    """Return whether reading values on the host is free: on a CPU, neither compiled nor in FakeTensorMode."""
+    if torch.compiler.is_compiling():
+        return False
     return tensor.device.type == "cpu" and not isinstance(tensor, FakeTensor)
 
 

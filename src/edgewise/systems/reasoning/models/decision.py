@@ -30,6 +30,10 @@ class Decision:
         successors: `[L, A, 3]`.
         owner: `[L]` int64, the state of each successor, non-decreasing; N for empty rows at the end.
         origin: `[L]` int64, the number of its rule from 1; 0 for a fact or an end.
+        matches: `[N, A]` and `[L, A]`, the number of facts that match each atom of the states and of the
+            successors; None if the policy counts them itself.
+        plausibility: `[L]`, log-probability of each successor's first atom by an embedding model; None if the
+            policy computes it itself.
     """
 
     atoms: Tensor
@@ -37,6 +41,8 @@ class Decision:
     successors: Tensor
     owner: Tensor
     origin: Tensor
+    matches: tuple[Tensor, Tensor] | None = None
+    plausibility: Tensor | None = None
 
 
 Expand = Callable[[TensorDictBase], Decision]

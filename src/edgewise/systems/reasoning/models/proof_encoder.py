@@ -52,7 +52,7 @@ class ProofGraph(nn.Module):
 
     def __init__(self, symbols: Symbols, config: ProofConfig, *, counts: Counts | None) -> None:
         super().__init__()
-        width, self.symbols, self._counts = config.hidden, symbols, counts
+        width, self.symbols, self.counts = config.hidden, symbols, counts
         self.predicate = nn.Embedding(symbols.predicates + 1, width, padding_idx=0)
         self.variable = nn.Embedding(symbols.variables + 1, width, padding_idx=0)
         self.place = nn.Embedding(3, width)
@@ -67,16 +67,20 @@ class ProofGraph(nn.Module):
         self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(config.rounds))
         self.readout = nn.Sequential(nn.Linear(2 * width, width), nn.ReLU(), nn.LayerNorm(width))
 
-    def forward(self, atoms: Tensor, query: Tensor) -> Tensor:
-        """Encode states `atoms [N, A, 3]` in proofs of `query [N, 3]` to `[N, C]`."""
+    def forward(self, atoms: Tensor, query: Tensor, matches: Tensor | None = None) -> Tensor:
+        """Encode states `atoms [N, A, 3]` in proofs of `query [N, 3]` to `[N, C]`.
+
+        `matches [N, A]` is the number of facts that match each atom, if it is known already.
+        """
         exists = atoms[..., 0] > 0
         if can_count(atoms):
             used = int(exists.sum(-1).amax()) if len(atoms) else 1
             atoms, exists = atoms[:, : max(used, 1)], exists[:, : max(used, 1)]
+            matches = None if matches is None else matches[:, : max(used, 1)]
         terms = atoms[..., 1:].flatten(1)
         slots = self._terms(terms, query)
         sharing = _sharing(terms)
-        h = self._atoms(atoms, slots, query)
+        h = self._atoms(atoms, slots, query, matches)
         for message, update, norm in zip(self.to_terms, self.to_atoms, self.norms, strict=True):
             sent = message(torch.cat((h, self.predicate(atoms[..., 0])), -1))
             sent = sent.unflatten(-1, (2, -1)).flatten(1, 2)
@@ -95,15 +99,17 @@ class ProofGraph(nn.Module):
             slots = slots + self.entity(terms.masked_fill(number > 0, 0))
         return slots
 
-    def _atoms(self, atoms: Tensor, slots: Tensor, query: Tensor) -> Tensor:
+    def _atoms(self, atoms: Tensor, slots: Tensor, query: Tensor, matches: Tensor | None) -> Tensor:
         """Embed atoms before message passing, `[N, A, C]`."""
         pairs = slots.unflatten(1, (-1, 2)).flatten(2)
         h = self.start(torch.cat((self.predicate(atoms[..., 0]), pairs), -1))
         h = torch.cat((h[:, :1] + self.first, h[:, 1:]), 1)
-        if self._counts is None:
+        if self.counts is None:
             return h
-        queries = query.unsqueeze(1).expand_as(atoms).flatten(0, 1)
-        found = self._counts(atoms.flatten(0, 1), queries).view(atoms.shape[:2]).to(h.dtype)
+        if matches is None:
+            queries = query.unsqueeze(1).expand_as(atoms).flatten(0, 1)
+            matches = self.counts(atoms.flatten(0, 1), queries).view(atoms.shape[:2])
+        found = matches.to(h.dtype)
         return h + self.matches(torch.stack((found.log1p(), (found > 0).to(h.dtype)), -1))
 
 
@@ -127,8 +133,8 @@ class ProofDot(nn.Module):
         self.inputs = nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.LayerNorm(width))
         self.blocks = nn.ModuleList(_block(width, width) for _ in range(config.rounds))
 
-    def forward(self, atoms: Tensor, query: Tensor) -> Tensor:  # noqa: ARG002 - as `ProofGraph`
-        """Encode states `atoms [N, A, 3]` to `[N, C]`; the query is not used."""
+    def forward(self, atoms: Tensor, query: Tensor, matches: Tensor | None = None) -> Tensor:  # noqa: ARG002
+        """Encode states `atoms [N, A, 3]` to `[N, C]`; query and matches are not used."""
         exists = (atoms[..., :1] > 0).to(self.predicate.weight.dtype)
         each = self.predicate(atoms[..., 0]) + self.term(atoms[..., 1]) - self.term(atoms[..., 2])
         h = self.inputs((each * exists).sum(1) / exists.sum(1).clamp(min=1))

@@ -18,6 +18,7 @@ from edgewise.models.heads import feed_forward
 from edgewise.systems.reasoning.models.config import ProofConfig
 from edgewise.systems.reasoning.models.decision import Decision, Expand, ReadGoals
 from edgewise.systems.reasoning.models.proof_encoder import Counts, ProofDot, ProofGraph, Symbols
+from edgewise.systems.reasoning.models.proof_function import ProofFunction
 
 Plausibility = Callable[[Tensor], Tensor]
 """Maps ground atoms `[N, 3]` to log-probabilities `[N]` of an embedding model."""
@@ -51,7 +52,7 @@ class StepScore(nn.Module):
         used = evidence if config.prior > 0 or config.evidence else None
         # The rules belong to the data, not to the parameters of the policy.
         self.register_buffer("evidence", used, persistent=False)
-        self.encoder, self.config, self.symbols, self._plausibility = encoder, config, symbols, plausibility
+        self.encoder, self.config, self.symbols, self.plausibility = encoder, config, symbols, plausibility
         width = config.hidden
         self.origin = nn.Embedding(symbols.rules + 1, width) if config.encoder == "graph" else None
         self.score = (
@@ -67,9 +68,10 @@ class StepScore(nn.Module):
 
     def forward(self, decision: Decision) -> Tensor:
         """Compute logits `[L]`."""
-        owner = decision.owner.clamp(max=len(decision.atoms) - 1)
-        state = self.encoder(decision.atoms, decision.query)[owner]
-        after = self.encoder(decision.successors, decision.query[owner])
+        owner = decision.owner.clamp(max=decision.atoms.shape[0] - 1)
+        matches = decision.matches or (None, None)
+        state = self.encoder(decision.atoms, decision.query, matches[0])[owner]
+        after = self.encoder(decision.successors, decision.query[owner], matches[1])
         if self.score is None or self.origin is None:
             state, after = functional.normalize(state, dim=-1), functional.normalize(after, dim=-1)
             logits = (state * after).sum(-1) / self.config.temperature
@@ -80,15 +82,27 @@ class StepScore(nn.Module):
             logits = self.score(torch.cat((state, after, rule), -1)).squeeze(-1)
         if self.evidence is not None and self.config.prior > 0:
             logits = logits + self.config.prior * self.evidence[decision.origin, 1]
-        return logits if self._plausibility is None else self._fused(logits, decision)
+        return logits if self.plausibility is None else self._fused(logits, decision)
+
+    def log_probability(self, decision: Decision) -> Tensor:
+        """Return the embedding model's log-probability of each successor's first atom, `[L]`.
+
+        It is zero if the atom has variables.
+        """
+        assert self.plausibility is not None
+        ground = self._is_ground(decision)
+        inputs = torch.where(ground.unsqueeze(-1), decision.successors[:, 0], 1)
+        return torch.where(ground, self.plausibility(inputs), 0.0)
+
+    def _is_ground(self, decision: Decision) -> Tensor:
+        """Return which successors have a first atom without variables, `[L]` bool."""
+        terms = decision.successors[:, 0, 1:]
+        return (terms > 0).all(-1) & (terms <= self.symbols.entities).all(-1)
 
     def _fused(self, logits: Tensor, decision: Decision) -> Tensor:
         """Add the embedding model's log-probability of each successor's first atom."""
-        assert self._plausibility is not None
-        first = decision.successors[:, 0]
-        ground = (first[:, 1:] > 0).all(-1) & (first[:, 1:] <= self.symbols.entities).all(-1)
-        inputs = torch.where(ground.unsqueeze(-1), first, 1)
-        log_probability = torch.where(ground, self._plausibility(inputs), 0.0)
+        ground, found = self._is_ground(decision), decision.plausibility
+        log_probability = self.log_probability(decision) if found is None else torch.where(ground, found, 0.0)
         logits = logits + self.config.fusion * log_probability
         if self.config.keep_best is None:
             return logits
@@ -130,6 +144,14 @@ class ProofActor(TensorDictModuleBase):
     def decide(self, decision: Decision) -> RaggedCategorical:
         """Return the distribution over the successors of a decision, batch `[N]`."""
         return RaggedCategorical(self.score(decision), decision.owner, num_segments=len(decision.atoms))
+
+    def as_function(self, env: Any) -> ProofFunction:
+        """Return the actor as a function of named tensors, for export.
+
+        Raises:
+            ConfigError: the policy ranks successors, which is not a function that can be exported.
+        """
+        return ProofFunction(self.score, self._expand, env=env)
 
     @contextmanager
     def on(self, env: Any) -> Iterator[None]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal, Self
 
 import torch
 from tensordict import TensorDict
 from torch import Tensor, nn
 
+from edgewise.graphs.edges import needs_static_shapes
 from edgewise.graphs.rules import Radius
 from edgewise.graphs.spec import GraphSpec
 from edgewise.models.config import EncoderConfig
@@ -70,11 +72,11 @@ class InforMARLEncoder(GraphEncoder):
 
     def forward(self, graph: TensorDict) -> Tensor:
         """Return embeddings `[*B, N, C]`; zero for absent nodes and for nodes other than agents."""
-        lead, flat = graph.batch_size, self._zero_absent(graph.reshape(-1))
+        lead, flat = graph["node_mask"].shape[:-1], self._flat(graph)
         exists = flat["node_mask"]
         features, distance = self.ego_graphs(flat)
         agents = features.shape[1]
-        h = self.trunk(features.flatten(0, 1), distance.repeat_interleave(agents, 0))
+        h = self.trunk(features.flatten(0, 1), _for_each(distance, agents))
         h = h.unflatten(0, (-1, agents))
         if self.reads == "own":
             observed = (flat["x"][..., :2], flat["pos"], flat["x"][..., 2:])
@@ -83,15 +85,17 @@ class InforMARLEncoder(GraphEncoder):
         else:
             present = exists.unsqueeze(1).unsqueeze(-1)
             read = (h * present).sum(2) / present.sum(2).clamp(min=1)
-        embedded = self.base(read).masked_fill(~exists[:, :agents].unsqueeze(-1), 0.0)
+        is_agent = exists[:, :agents] & (flat["node_type"][:, :agents] == AGENT)
+        embedded = self.base(read).masked_fill(~is_agent.unsqueeze(-1), 0.0)
         rows = nn.functional.pad(embedded, (0, 0, 0, exists.shape[-1] - agents))
         return rows.view(*lead, *rows.shape[1:])
 
-    def ego_graphs(self, graph: TensorDict) -> tuple[Tensor, Tensor]:
+    def ego_graphs(self, graph: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
         """Build the graph of each agent i over all entities j.
 
         Args:
-            graph: graphs of batch `[B]`. Counting the agents synchronises the device.
+            graph: entries of graphs of batch `[B]`. Counting the agents synchronises the device; where shapes
+                must not depend on data, every entity gets a graph.
 
         Returns:
             Features `[B, A, E, 7]`: velocity, position and goal of j minus velocity, position and position of
@@ -99,30 +103,37 @@ class InforMARLEncoder(GraphEncoder):
         """
         place, exists = graph["pos"], graph["node_mask"]
         velocity, goal = graph["x"][..., :2], place + graph["x"][..., 2:]
-        agents = int((graph["node_type"][0] == AGENT).sum())
-        kind = graph["node_type"].to(place.dtype).view(len(place), 1, -1, 1)
+        agents = place.shape[1] if needs_static_shapes(place) else int((graph["node_type"][0] == AGENT).sum())
+        kind = graph["node_type"].to(place.dtype).unsqueeze(1).unsqueeze(-1)
         seen = [
             part.unsqueeze(1) - from_.unsqueeze(2)[:, :agents]
             for part, from_ in ((velocity, velocity), (place, place), (goal, place))
         ]
         features = torch.cat((*seen, kind.expand(-1, agents, -1, -1)), -1)
         assert isinstance(self.graph.edges, Radius)
-        distance = torch.cdist(place, place, compute_mode="donot_use_mm_for_euclid_dist")
+        distance = (
+            torch.linalg.vector_norm(place.unsqueeze(2) - place.unsqueeze(1), dim=-1)  # cdist is not in ONNX
+            if torch.compiler.is_exporting()
+            else torch.cdist(place, place, compute_mode="donot_use_mm_for_euclid_dist")
+        )
         heard = exists.unsqueeze(1) & exists.unsqueeze(2) & (distance < self.graph.edges.radius)
         return features.masked_fill(~exists[:, None, :, None], 0.0), distance.masked_fill(~heard, 0.0)
 
     @staticmethod
-    def _zero_absent(graph: TensorDict) -> TensorDict:
-        """Return the graphs `[B]` with features and positions of absent nodes set to zero."""
-        absent = ~graph["node_mask"].unsqueeze(-1)
-        return graph.copy().update({name: graph[name].masked_fill(absent, 0.0) for name in ("x", "pos")})
+    def _flat(graph: TensorDict) -> dict[str, Tensor]:
+        """Return the entries of graphs `[*B]` as `[B]`, with zero features and positions of absent nodes."""
+        nodes = graph["node_mask"].shape[-1]
+        flat = {name: graph[name].reshape(-1, nodes) for name in ("node_mask", "node_type")}
+        absent = ~flat["node_mask"].unsqueeze(-1)
+        rows = {name: graph[name].reshape(-1, nodes, graph[name].shape[-1]) for name in ("x", "pos")}
+        return flat | {name: values.masked_fill(absent, 0.0) for name, values in rows.items()}
 
     @torch.no_grad()
     def attention(self, graph: TensorDict) -> Tensor:
         """Return each agent's attention in the last layer, mean over heads, `[*B, N, N]`; zero elsewhere."""
-        features, distance = self.ego_graphs(self._zero_absent(graph.reshape(-1)))
+        features, distance = self.ego_graphs(self._flat(graph))
         agents, nodes = features.shape[1:3]
-        _, traces = self.trunk.traced(features.flatten(0, 1), distance.repeat_interleave(agents, 0))
+        _, traces = self.trunk.traced(features.flatten(0, 1), _for_each(distance, agents))
         alpha = traces.alpha[-1].mean(1).unflatten(0, (-1, agents))
         own = alpha.diagonal(dim1=1, dim2=2).movedim(-1, 1)
         return nn.functional.pad(own, (0, 0, 0, nodes - agents)).view(*graph.batch_size, nodes, nodes)
@@ -130,8 +141,13 @@ class InforMARLEncoder(GraphEncoder):
     @torch.no_grad()
     def diagnostics(self, graph: TensorDict) -> dict[str, Tensor]:
         """Return the root mean square of the embeddings and the largest logit of every layer, 0-d each."""
-        features, distance = self.ego_graphs(self._zero_absent(graph.reshape(-1)))
-        hearing = distance.repeat_interleave(features.shape[1], 0)
+        features, distance = self.ego_graphs(self._flat(graph))
+        hearing = _for_each(distance, features.shape[1])
         _, traces = self.trunk.traced(features.flatten(0, 1), hearing)
         logits = {f"layer_{k}/logit_max": each.abs().amax() for k, each in enumerate(traces.logits)}
         return {"embedding/rms": traces.embedding.square().mean().sqrt(), **logits}
+
+
+def _for_each(distance: Tensor, agents: int) -> Tensor:
+    """Return distances `[B, E, E]` once for each agent, `[B * A, E, E]`."""
+    return distance.unsqueeze(1).expand(-1, agents, -1, -1).flatten(0, 1)

@@ -1,0 +1,110 @@
+"""Exported policies beside eager ones: largest difference on sizes not traced, and time of a decision.
+
+    python -m benchmarks.export [RECIPE ...] [--json FILE] [--quick]
+
+One policy of every recipe, as `edgewise export` writes and checks it, in both formats. Weights are random:
+those of a new policy, with noise, so that the logits of untrained policies are not all equal. Times are CPU
+time of one thread in one world, medians of interleaved calls. Recipes whose data is not part of edgewise use
+the data of `reasoning-countries`; with `--quick`, one recipe of each environment is tried.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from edgewise.config import plugins
+from edgewise.config.plugins import environment
+from edgewise.experiments.build import Builder
+from edgewise.experiments.export import Exported, export_policy
+from edgewise.experiments.export.check import WORLDS
+from edgewise.experiments.load import load_config
+from edgewise.graphs.policy import Policy
+
+FORMATS = ("onnx", "pt2")
+BUNDLED = {"env": {"data": "countries_s1", "rules": None}}
+"""Settings of recipes whose data has to be given."""
+
+
+def policy_of(recipe: str, settings: dict[str, Any] | None = None) -> tuple[Policy, Any]:
+    """Return a policy of a recipe with random weights, and an environment for it."""
+    torch.manual_seed(0)
+    needs_data = recipe.startswith("reasoning-") and recipe != "reasoning-countries"
+    config = load_config(recipe, keywords={**(BUNDLED if needs_data else {}), **(settings or {})} or None)
+    training = config.training.model_copy(update={"curriculum": (), "compile": False})
+    config = config.model_copy(update={"training": training, "device": "cpu"})
+    policy = Builder(config, num_envs=1).algorithm.policy
+    add_noise(policy)
+    env = environment(config.env_name).load("env")(config.env, num_envs=WORLDS, seed=0, device="cpu")
+    return policy, env
+
+
+def add_noise(policy: Any) -> None:
+    """Add noise to all weights, so that the outputs of a new policy depend on its inputs."""
+    assert isinstance(policy, nn.Module)
+    draw = torch.Generator().manual_seed(0)
+    with torch.no_grad():
+        for weight in policy.parameters():
+            weight.add_(0.1 * torch.randn(weight.shape, generator=draw))
+
+
+def measured(recipe: str) -> dict[str, Any]:
+    """Export a policy of a recipe in both formats, and return sizes, differences and times."""
+    policy, env = policy_of(recipe)
+    found: dict[str, Exported] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for format in FORMATS:
+            found[format] = export_policy(policy, env, Path(folder) / format, format=format)
+    onnx = found["onnx"]
+    return {
+        "traced": onnx.traced,
+        "tried": [dict(each.sizes) for each in onnx.checked.tried[:2]],
+        "difference": {name: each.checked.largest_difference for name, each in found.items()},
+        "actions": onnx.checked.actions,
+        "us": {"eager": onnx.latency.eager} | {name: each.latency.program for name, each in found.items()},
+    }
+
+
+def row(recipe: str, found: dict[str, Any]) -> str:
+    """Return a row of the table."""
+    sizes = [" ".join(f"{size} {name}" for name, size in each.items()) for each in found["tried"]]
+    traced = " ".join(f"{size} {name}" for name, size in found["traced"].items())
+    differences = " / ".join(f"{found['difference'][name]:.0e}" for name in FORMATS)
+    times = found["us"]
+    return (
+        f"| `{recipe}` | {traced} | {'; '.join(sizes)} | {differences} "
+        f"| {times['eager']:.0f} | {times['onnx']:.0f} | {times['pt2']:.0f} |"
+    )
+
+
+def main() -> None:
+    """Print the table, and optionally write its figures to a file."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("recipes", nargs="*", metavar="RECIPE", help="recipes; all if none is named")
+    parser.add_argument("--json", type=Path, help="also write the figures to this file")
+    parser.add_argument("--quick", action="store_true", help="one recipe of each environment")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    recipes = options.recipes or list(plugins.recipes())
+    if options.quick:
+        recipes = list({name.partition("-")[0]: name for name in reversed(recipes)}.values())
+    print("| recipe | traced | also tried | difference onnx / pt2 | us eager | us onnx | us pt2 |")
+    print("|---|---|---|---|---|---|---|", flush=True)
+    figures = {}
+    for recipe in recipes:
+        figures[recipe] = measured(recipe)
+        print(row(recipe, figures[recipe]), flush=True)
+    if options.json:
+        options.json.write_text(json.dumps(figures, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,163 @@
+"""Write policies for other programs: ONNX or `torch.export`, with a signature, an example and a README."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy
+import torch
+
+from edgewise.config.errors import CheckpointError, ConfigError
+from edgewise.config.plugins import environment
+from edgewise.experiments.export.check import (
+    WORLDS,
+    Checked,
+    Latency,
+    as_arrays,
+    check,
+    measure,
+    observations,
+    traced_sizes,
+)
+from edgewise.experiments.export.program import Format, need_packages, save, trace
+from edgewise.experiments.export.readme import describe, write_readme
+from edgewise.experiments.measure import WHICH, Trained, load_trained
+from edgewise.graphs.policy import Policy, acting_in
+from edgewise.graphs.policy_function import ExportablePolicy, PolicyFunction
+from edgewise.training.checkpoint import store as checkpoint
+from edgewise.training.run_folder import RunFolder
+
+SIGNATURE, EXAMPLE, README = "signature.json", "example.npz", "README.md"
+
+
+@dataclass(frozen=True)
+class Exported:
+    """A policy that was written, and how it compares with the policy of the run.
+
+    Attributes:
+        folder: of the files.
+        files: their names.
+        traced: sizes of the dimensions that vary, in the inputs that were traced.
+        checked: the comparison with the policy.
+        latency: of a decision in one world.
+    """
+
+    folder: Path
+    files: tuple[str, ...]
+    traced: dict[str, int]
+    checked: Checked
+    latency: Latency
+
+
+def export(run: Path, folder: Path, *, format: Format = "onnx", which: str = "best") -> Exported:
+    """Write the policy of a run into a new folder, and check it.
+
+    Args:
+        run: a run folder, or a checkpoint's folder within one.
+        folder: for the files; must not exist.
+        format: `onnx`, or `pt2` for `torch.export`.
+        which: the `best` or the `latest` checkpoint, or the name of one.
+
+    Raises:
+        ConfigError: the policy cannot be exported, the program differs from it, or the folder exists.
+        CheckpointError: the checkpoint does not exist or is damaged.
+    """
+    need_packages(format)
+    if os.path.lexists(folder):
+        raise ConfigError(f"{folder} exists already", hint="choose another folder with --out")
+    if which not in WHICH:
+        run, which = _checkpoint(run, which), "best"
+    trained = load_trained(run, which=which, device="cpu")
+    config = trained.config
+    env = environment(config.env_name).load("env")(config.env, num_envs=WORLDS, seed=0, device="cpu")
+    return export_policy(trained.policy, env, folder, format=format, about=_about(trained))
+
+
+def export_policy(
+    policy: Policy, env: Any, folder: Path, *, format: Format = "onnx", about: dict[str, Any] | None = None
+) -> Exported:
+    """Write a policy into a new folder, and check it.
+
+    Args:
+        policy: the policy, on a CPU.
+        env: an environment of the policy with `WORLDS` worlds.
+        folder: for the files; must not exist. It appears when all of them are written and checked.
+        format: `onnx`, or `pt2` for `torch.export`.
+        about: entries of `signature.json` that say where the policy comes from.
+
+    Raises:
+        ConfigError: the policy cannot be exported, or the program differs from it.
+    """
+    function, sizes = as_function(policy, env), {}
+    stage = folder.with_name(f".{folder.name}.stage-{os.getpid()}")
+    path = stage / f"policy.{format}"
+    try:
+        stage.mkdir(parents=True)
+    except OSError as error:
+        raise ConfigError(f"cannot make the folder {folder}: {error.strerror}") from error
+    try:
+        sizes = traced_sizes(function)
+        example = function.sample(sizes, torch.Generator().manual_seed(0))
+        program = trace(function, example)
+        save(function, program, path, example=example)
+        with acting_in(policy, env):
+            roots = observations(policy, env)
+            checked = check(function, roots, path)
+            if not checked.passed:
+                raise ConfigError(
+                    f"the program differs from the policy by {checked.largest_difference:g}, and in "
+                    f"{checked.differing_actions} of {checked.actions} actions: nothing was written"
+                )
+            first = roots[0][:1]
+            latency = measure(function, policy, first, path)
+        inputs = as_arrays(function.inputs_of(first))
+        numpy.savez(stage / EXAMPLE, **inputs, action=function.actions_of(first).numpy())  # type: ignore[arg-type]
+        described = describe(function, program, about=about or {}, file=path.name, traced=sizes)
+        (stage / SIGNATURE).write_text(json.dumps(described, indent=2) + "\n", encoding="utf-8")
+        write_readme(stage / README, function, described)
+        os.rename(stage, folder)
+    except BaseException:
+        shutil.rmtree(stage, ignore_errors=True)
+        raise
+    return Exported(folder, (path.name, SIGNATURE, EXAMPLE, README), sizes, checked, latency)
+
+
+def as_function(policy: Policy, env: Any) -> PolicyFunction:
+    """Return a policy as a function of named tensors.
+
+    Raises:
+        ConfigError: the policy is not one.
+    """
+    if not isinstance(policy, ExportablePolicy):
+        raise ConfigError(
+            f"the policy {type(policy).__name__} cannot be exported: it is not a function of named tensors",
+            hint="give it a method `as_function(env)` that returns a PolicyFunction",
+        )
+    return policy.as_function(env).eval()
+
+
+def _checkpoint(run: Path, name: str) -> Path:
+    """Return the folder of a checkpoint by its name."""
+    saved = {path.name: path for path in checkpoint.saved(RunFolder(run).checkpoints)}
+    if name not in saved:
+        raise CheckpointError(
+            f"{run} has no checkpoint {name}; it has {', '.join(saved) or 'none'}",
+            hint="choose one of them, best or latest",
+        )
+    return saved[name]
+
+
+def _about(trained: Trained) -> dict[str, Any]:
+    config = trained.config
+    return {
+        "recipe": config.recipe,
+        "environment": config.env_name,
+        "settings": config.env.to_plain(),
+        "checkpoint": trained.checkpoint.name,
+        "frames": trained.frames,
+    }

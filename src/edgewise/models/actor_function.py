@@ -1,0 +1,76 @@
+"""An actor as a function of named tensors, for export."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from tensordict import TensorDictBase
+from torch import Generator
+
+from edgewise.graphs.keys import GRAPH
+from edgewise.graphs.observation_inputs import AGENTS, GRAPHS, ObservationInputs
+from edgewise.graphs.policy_function import PolicyFunction, TensorInfo, Tensors
+from edgewise.models.encoders.encoder import GraphEncoder
+from edgewise.models.heads import Head
+from edgewise.models.memory import Memory
+
+MEMORY, NEXT_MEMORY = "memory", "next_memory"
+
+
+class ActorFunction(PolicyFunction):
+    """The observation of graphs to the parameters of the distribution over actions.
+
+    Args:
+        encoder: maps graphs to node embeddings.
+        head: maps node embeddings to a distribution over actions.
+        memory: recurrent cell of the agents; None for a feed-forward actor.
+        env: an environment of the policy.
+    """
+
+    def __init__(self, encoder: GraphEncoder, head: Head, memory: Memory | None, *, env: Any) -> None:
+        super().__init__()
+        self.encoder, self.head, self.memory = copy.deepcopy((encoder, head, memory))
+        self._observed = ObservationInputs(env, head.in_keys, any_size=encoder.any_size)
+        self.encoder.graph = self.head.graph = self._observed.graph
+        self.inputs, self.outputs = self._observed.infos, dict(head.outputs)
+        self.sizes, self.decoding, self.decode = self._observed.sizes, head.decoding, head.decode
+        if memory is not None:
+            meaning = "hidden state of each agent, zero in the first step of an episode"
+            agents = AGENTS if AGENTS in self.sizes else env.actions.num_agents
+            shape = (GRAPHS, agents, encoder.hidden)
+            self.inputs += (TensorInfo(MEMORY, torch.float32, shape, meaning),)
+            self.outputs |= {NEXT_MEMORY: "hidden state of each agent, an input of the next step"}
+            self.recurrent = {MEMORY: NEXT_MEMORY}
+
+    def forward(self, inputs: Tensors) -> Tensors:
+        """Return the tensors of the head, and the next hidden state of a recurrent actor."""
+        root = self._observed.root(inputs)
+        h = self.encoder(root[GRAPH])
+        if self.memory is None:
+            return self.head.tensors(h, root)
+        root.set(self.memory.key, inputs[MEMORY])
+        h = self.memory.step(h, root)
+        return {**self.head.tensors(h, root), NEXT_MEMORY: root["next", *self.memory.key]}
+
+    def inputs_of(self, root: TensorDictBase) -> Tensors:
+        """Return the inputs for an observation of the environment, `[B]`."""
+        found = self._observed.of(root)
+        if self.memory is not None:
+            hidden = root.get(self.memory.key, None)
+            if hidden is None:
+                agents = found["active"].shape[-1] if "active" in found else self.memory.num_agents
+                hidden = torch.zeros(*root.batch_size, agents, self.encoder.hidden, device=root.device)
+            found[MEMORY] = hidden
+        return found
+
+    def fit(self, sizes: Mapping[str, int]) -> dict[str, int]:
+        """Return sizes that are possible together, near to `sizes`."""
+        return self._observed.fit(sizes)
+
+    def sample(self, sizes: Mapping[str, int], generator: Generator) -> Tensors:
+        """Sample random inputs of the given sizes."""
+        memory = {MEMORY: self.inputs[-1].sample(sizes, generator)} if self.memory is not None else {}
+        return self._observed.sample(sizes, generator) | memory
