@@ -65,6 +65,30 @@ def test_every_chain_with_support_is_found_unless_another_concludes_the_same(len
                 assert (predicate, frozenset(concluded)) in covered
 
 
+def test_no_two_chains_of_a_predicate_conclude_the_same():
+    facts = slow.random_facts(7, entities=ENTITIES, predicates=PREDICATES, count=14)
+    rules = [rule for rule in mined(facts) if rule.head[1:] == (-1, -2)]
+    found = [
+        (rule.head[0], frozenset(slow.conclusions(facts, rule.head, rule.body, ENTITIES))) for rule in rules
+    ]
+    assert len(set(found)) == len(found) > 10
+
+
+def test_the_most_confident_chains_of_each_predicate_are_kept():
+    facts = slow.random_facts(7, entities=ENTITIES, predicates=PREDICATES, count=14)
+    chains = [rule for rule in mined(facts) if rule.head[1:] == (-1, -2)]
+    few = [
+        rule
+        for rule in mined(facts, EVERYTHING.model_copy(update={"max_chains": 3}))
+        if rule.head[1:] == (-1, -2)
+    ]
+    for predicate in range(1, PREDICATES + 1):
+        weights = sorted((rule.weight for rule in chains if rule.head[0] == predicate), reverse=True)
+        kept = sorted((rule.weight for rule in few if rule.head[0] == predicate), reverse=True)
+        assert kept == weights[:3]
+        assert len(weights) > 3
+
+
 def test_a_rule_with_constants_stays_only_if_no_more_general_one_is_as_confident():
     # Everyone who lives anywhere (2) works for c (1): living in d says nothing more.
     people = range(1, 9)

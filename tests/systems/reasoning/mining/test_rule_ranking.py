@@ -13,7 +13,12 @@ from edgewise.systems.reasoning.knowledge.dataset import Dataset
 from edgewise.systems.reasoning.knowledge.leaks import find_leaks
 from edgewise.systems.reasoning.knowledge.rules import Rule
 from edgewise.systems.reasoning.knowledge.vocabulary import Vocabulary
-from edgewise.systems.reasoning.mining.aggregation import clusters, greatest_then_next, similar_rules
+from edgewise.systems.reasoning.mining.aggregation import (
+    clusters,
+    greatest,
+    greatest_then_next,
+    similar_rules,
+)
 from edgewise.systems.reasoning.mining.config import MiningConfig
 from edgewise.systems.reasoning.mining.miner import mine
 
@@ -102,6 +107,7 @@ def test_ties_are_broken_by_the_next_rules_and_by_their_number():
         table[row, rules] = 1
     score = greatest_then_next(table.tocsr(), weight, questions=1)
     assert score[4] > score[0] == score[1] == score[5] > score[2] > score[3] == 0
+    assert greatest(table.tocsr(), np.array([0.9, 0.5, 0.4])).tolist() == [0.9, 0.9, 0.5, 0.0, 0.9, 0.9]
 
 
 def test_ranks_of_one_question_do_not_depend_on_the_others():
