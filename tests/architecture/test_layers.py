@@ -27,6 +27,7 @@ UPWARD = {
     "search/mcts.py": "edgewise.algorithms",
     "experiments/build.py": "edgewise.systems",
     "terminal/console.py": "edgewise.systems.graphwalk",
+    "studies/sweep.py": "edgewise.systems.graphwalk",
     "systems/graphwalk/env.py": "edgewise.cli",
     "config/plugins/trust.py": "edgewise.systems",
 }
@@ -40,6 +41,7 @@ FORBIDDEN = {
     "config/run.py": "torch",
     "models/config.py": "torch",
     "experiments/load.py": "torch",
+    "studies/scheduler.py": "torch",
 }
 
 

@@ -181,7 +181,8 @@ def test_a_state_is_read_from_files_that_are_being_written(tmp_path):
     assert read_state(run).frames == 0
     (run / "metrics.csv").write_text("frames,iteration\n32,1\n64,2\n9")
     assert read_state(run).frames == 64
-    events = '{"event": "evaluation", "frames": 0, "evaluation/return": -2}\n'
+    events = '{"event": "evaluation", "frames": 0, "evaluation/return": -9}\n'
+    events += '{"event": "evaluation", "frames": 32, "evaluation/return": -2}\n'
     events += '{"event": "stop", "reason": "done", '
     (run / "events.jsonl").write_text(events)
     state = read_state(run)

@@ -57,6 +57,8 @@ def test_a_sweep_killed_and_interrupted_is_the_sweep_that_was_left_alone(
     watch(interrupt)
     with pytest.raises(Interrupted):
         run_sweep(sweep, out=tmp_path / "broken", **options)
+    proposed = json.loads((tmp_path / "broken" / "trials.json").read_text())["trials"]
+    assert len(proposed) == 6  # nothing is begun after a signal
     watch()
     broken = run_sweep(sweep, out=tmp_path / "broken", **options)
     assert [(trial.params, trial.state, trial.value) for trial in broken.trials] == [

@@ -5,7 +5,7 @@ seeds: 5
 settings: {total_frames: 100000}
 algorithms: [ppo, reinforce]
 environments:
-  graphwalk: {settings: {num_nodes: 8}, range: [-40, -4]}
+  small-walk: {environment: walk, settings: {num_nodes: 8}, range: [-40, -4]}
 """
 
 from __future__ import annotations
