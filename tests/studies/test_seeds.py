@@ -1,6 +1,8 @@
 """One config with several seeds: which runs there are, what is continued, and intervals over seeds."""
 
 import json
+import sys
+from argparse import Namespace
 
 import numpy as np
 import pytest
@@ -8,6 +10,7 @@ from tests.report.synthetic import make_run
 
 from edgewise.cli import train as train_verb
 from edgewise.cli.main import main
+from edgewise.cli.studies import child_program
 from edgewise.config.errors import ConfigError
 from edgewise.evaluation.result import Evaluation
 from edgewise.evaluation.statistics import bca_interval
@@ -60,6 +63,16 @@ def test_the_command_hands_on_what_was_typed(tmp_path, program, ledger, watch, m
     (tmp_path / "many.yaml").write_text("- 1")
     assert main(["train", str(tmp_path / "many.yaml"), "--seeds", "2"]) == 2
     assert main(["train", "graphwalk-ppo", "--seeds", "0"]) == 2
+
+
+@pytest.mark.parametrize("is_on_path", [True, False])
+def test_children_look_for_modules_where_their_parent_does(monkeypatch, tmp_path, is_on_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [str(tmp_path)] * is_on_path + ["/lib"])
+    options = Namespace(plugin=["mine.py"], logger=["wandb"])
+    found = child_program(options)
+    assert ("-P" in found.command) is not is_on_path
+    assert (found.plugins, found.loggers) == (("mine.py",), ("wandb",))
 
 
 def test_a_display_at_80_columns_keeps_bar_share_and_time():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from argparse import Namespace
 from typing import TYPE_CHECKING
@@ -46,8 +47,10 @@ def child_program(options: Namespace) -> Program:
     """Return the program that runs a child, with the plug-ins and loggers that the user named."""
     from edgewise.studies.scheduler import Program
 
+    # `-m` puts the working directory on the path, where a file of the user's may have the name of a module.
+    safe = () if {"", os.getcwd()} & set(sys.path) else ("-P",)
     return Program(
-        (sys.executable, "-m", "edgewise.cli.child"),
+        (sys.executable, *safe, "-m", "edgewise.cli.child"),
         plugins=tuple(options.plugin or ()),
         loggers=tuple(getattr(options, "logger", ())),
     )
