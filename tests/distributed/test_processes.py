@@ -134,7 +134,9 @@ def test_a_signal_before_a_process_can_handle_it(program, tmp_path):
 
 def test_no_process_outlives_a_command_that_is_killed(tmp_path):
     child = "from edgewise.distributed.ranks import end_with_command; end_with_command(); "
-    child += f"import os, time; open(f'{tmp_path}/' + os.environ['RANK'] + '.pid', 'w').write(str(os.getpid())); "
+    child += (
+        f"import os, time; open(f'{tmp_path}/' + os.environ['RANK'] + '.pid', 'w').write(str(os.getpid())); "
+    )
     child += "time.sleep(60)"
     parent = "import sys; from edgewise.distributed import ranks; "
     parent += f"ranks.PROGRAM = (sys.executable, '-c', {child!r}); ranks.run_processes([], processes=2)"

@@ -337,7 +337,7 @@ def settings_of(name):
     if name == "reinforce":
         return "graphwalk", "reinforce", {**settings, **REINFORCE}
     if name == "recurrent":
-        return "graphwalk-ppo", None, {**settings, "model.recurrent": True, "algorithm.target_kl": 1e-3}
+        return "swarm-mappo", None, {**settings, "model.recurrent": True, "algorithm.target_kl": 1e-3}
     extra = {**RECIPES["marine-dqn"], "training.schedules": {}} if name in OTHERS else RECIPES[name]
     return name, None, {**settings, **extra}
 

@@ -1,0 +1,177 @@
+"""Frames per second of two processes against one, with the batch kept and with the worlds of each kept.
+
+    python -m benchmarks.scaling [--recipes swarm-mappo marine-ac-iqn] [--processes 2] [--repeats 3]
+
+Each figure comes from the command `edgewise train`, timed from batch to batch, after the first batches. Runs
+of one and of several processes alternate, and the median over repeats is shown. *strong* keeps every setting,
+so each of n processes has 1/n of the work. *weak* multiplies `num_envs` and `minibatch_size` by n, so each
+has as much as the one alone; off-policy runs then make as many updates for n times the frames. *reduce* is
+the time of one averaging of all gradients, alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from edgewise.distributed.ranks import RENDEZVOUS
+from edgewise.experiments.load import load_config
+from edgewise.training.callbacks import Callback
+
+FILE = "EDGEWISE_STOPWATCH"
+RECIPES: dict[str, dict[str, Any]] = {
+    "swarm-mappo": {"batches": 8, "skipped": 2},
+    "marine-ac-iqn": {"batches": 24, "skipped": 8, "algorithm.learning_starts": 4096},
+}
+"""Batches that are timed, those before them that are not, and settings of the runs."""
+REDUCTIONS = 300
+
+
+class Stopwatch(Callback):
+    """Writes frames and the time at every batch to a file; given as a logger on the command line."""
+
+    def on_batch(self, frames: int, metrics: Any) -> None:  # noqa: ARG002 - the signature of callbacks
+        with Path(os.environ[FILE]).open("a") as file:
+            file.write(f"{frames} {time.monotonic()}\n")
+
+
+def frames_per_second(recipe: str, *, processes: int, factor: int) -> float:
+    """Train a few batches and return the frames per second; `factor` multiplies the size of a batch."""
+    chosen = dict(RECIPES[recipe])
+    batches, skipped = chosen.pop("batches"), chosen.pop("skipped")
+    config = load_config(recipe)
+    worlds = config.training.num_envs * factor
+    settings = {
+        **chosen,
+        "processes": processes,
+        "training.num_envs": worlds,
+        "training.total_frames": (batches + skipped) * worlds * config.training.rollout_length,
+        "algorithm.minibatch_size": config.algorithm.minibatch_size * factor,
+        "evaluation.every": "none",
+        "evaluation.episodes": 2,
+        "evaluation.stages": "[]",
+        "checkpoint.every": "none",
+        "checkpoint.minutes": "none",
+        "logging.tensorboard": "false",
+    }
+    if hasattr(config.algorithm, "updates_per_transition"):
+        settings["algorithm.updates_per_transition"] = config.algorithm.updates_per_transition / factor
+    with tempfile.TemporaryDirectory() as place:
+        flags = [f"--{name}={value}" for name, value in settings.items()]
+        subprocess.run(
+            [
+                *(sys.executable, "-m", "edgewise.cli", "train", recipe, f"--out={place}/run"),
+                *(f"--logger={Path(__file__).resolve()}:Stopwatch", *flags),
+            ],
+            env={**os.environ, FILE: f"{place}/times", "OMP_NUM_THREADS": "1"},
+            check=True,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        rows = [line.split() for line in Path(f"{place}/times").read_text().splitlines()]
+    first, last = rows[-batches - 1], rows[-1]
+    return (int(last[0]) - int(first[0])) / (float(last[1]) - float(first[1]))
+
+
+def reduction_seconds(parameters: int, *, processes: int) -> float:
+    """Return the seconds of one averaging of gradients of so many parameters."""
+    with tempfile.TemporaryDirectory() as place:
+        shared = {
+            **os.environ,
+            "OMP_NUM_THREADS": "1",
+            "WORLD_SIZE": str(processes),
+            "GLOO_SOCKET_IFNAME": "lo",
+            RENDEZVOUS: f"file://{place}/meeting",
+        }
+        command = [sys.executable, "-m", "benchmarks.scaling", "--reduce", str(parameters)]
+        started = [
+            subprocess.Popen(command, env={**shared, "RANK": str(rank)}, stdout=subprocess.PIPE, text=True)
+            for rank in range(processes)
+        ]
+        return max(float(process.communicate()[0]) for process in started)
+
+
+def reduce(parameters: int) -> float:
+    """Average gradients repeatedly, as one of several processes; return the seconds of each time."""
+    import torch
+
+    from edgewise.distributed.group import this_group
+
+    torch.set_num_threads(1)
+    group, size = this_group(), max(1, parameters // 20)
+    pieces = [torch.nn.Parameter(torch.zeros(size)) for _ in range(20)]
+    for piece in pieces:
+        piece.grad = torch.ones(size)
+    began = time.perf_counter()
+    for number in range(REDUCTIONS + 20):
+        if number == 20:
+            began = time.perf_counter()
+        group.average_gradients(pieces)
+    return (time.perf_counter() - began) / REDUCTIONS
+
+
+def measure(recipe: str, *, processes: int, repeats: int) -> dict[str, Any]:
+    """Measure one recipe, alternating between one process and several."""
+    from edgewise.experiments.build import Builder
+    from edgewise.experiments.sizes import parameters_of
+
+    cases = {"one": (1, 1), "strong": (processes, 1), "weak": (processes, processes)}
+    found: dict[str, list[float]] = {name: [] for name in cases}
+    for _ in range(repeats):
+        for name, (count, factor) in cases.items():
+            found[name].append(frames_per_second(recipe, processes=count, factor=factor))
+    median = {name: statistics.median(values) for name, values in found.items()}
+    parameters = sum(
+        each.numel() for each in parameters_of(Builder(load_config(recipe), num_envs=2).algorithm)
+    )
+    return {
+        "recipe": recipe,
+        "processes": processes,
+        "frames_per_second": median,
+        "all": found,
+        "strong": median["strong"] / median["one"],
+        "weak": median["weak"] / median["one"],
+        "parameters": parameters,
+        "bytes": 4 * parameters,
+        "reduction_ms": 1000 * reduction_seconds(parameters, processes=processes),
+    }
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--recipes", nargs="+", default=list(RECIPES), choices=list(RECIPES))
+    parser.add_argument("--processes", type=int, default=2, help="processes that are compared with one (2)")
+    parser.add_argument("--repeats", type=int, default=3, help="runs of each kind (3)")
+    parser.add_argument("--json", type=Path, help="write all figures to this file")
+    parser.add_argument("--reduce", type=int, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.reduce is not None:
+        print(reduce(options.reduce))
+        return 0
+    results = []
+    print(f"{'recipe':16}{'one':>9}{'strong':>9}{'':>7}{'weak':>9}{'':>7}{'gradient':>10}{'reduce':>10}")
+    for recipe in options.recipes:
+        found = measure(recipe, processes=options.processes, repeats=options.repeats)
+        results.append(found)
+        speed = found["frames_per_second"]
+        print(
+            f"{recipe:16}{speed['one']:9,.0f}{speed['strong']:9,.0f}{found['strong']:6.2f}x"
+            f"{speed['weak']:9,.0f}{found['weak']:6.2f}x{found['bytes'] / 1e3:7,.0f} kB"
+            f"{found['reduction_ms']:7.2f} ms",
+            flush=True,
+        )
+    if options.json is not None:
+        options.json.write_text(json.dumps(results, indent=1))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
