@@ -22,12 +22,12 @@ from torch import nn
 from edgewise.config import plugins
 from edgewise.config.plugins import environment
 from edgewise.experiments.build import Builder
-from edgewise.experiments.export import Exported, export_policy
-from edgewise.experiments.export.check import WORLDS
+from edgewise.experiments.export import as_function
+from edgewise.experiments.export.check import WORLDS, check, measure, observations, other_sizes, traced_sizes
+from edgewise.experiments.export.program import FORMATS, save, trace
 from edgewise.experiments.load import load_config
-from edgewise.graphs.policy import Policy
+from edgewise.graphs.policy import Policy, acting_in
 
-FORMATS = ("onnx", "pt2")
 BUNDLED = {"env": {"data": "countries_s1", "rules": None}}
 """Settings of recipes whose data has to be given."""
 
@@ -55,19 +55,28 @@ def add_noise(policy: Any) -> None:
 
 
 def measured(recipe: str) -> dict[str, Any]:
-    """Export a policy of a recipe in both formats, and return sizes, differences and times."""
+    """Write a policy of a recipe in both formats, and return sizes, differences and times."""
     policy, env = policy_of(recipe)
-    found: dict[str, Exported] = {}
-    with tempfile.TemporaryDirectory() as folder:
-        for format in FORMATS:
-            found[format] = export_policy(policy, env, Path(folder) / format, format=format)
-    onnx = found["onnx"]
+    function = as_function(policy, env)
+    sizes = traced_sizes(function)
+    example = function.sample(sizes, torch.Generator().manual_seed(0))
+    program = trace(function, example)
+    differences, times = {}, {}
+    with tempfile.TemporaryDirectory() as folder, acting_in(policy, env):
+        roots = observations(policy, env)
+        for format in reversed(FORMATS):
+            path = Path(folder) / f"policy.{format}"
+            save(function, program, path, example=example)
+            checked, latency = check(function, roots, path), measure(function, policy, roots[0][:1], path)
+            assert not checked.differing_actions, f"{recipe}: {checked.differing_actions} other actions"
+            differences[format] = checked.largest_difference
+            times |= {"eager": latency.eager, format: latency.program}
     return {
-        "traced": onnx.traced,
-        "tried": [dict(each.sizes) for each in onnx.checked.tried[:2]],
-        "difference": {name: each.checked.largest_difference for name, each in found.items()},
-        "actions": onnx.checked.actions,
-        "us": {"eager": onnx.latency.eager} | {name: each.latency.program for name, each in found.items()},
+        "traced": sizes,
+        "tried": other_sizes(function),
+        "difference": differences,
+        "actions": checked.actions,
+        "us": times,
     }
 
 

@@ -298,7 +298,7 @@ class Branching(torch.nn.Module):
 
 
 def test_a_policy_that_cannot_be_traced_is_refused_in_words(tmp_path):
-    policy, env = actor_of("nodes")
+    policy, env = actor_of("nodes of one size")
     policy.head.score = Branching()
     with pytest.raises(ConfigError, match=r"cannot be traced by torch\.export"):
         export_policy(policy, env, tmp_path / "a", format="pt2")
