@@ -33,6 +33,8 @@ def main(words):
         sys.stdout.write("error: this run fails\n")
         sys.stdout.flush()
         sys.exit(4)
+    if flags.get("die") == "true" and verb == "train":
+        os.kill(os.getpid(), signal.SIGKILL)
     log(folder, event="start" if verb == "train" else "resume", frames=done(folder))
     while done(folder) < FRAMES:
         if stops:

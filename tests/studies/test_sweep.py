@@ -80,6 +80,7 @@ def test_a_trial_that_finished_unseen_counts_and_does_not_run_again(tmp_path, sw
     again = run_sweep(sweep, trials=2, jobs=1, out=tmp_path / "study", program=program)
     assert again.trials == first.trials
     assert set(ledger().values()) == {1}
+    assert '"resume"' not in (tmp_path / "study" / "runs" / "trial-0001" / "events.jsonl").read_text()
 
 
 def test_bad_trials_are_stopped_early_and_stay_stopped(tmp_path, sweep, program, ledger, watch):
@@ -114,6 +115,17 @@ def test_a_failed_trial_is_recorded_and_not_tried_again(tmp_path, sweep, program
     assert (
         run_sweep(failing, trials=2, jobs=1, out=tmp_path / "study", program=program).trials == result.trials
     )
+
+
+def test_a_run_that_was_killed_is_continued_by_the_same_command(
+    tmp_path, sweep, program, ledger, watch, caplog
+):
+    """Such as by the system when memory runs out."""
+    dying = Sweep(sweep.config, (*sweep.words, "--die=true"), SPACE, prune=False)
+    options = {"trials": 2, "jobs": 2, "out": tmp_path / "study", "program": program}
+    assert [trial.state for trial in run_sweep(dying, **options).trials] == ["running", "running"]
+    assert "trial-0001 was killed by signal 9; the same command continues it" in caplog.text
+    assert [trial.state for trial in run_sweep(dying, **options).trials] == ["complete", "complete"]
 
 
 def test_another_space_is_another_sweep(tmp_path, sweep, program, ledger, watch):

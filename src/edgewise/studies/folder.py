@@ -13,6 +13,7 @@ import fcntl
 import json
 import os
 import platform
+import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import count
@@ -123,13 +124,22 @@ def open_study(
                 hint="type the command it was started with to continue it, or choose another folder",
             )
         return found
-    try:
-        (path / "runs").mkdir(parents=True)
-        (path / "logs").mkdir()
-        durable.replace_whole(path / PLAN, _json({"format": FORMAT, **plan}))
-    except OSError as error:
-        raise ConfigError(f"cannot create the study {path}: {error.strerror or error}") from error
+    _create(path, {"format": FORMAT, **plan})
     return StudyFolder(path)
+
+
+def _create(path: Path, plan: Plan) -> None:
+    """Create the folder of a study, completely or not at all."""
+    staging = path.with_name(f".{path.name}.{os.getpid()}.stage")
+    try:
+        for name in ("runs", "logs"):
+            (staging / name).mkdir(parents=True)
+        durable.write_whole(staging / PLAN, _json(plan))
+        os.rename(staging, path)
+        durable.sync_folder(path.parent)
+    except OSError as error:
+        shutil.rmtree(staging, ignore_errors=True)
+        raise ConfigError(f"cannot create the study {path}: {error.strerror or error}") from error
 
 
 def read_plan(path: Path) -> Plan:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -20,6 +21,8 @@ from edgewise.studies.scheduler import Job, Program, run_jobs
 from edgewise.studies.space import Space, as_flags, describe
 from edgewise.studies.sweep_page import write_sweep_page
 from edgewise.studies.trials import Trial, Trials
+
+log = logging.getLogger(__name__)
 
 KIND = "sweep"
 BEST = "best.json"
@@ -172,12 +175,14 @@ class TrialSource:
         return True
 
     def on_end(self, job: Job, state: RunState, code: int) -> None:
-        """Record the value of a trial, or why it failed."""
+        """Record the value of a trial, or why it failed; one that was killed is not over."""
         number = self._number(job)
         if self.trials.all[number].state == "pruned":
             return
         if state.is_done:
             self._finish(number, state)
+        elif code < 0:
+            log.warning("%s was killed by signal %d; the same command continues it", job.name, -code)
         else:
             reason = f"exit code {code}: {last_line(self._folder, job.name)}"
             self.trials.end(number, "failed", frames=state.frames, reason=reason)
