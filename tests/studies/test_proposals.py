@@ -39,6 +39,8 @@ def test_a_proposal_depends_on_trials_and_seed_alone():
     assert once == proposals.propose(SPACE, known, maximise=False, seed=3)
     assert once != proposals.propose(SPACE, known, maximise=False, seed=4)
     assert once != proposals.propose(SPACE, known[:11], maximise=False, seed=3)
+    first, second = (proposals.propose(SPACE, known[:count], maximise=False, seed=3) for count in (0, 1))
+    assert first != second  # also while proposals are random
 
 
 @pytest.mark.parametrize("maximise", [True, False])
