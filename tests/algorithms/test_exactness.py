@@ -16,7 +16,7 @@ from tests.algorithms.tables import (
 )
 
 UPDATES = {"rainbow": 700, "iqn": 700}
-QUICK = [("dqn", "pair"), ("dqn", "ragged")]
+QUICK = [("dqn", "ragged"), pytest.param("dqn", "pair", marks=pytest.mark.thorough)]
 WITHIN = 0.02
 
 

@@ -29,7 +29,15 @@ def config(small):
 @pytest.mark.parametrize("name", recipes())
 def test_every_recipe_builds_learns_and_evaluates(name, monkeypatch):
     monkeypatch.setattr("edgewise.experiments.check.LONGEST", 12)
-    check_recipe(_with_data_that_is_here(recipe(name)))
+    check_recipe(_with_few_updates(_with_data_that_is_here(recipe(name))))
+
+
+def _with_few_updates(found):
+    """The recipe with small minibatches, each of them once."""
+    few = {"updates": 1, "epochs": 1, "minibatch_size": 32}
+    known = {field: value for field, value in few.items() if hasattr(found.config.algorithm, field)}
+    algorithm = found.config.algorithm.model_copy(update=known)
+    return replace(found, config=found.config.model_copy(update={"algorithm": algorithm}))
 
 
 def _with_data_that_is_here(found):

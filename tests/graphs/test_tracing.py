@@ -13,6 +13,8 @@ from edgewise.graphs.spec import GraphSpec
 from edgewise.graphs.topology import Topology, TopologyBank
 
 KINDS = ["explicit", "radius", "nearest", "nearest slots", "topology"]
+EXPORTED = [pytest.param(kind, marks=pytest.mark.thorough) for kind in ("explicit", "nearest")]
+EXPORTED += ["radius", "nearest slots", "topology"]
 
 
 def plain(graph):
@@ -39,7 +41,7 @@ def test_one_compiled_graph_serves_all_batch_sizes(kind):
     assert counter.frame_count == 1
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", EXPORTED)
 def test_an_exported_program_serves_all_batch_sizes(kind):
     spec = random_spec(kind)
     model = Attention(spec)

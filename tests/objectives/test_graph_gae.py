@@ -26,6 +26,7 @@ def by_definition(critic, rollout, **settings):
     return by_rows(double_sum, reward, value, next_value, done, terminated, **settings)
 
 
+@settings(max_examples=40)
 @given(shapes, st.booleans())
 def test_equals_the_double_sum_with_each_graph_valued_alone(shape, compact):
     rows, steps, seed, ends = shape
@@ -65,6 +66,7 @@ def test_a_case_worked_by_hand():
     assert found["value_target"].flatten().tolist() == [5.0, 4 - 5 / 4, 1.0]
 
 
+@settings(max_examples=40)
 @given(shapes, st.booleans())
 def test_time_first_and_no_trailing_dimension_change_nothing(shape, trailing):
     rows, steps, seed, ends = shape

@@ -63,6 +63,31 @@ def test_an_old_state_can_be_stepped_again_by_another_action():
     assert not all(map(torch.equal, first, other))
 
 
+def test_the_last_step_can_be_taken_again_by_another_action():
+    """One node is lit, so one action is paid, whichever were tried before it."""
+    env = build(BeaconEnv, num_envs=1, seed=2)
+    root = env.reset()
+    legal = root["action_mask"][0].nonzero()
+    paid = [float(env.simulate(root.clone().set("action", choice))["reward"]) for choice in legal]
+    assert sorted(paid) == [0.0] * (len(legal) - 1) + [1.0]
+
+
+def test_a_first_state_is_a_function_of_its_seed_in_any_environment():
+    first, second = (build(BeaconEnv, num_envs=4, seed=seed) for seed in (0, 1))
+    root, _ = first.reset(), second.reset()
+    root = first.rand_action(root)
+    one, other = (env.simulate(root.clone()) for env in (first, second))
+    for name in ("reward", ("graph", "x"), ("graph", "node_mask"), "action_mask"):
+        assert torch.equal(one[name], other[name])
+
+
+def test_a_mask_leaves_out_padding():
+    roomy = ew.from_gymnasium(Beacon, choose="node", max_nodes=7, max_edges=5, name="Roomy")
+    root = build(roomy, num_envs=8).reset()
+    assert not root["action_mask"][:, 5:].any()
+    assert torch.equal(root["action_mask"], root["graph", "node_mask"])
+
+
 def test_a_world_that_is_over_shows_what_it_showed_last():
     env = build(BeaconEnv, num_envs=4)
     root = env.reset()

@@ -7,10 +7,12 @@ import pytest
 import torch
 from gymnasium.utils.env_checker import check_env
 from pettingzoo.test import api_test, parallel_api_test, parallel_seed_test, seed_test
+from tests.algorithms.worlds import toy
 
 import edgewise as ew
 from edgewise.config.errors import ConfigError, IllegalActionError
 from edgewise.config.plugins import environments
+from edgewise.envs.adapters.outside_view import graph_tensors
 
 TEAMS, GAMES = ("swarm", "marine"), ("hex", "hive")
 
@@ -85,6 +87,43 @@ def test_illegal_actions_raise_or_are_said():
     assert lenient.step(mask_of(info)[0])[-1]["illegal"]
     _, info = lenient.reset(seed=0)
     assert not lenient.step(np.flatnonzero(info["action_mask"])[0])[-1]["illegal"]
+
+
+def test_padding_is_zero_whatever_it_holds():
+    env = ew.make_env("graphwalk", num_envs=4, num_nodes=(4, 9), seed=0)
+    graph = env.reset()["graph"].clone()
+    graph["edge_index"].masked_fill_(~graph["edge_mask"].unsqueeze(-2), 3)
+    graph["x"].masked_fill_(~graph["node_mask"].unsqueeze(-1), 7.0)
+    found = graph_tensors(graph, env.graph)
+    assert not graph["edge_mask"].all()
+    assert not found["edge_index"].movedim(-2, -1)[~graph["edge_mask"]].any()
+    assert not found["x"][~graph["node_mask"]].any()
+
+
+def test_only_the_player_to_move_has_legal_actions():
+    game = ew.to_pettingzoo(ew.make_env("hex", size=3, seed=0))
+    game.reset(seed=0)
+    other = next(name for name in game.possible_agents if name != game.agent_selection)
+    assert game.observe(game.agent_selection)["action_mask"].any()
+    assert not game.observe(other)["action_mask"].any()
+
+
+def test_agents_that_end_leave_their_team_and_are_not_cut_off():
+    """In the toy agents leave at random, and its worlds are cut off after four steps."""
+    team = ew.to_pettingzoo(toy("signals", num_envs=1))
+    left = ended_at_the_limit = 0
+    for seed in range(60):
+        team.reset(seed=seed)
+        while team.agents:
+            acting = list(team.agents)
+            _, _, ended, cut, _ = team.step(dict.fromkeys(acting, 0))
+            assert set(ended) == set(cut) == set(acting)
+            assert not any(ended[name] and cut[name] for name in acting)
+            left += sum(ended.values())
+            ended_at_the_limit += any(cut.values()) and any(ended.values())
+            assert team.agents == ([] if any(cut.values()) else [name for name in acting if not ended[name]])
+    assert left > 10
+    assert ended_at_the_limit > 3
 
 
 def test_the_winner_gains_what_the_loser_loses():

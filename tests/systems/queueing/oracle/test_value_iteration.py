@@ -97,7 +97,10 @@ def test_one_queue_that_loses_packets_when_full_is_solved_by_hand():
     assert found.full == pytest.approx(0.3, abs=1e-4)
 
 
-@pytest.mark.parametrize(("policy", "expected"), [(MaxWeight, 2.8063), (MaxDepartures, 2.4135)])
+@pytest.mark.parametrize(
+    ("policy", "expected"),
+    [(MaxWeight, 2.8063), pytest.param(MaxDepartures, 2.4135, marks=pytest.mark.thorough)],
+)
 def test_simulation_agrees_with_the_exact_means(policy, expected):
     config = QueueingConfig(graphs=("line3",), arrival_rate=0.4, max_steps=10**9)
     env = QueueingEnv(config, num_envs=1500, seed=0)
