@@ -345,6 +345,24 @@ def test_nodes_with_sizes_in_the_world_are_not_cut_off(tmp_path):
     assert pixels == "-0.16 0.00 4.16 2.00"
 
 
+@needs_chromium
+def test_before_and_after_training_are_shown_side_by_side(report):
+    script = """
+      const tabs = [...document.querySelectorAll(".episodes button")];
+      tabs.at(-1).click();
+      const names = [...document.querySelectorAll(".pair > div > h3")].map((name) => name.innerText);
+      const drawn = document.querySelectorAll(".pair canvas.scene").length;
+      tabs[0].click();
+      const left = document.querySelectorAll(".pair").length;
+      document.title = [tabs.at(-1).innerText, ...names, drawn, left].join("|");
+    """
+    seen = drive(report, script)
+    assert re.search(r"<title>(.*?)</title>", seen.dom)[1].split("|") == [
+        *("before and after training", "after 0 frames", "after 200 k frames", "2", "0"),
+    ]
+    assert seen.console == []
+
+
 def test_a_report_is_written_without_torch(run, tmp_path):
     code = (
         "import sys; from edgewise.report.page import write_report; "

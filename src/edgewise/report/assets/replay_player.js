@@ -6,22 +6,38 @@ function replayPanel(replays, view) {
   const holder = element("div");
   const tabs = element("div", { class: "episodes", role: "group", "aria-label": "episodes" });
   let stop = () => {};
-  const open = (number, frame) => {
+  const show = (pressed, numbers, frame) => {
     stop();
-    const player = replayPlayer(expandReplay(replays[number].replay), frame);
-    stop = player.stop;
-    holder.replaceChildren(player.node);
-    player.start();
-    [...tabs.children].forEach((tab, index) => tab.setAttribute("aria-pressed", String(index === number)));
+    const players = numbers.map((number) => replayPlayer(expandReplay(replays[number].replay), frame));
+    stop = () => players.forEach((player) => player.stop());
+    const captioned = ({ node }, index) => element("div", {}, element("h3", {}, episodeName(replays[numbers[index]], replays)), node);
+    holder.replaceChildren(players.length === 1 ? players[0].node : element("div", { class: "pair" }, players.map(captioned)));
+    players.forEach((player) => player.start());
+    [...tabs.children].forEach((tab) => tab.setAttribute("aria-pressed", String(tab === pressed)));
   };
+  const open = (number, frame) => show(tabs.children[number], [number], frame);
   replays.forEach((episode, number) => {
     const tab = element("button", { type: "button" }, episodeName(episode, replays));
     tab.addEventListener("click", () => open(number, 0));
     tabs.append(tab);
   });
+  const both = beforeAndAfter(replays);
+  if (both) {
+    const tab = element("button", { type: "button" }, "before and after training");
+    tab.addEventListener("click", () => show(tab, both, 0));
+    tabs.append(tab);
+  }
   const panel = element("div", { class: "panel" }, replays.length > 1 ? tabs : null, holder);
   const start = () => open(Math.min(view.replay, replays.length - 1), view.frame);
   return { panel, start };
+}
+
+// The first episodes of the earliest and of the latest evaluation of the first run; null if there is one evaluation.
+function beforeAndAfter(replays) {
+  const own = replays.map(({ run, name }, number) => ({ run, number, at: /^(\d+)-0$/.exec(name)?.[1] }));
+  const first = own.filter(({ run, at }) => run === replays[0].run && at !== undefined);
+  first.sort((left, right) => Number(left.at) - Number(right.at));
+  return first.length > 1 ? [first[0].number, first.at(-1).number] : null;
 }
 
 function episodeName({ run, name }, replays) {
