@@ -7,9 +7,10 @@ import pytest
 from edgewise.cli.main import main
 from edgewise.config.errors import ConfigError, EdgewiseError
 from edgewise.experiments.load import load_config
+from edgewise.studies.folder import StudyFolder
 from edgewise.studies.grid import run_grid
 from edgewise.studies.grid_file import Entry, Grid, load_cells, read_grid
-from edgewise.studies.grid_results import plain
+from edgewise.studies.grid_results import collect, plain
 
 FILE = """
 name: small
@@ -125,6 +126,10 @@ def test_every_run_once_and_results_on_one_scale(tmp_path, grid, program, ledger
     assert document == json.loads(json.dumps(plain(result)))
     page = (tmp_path / "study" / "report.html").read_text()
     assert "ppo--walk-large--seed-1/report.html" in page
+    lower = {cell: load("graphwalk", "ppo", [("--evaluation.maximise", "false")]) for cell in cells}
+    turned = collect(found, lower, StudyFolder(tmp_path / "study"))
+    assert turned.ranges["walk-large"] == pytest.approx((0.0, -4.01))  # the lowest value scores 1
+    assert turned.ranges["graphwalk"] == (-8.0, 0.0)  # as given
 
 
 def test_a_grid_grows_and_nothing_runs_twice(tmp_path, grid, program, ledger, watch):
