@@ -5,7 +5,7 @@ import json
 import math
 import struct
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgewise.training.logging.event_log import EventLog
@@ -21,6 +21,7 @@ def read(path):
         return list(csv.DictReader(file))
 
 
+@settings(max_examples=40)
 @given(rows, st.data())
 def test_a_resumed_log_equals_one_that_never_stopped(tmp_path_factory, content, data):
     folder = tmp_path_factory.mktemp("log")

@@ -5,7 +5,7 @@ from functools import cache
 import networkx
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgewise.config.plugins import environment
@@ -183,6 +183,7 @@ def test_nodes_show_how_near_the_mover_is_before_the_other():
         assert x[:, 3 + player].sum() < x[:, 4 - player].sum()
 
 
+@settings(max_examples=40)
 @given(st.integers(2, 5), st.integers(0, 2**31))
 def test_both_players_see_the_same_game(size, seed):
     """A board with colours, rows and columns exchanged is to the second player what it was to the first."""

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.systems.marine.worlds import marine
 
@@ -16,6 +16,7 @@ def apart(places, mask):
     return distance[both]
 
 
+@settings(max_examples=40)
 @given(st.integers(0, 2**32), st.sampled_from([1, 3, 20]))
 def test_everything_keeps_its_distance(seed, count):
     env = marine(

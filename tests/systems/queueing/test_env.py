@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgewise.config.errors import ConfigError
@@ -21,6 +21,7 @@ def queueing(num_envs=8, seed=0, **settings):
     return QueueingEnv(QueueingConfig(**settings), num_envs=num_envs, seed=seed)
 
 
+@settings(max_examples=40)
 @given(seed=st.integers(0, 1000), baseline=st.sampled_from(sorted(BASELINES)), servable=st.booleans())
 def test_every_schedule_is_independent_and_every_packet_counted(seed, baseline, servable):
     env = queueing(6, seed, graphs=FAMILY, arrivals_servable=servable, service_law="poisson", initial_queue=4)

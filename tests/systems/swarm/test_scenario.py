@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.systems.swarm.worlds import swarm
 
@@ -25,6 +25,7 @@ def too_close(state, name):
     return count
 
 
+@settings(max_examples=40)
 @given(st.integers(0, 2**32))
 def test_everything_is_born_in_the_square_clear_of_its_like(seed):
     state = swarm(num_envs=8, seed=seed, num_agents=(1, 7), num_obstacles=(0, 10)).reset()["state"]
