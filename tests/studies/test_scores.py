@@ -56,7 +56,7 @@ def test_tables_that_are_none_are_refused(scores):
         profile(scores, [0.5])
 
 
-@settings(max_examples=8)
+@settings(max_examples=4)
 @given(TABLES, st.integers(0, 3))
 def test_aggregates_equal_scipy(scores, seed):
     other = np.random.default_rng(seed).normal(0.5, 0.5, (3, scores.shape[1]))
