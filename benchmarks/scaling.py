@@ -6,7 +6,8 @@ Each figure comes from the command `edgewise train`, timed from batch to batch, 
 of one and of several processes alternate, and the median over repeats is shown. *strong* keeps every setting,
 so each of n processes has 1/n of the work. *weak* multiplies `num_envs` and `minibatch_size` by n, so each
 has as much as the one alone; off-policy runs then make as many updates for n times the frames. *reduce* is
-the time of one averaging of all gradients, alone.
+the time of one averaging of all gradients, alone. *CPU* is the same ratio by the CPU time of one process,
+without the time that it waits: a machine with a free core for each process cannot exceed it.
 """
 
 from __future__ import annotations
@@ -36,15 +37,21 @@ REDUCTIONS = 300
 
 
 class Stopwatch(Callback):
-    """Writes frames and the time at every batch to a file; given as a logger on the command line."""
+    """Writes frames, wall time and CPU time at every batch to a file; a logger on the command line."""
 
     def on_batch(self, frames: int, metrics: Any) -> None:  # noqa: ARG002 - the signature of callbacks
         with Path(os.environ[FILE]).open("a") as file:
-            file.write(f"{frames} {time.monotonic()}\n")
+            file.write(f"{frames} {time.monotonic()} {time.process_time()}\n")
 
 
-def frames_per_second(recipe: str, *, processes: int, factor: int) -> float:
-    """Train a few batches and return the frames per second; `factor` multiplies the size of a batch."""
+def frames_per_second(recipe: str, *, processes: int, factor: int) -> tuple[float, float]:
+    """Train a few batches and return the frames per second, and per CPU second of one process.
+
+    Args:
+        recipe: name of a recipe.
+        processes: that train together.
+        factor: multiplies the size of a batch.
+    """
     chosen = dict(RECIPES[recipe])
     batches, skipped = chosen.pop("batches"), chosen.pop("skipped")
     config = load_config(recipe)
@@ -76,9 +83,9 @@ def frames_per_second(recipe: str, *, processes: int, factor: int) -> float:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        rows = [line.split() for line in Path(f"{place}/times").read_text().splitlines()]
-    first, last = rows[-batches - 1], rows[-1]
-    return (int(last[0]) - int(first[0])) / (float(last[1]) - float(first[1]))
+        rows = [list(map(float, line.split())) for line in Path(f"{place}/times").read_text().splitlines()]
+    frames, wall, cpu = (last - first for last, first in zip(rows[-1], rows[-batches - 1], strict=True))
+    return frames / wall, frames / cpu
 
 
 def reduction_seconds(parameters: int, *, processes: int) -> float:
@@ -124,11 +131,14 @@ def measure(recipe: str, *, processes: int, repeats: int) -> dict[str, Any]:
     from edgewise.experiments.sizes import parameters_of
 
     cases = {"one": (1, 1), "strong": (processes, 1), "weak": (processes, processes)}
-    found: dict[str, list[float]] = {name: [] for name in cases}
+    found: dict[str, list[tuple[float, float]]] = {name: [] for name in cases}
     for _ in range(repeats):
         for name, (count, factor) in cases.items():
             found[name].append(frames_per_second(recipe, processes=count, factor=factor))
-    median = {name: statistics.median(values) for name, values in found.items()}
+    median, by_cpu = (
+        {name: statistics.median(value[kind] for value in values) for name, values in found.items()}
+        for kind in (0, 1)
+    )
     parameters = sum(
         each.numel() for each in parameters_of(Builder(load_config(recipe), num_envs=2).algorithm)
     )
@@ -139,6 +149,8 @@ def measure(recipe: str, *, processes: int, repeats: int) -> dict[str, Any]:
         "all": found,
         "strong": median["strong"] / median["one"],
         "weak": median["weak"] / median["one"],
+        "strong_cpu": by_cpu["strong"] / by_cpu["one"],
+        "weak_cpu": by_cpu["weak"] / by_cpu["one"],
         "parameters": parameters,
         "bytes": 4 * parameters,
         "reduction_ms": 1000 * reduction_seconds(parameters, processes=processes),
@@ -157,17 +169,17 @@ def main() -> int:
         print(reduce(options.reduce))
         return 0
     results = []
-    print(f"{'recipe':16}{'one':>9}{'strong':>9}{'':>7}{'weak':>9}{'':>7}{'gradient':>10}{'reduce':>10}")
+    headings = ("one", "strong", "", "CPU", "weak", "", "CPU", "gradient", "reduce")
+    print(f"{'recipe':16}" + "".join(f"{heading:>10}" for heading in headings))
     for recipe in options.recipes:
         found = measure(recipe, processes=options.processes, repeats=options.repeats)
         results.append(found)
         speed = found["frames_per_second"]
-        print(
-            f"{recipe:16}{speed['one']:9,.0f}{speed['strong']:9,.0f}{found['strong']:6.2f}x"
-            f"{speed['weak']:9,.0f}{found['weak']:6.2f}x{found['bytes'] / 1e3:7,.0f} kB"
-            f"{found['reduction_ms']:7.2f} ms",
-            flush=True,
-        )
+        cells = [f"{speed['one']:,.0f}"]
+        for kind in ("strong", "weak"):
+            cells += [f"{speed[kind]:,.0f}", f"{found[kind]:.2f}x", f"{found[f'{kind}_cpu']:.2f}x"]
+        cells += [f"{found['bytes'] / 1e3:,.0f} kB", f"{found['reduction_ms']:.2f} ms"]
+        print(f"{recipe:16}" + "".join(f"{cell:>10}" for cell in cells), flush=True)
     if options.json is not None:
         options.json.write_text(json.dumps(results, indent=1))
     return 0

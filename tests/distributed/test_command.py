@@ -15,7 +15,7 @@ pytestmark = pytest.mark.thorough
 
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
 KEPT = [flag for flag in FLAGS if "total_frames" not in flag and "checkpoint.every" not in flag]
-TRAIN = ["train", "graphwalk-ppo", *KEPT, "--total-frames=1600", "--checkpoint.every=64"]
+TRAIN = ["train", "graphwalk-ppo", *KEPT, "--total-frames=4800", "--checkpoint.every=64"]
 LOST = 5
 
 
@@ -34,7 +34,7 @@ def finished(process):
 def started(folder):
     """A command whose run has begun to train."""
     process = edgewise(*TRAIN, "--processes", "2", "--out", str(folder))
-    while len(list(folder.glob("checkpoints/step-*"))) < 2:
+    while not any(int(path.name[5:]) for path in folder.glob("checkpoints/step-*")):
         assert process.poll() is None, process.communicate()
         time.sleep(0.02)
     return process

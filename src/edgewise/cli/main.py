@@ -121,7 +121,7 @@ examples:
 
 `edgewise VERB --help` explains a verb; `edgewise train RECIPE --help` lists every setting of a recipe.
 Every verb takes --json. Exit codes: 0 success, 2 invalid config or data, 3 invalid checkpoint, 4 a number
-was not finite, 130 interrupted."""
+was not finite, 5 a process of the run died, 130 interrupted."""
 
 
 def _report(error: EdgewiseError, console: Console) -> int:
