@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from contextlib import redirect_stdout
+from math import inf
 
 import numpy
 import pytest
@@ -20,6 +21,8 @@ from edgewise.config.errors import ConfigError
 from edgewise.experiments.build import Builder
 from edgewise.experiments.export import as_function, export_policy
 from edgewise.experiments.export.check import (
+    Checked,
+    Tried,
     as_arrays,
     check,
     decoded,
@@ -334,6 +337,15 @@ def test_other_actions_of_the_policy_are_noticed(tmp_path):
     assert isinstance(env.actions, AgentsDiscrete)
     assert found.differing_actions == found.actions
     assert not found.passed
+
+
+@pytest.mark.parametrize(
+    ("difference", "differing", "passed"),
+    [(9e-6, 0, True), (2e-5, 0, False), (0.0, 1, False), (inf, 0, False)],
+)
+def test_what_passes(difference, differing, passed):
+    tried = (Tried({"graphs": 1}, 0.0), Tried({"graphs": 7}, difference))
+    assert Checked(tried, 12, differing).passed == passed
 
 
 def test_decoding_is_part_of_the_program_of_a_readme():

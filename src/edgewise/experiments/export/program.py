@@ -136,15 +136,11 @@ def _first_line(error: BaseException) -> str:
 @contextmanager
 def _quiet() -> Iterator[None]:
     """Keep back what the exporters log and warn about themselves."""
-    logger = logging.getLogger("torch")
-    level = logger.level
-    logger.setLevel(logging.ERROR)
-    onnx = logging.getLogger("torch.onnx")
-    before, onnx.disabled = onnx.disabled, True
+    before = logging.root.manager.disable
+    logging.disable(logging.WARNING)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             yield
     finally:
-        logger.setLevel(level)
-        onnx.disabled = before
+        logging.disable(before)
