@@ -24,6 +24,7 @@ from edgewise.experiments.export.check import (
     Checked,
     Tried,
     as_arrays,
+    call,
     check,
     decoded,
     observations,
@@ -31,6 +32,7 @@ from edgewise.experiments.export.check import (
     sizes_of,
     traced_sizes,
 )
+from edgewise.experiments.export.program import load
 from edgewise.experiments.export.readme import program_text
 from edgewise.experiments.load import load_config
 from edgewise.graphs.actions import AgentsDiscrete
@@ -147,13 +149,18 @@ def test_every_agent_on_its_own_view_is_a_function(name):
         assert outputs["scores"].std() > 1e-3
 
 
-@pytest.mark.parametrize("env_name", ["graphwalk", "multihop", "hive"])
-def test_value_networks_on_graphs_are_functions(env_name):
+def value_policy(env_name):
+    """A small DQN on graphs, and its environment."""
     settings = {"model": {"encoder": SMALL["encoder"], "hidden": 8}}
     config = load_config(env_name, algorithm="dqn", keywords=settings)
     policy = Builder(config, num_envs=1).algorithm.policy
     add_noise(policy)
-    env = ew.make_env(env_name, num_envs=3, seed=0)
+    return policy, ew.make_env(env_name, num_envs=3, seed=0)
+
+
+@pytest.mark.parametrize("env_name", ["graphwalk", "multihop", "hive"])
+def test_value_networks_on_graphs_are_functions(env_name):
+    policy, env = value_policy(env_name)
     with acting_in(policy, env):
         function, roots = as_function(policy, env), observations(policy, env)
         for root in roots:
@@ -330,6 +337,8 @@ def test_other_actions_of_the_policy_are_noticed(tmp_path):
     policy, env = policy_of("marine-dqn")
     export_policy(policy, env, tmp_path / "a", format="pt2")
     function, roots = as_function(policy, env), observations(policy, env)
+    with pytest.raises(ConfigError, match=r"the program fails on self \[2, 3\]: "):
+        call(load(tmp_path / "a" / "policy.pt2", ["action"]), {"self": torch.zeros(2, 3)}, numpy_in=False)
     assert check(function, roots, tmp_path / "a" / "policy.pt2").passed
     for root in roots:
         root["action"] = (root["action"] + 1) % env.actions.num_actions
@@ -367,6 +376,13 @@ def test_a_policy_of_every_recipe(recipe, format, tmp_path):
         assert imported == "[]"
         action, expected = re.fullmatch(r"action (\[.*\]) expected (\[.*\])", line).groups()
         assert numpy.allclose(json.loads(action.lower()), json.loads(expected.lower()), atol=1e-5)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("env_name", ["graphwalk", "multihop", "hive"])
+def test_value_networks_as_onnx(env_name, tmp_path):
+    policy, env = value_policy(env_name)
+    assert export_policy(policy, env, tmp_path / "a").checked.passed
 
 
 @pytest.mark.thorough

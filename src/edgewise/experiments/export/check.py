@@ -14,8 +14,9 @@ from tensordict import TensorDictBase
 from torch import Tensor
 from torchrl.envs import ExplorationType
 
+from edgewise.config.errors import ConfigError
 from edgewise.data.rollout import acting, reset_hidden_state
-from edgewise.experiments.export.program import load
+from edgewise.experiments.export.program import first_line, load
 from edgewise.graphs.policy_function import PolicyFunction, Tensors
 
 TOLERANCE = 1e-5
@@ -130,11 +131,20 @@ def observations(policy: Any, env: Any) -> list[TensorDictBase]:
 
 
 def call(program: Callable[..., dict[str, Any]], inputs: Tensors, *, numpy_in: bool) -> Tensors:
-    """Call a loaded program with tensors."""
-    if not numpy_in:
-        return program(inputs)
-    found = program(as_arrays(inputs))
-    return {name: torch.from_numpy(value) for name, value in found.items()}
+    """Call a loaded program with tensors.
+
+    Raises:
+        ConfigError: the program does not take these inputs.
+    """
+    try:
+        found = program(as_arrays(inputs) if numpy_in else inputs)
+    except Exception as error:
+        shapes = ", ".join(f"{name} {list(value.shape)}" for name, value in inputs.items())
+        raise ConfigError(
+            f"the program fails on {shapes}: {first_line(error)}",
+            hint="a module of the policy gives other operations for other sizes, which cannot be exported",
+        ) from error
+    return {name: torch.from_numpy(value) for name, value in found.items()} if numpy_in else found
 
 
 def as_arrays(tensors: Mapping[str, Tensor]) -> Arrays:

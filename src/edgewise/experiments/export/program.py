@@ -45,7 +45,7 @@ def trace(function: PolicyFunction, example: Tensors) -> ExportedProgram:
             return torch.export.export(function, (example,), dynamic_shapes=(shapes,), strict=False)
     except Exception as error:
         raise ConfigError(
-            f"the policy cannot be traced by torch.export: {_first_line(error)}",
+            f"the policy cannot be traced by torch.export: {first_line(error)}",
             hint="modules of your own must not let shapes or Python branches depend on the values of tensors",
         ) from error
 
@@ -91,7 +91,7 @@ def save(function: PolicyFunction, program: ExportedProgram, path: Path, *, exam
             )
     except Exception as error:
         raise ConfigError(
-            f"the policy cannot be written as ONNX: {_first_line(error)}", hint="try --to pt2"
+            f"the policy cannot be written as ONNX: {first_line(error)}", hint="try --to pt2"
         ) from error
     assert found is not None
     outputs = output_shapes(function, program)
@@ -127,7 +127,7 @@ def _named(size: Any, names: Mapping[str, str]) -> int | str:
     return names.get(text, text)
 
 
-def _first_line(error: BaseException) -> str:
+def first_line(error: BaseException) -> str:
     """Return the line of an error that says most: what ONNX lacks, else the first one."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
     return next((line for line in lines if "No ONNX function found" in line), lines[0])[:300]
