@@ -76,6 +76,38 @@ def test_players_that_are_thought_to_alternate_would_show(monkeypatch):
     assert judgement(env, algorithm)[1] < 0.9
 
 
+def test_games_are_played_with_noise_and_positions_are_seen_with_their_masks():
+    env, algorithm, _ = trained(1, num_envs=8)
+    algorithm.set_scalar("value_scale", 1e-4)  # so that values do not decide
+    root = torch.cat([env.reset()[:1]] * 64)
+    assert len(algorithm.behaviour(root.clone())["action"].unique()) > 1
+    assert len(algorithm.searcher()(root.clone())["action"].unique()) == 1
+    samples = algorithm.positions.sample(32, generator=torch.Generator().manual_seed(0))
+    seen = algorithm._observed(samples)
+    assert torch.equal(seen["action_mask"], env.mask(samples["state"]))
+    assert not seen["action_mask"].all()
+
+
+def test_value_targets_are_outcomes_unless_the_search_has_a_share():
+    _, algorithm, _ = trained(1, num_envs=8)
+    found = {}
+    for share in (0.0, 0.25, 1.0):
+        algorithm.set_scalar("search_share", share)
+        algorithm.generator.manual_seed(0)
+        found[share] = algorithm._sample()["value_target"]
+    assert found[0.0].abs().unique().tolist() == [1.0]
+    assert not torch.equal(found[0.0], found[1.0])
+    torch.testing.assert_close(found[0.25], 0.75 * found[0.0] + 0.25 * found[1.0])
+
+
+def test_rate_and_decay_of_the_optimiser_are_scheduled():
+    _, algorithm, _ = trained(1, num_envs=4)
+    for name, value in (("learning_rate", 0.125), ("weight_decay", 0.5)):
+        algorithm.set_scalar(name, value)
+    for group in algorithm.optimizer.param_groups:
+        assert (group["lr"], group["weight_decay"]) == (0.125, 0.5)
+
+
 def test_nothing_is_learnt_before_a_game_has_ended():
     env = TokensEnv(TokensConfig(), num_envs=4, seed=0)
     algorithm = learner(env)

@@ -20,9 +20,14 @@ LOST = 5
 
 
 def edgewise(*words):
-    command = [sys.executable, "-m", "edgewise.cli", *words]
+    """Start a command line that does not ignore SIGHUP, even if the tests run under nohup."""
     return subprocess.Popen(
-        command, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-m", "edgewise.cli", *words],
+        env=ENVIRONMENT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),
     )
 
 

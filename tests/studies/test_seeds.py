@@ -10,10 +10,10 @@ from tests.report.synthetic import make_run
 
 from edgewise.cli import train as train_verb
 from edgewise.cli.main import main
-from edgewise.cli.studies import child_program
+from edgewise.cli.studies import child_program, shown
 from edgewise.config.errors import ConfigError
 from edgewise.evaluation.result import Evaluation
-from edgewise.evaluation.statistics import bca_interval
+from edgewise.evaluation.statistics import Interval, bca_interval
 from edgewise.experiments.load import load_config
 from edgewise.studies import seeds as seeds_module
 from edgewise.studies.seeds import plain, train_seeds
@@ -73,6 +73,12 @@ def test_children_look_for_modules_where_their_parent_does(monkeypatch, tmp_path
     found = child_program(options)
     assert ("-P" in found.command) is not is_on_path
     assert (found.plugins, found.loggers) == (("mine.py",), ("wandb",))
+
+
+def test_one_seed_is_shown_without_an_interval():
+    assert shown(Interval(0.5, float("nan"), float("nan"))) == "0.5"
+    assert shown(Interval(0.5, 0.25, 0.75)) == "0.5 [0.25, 0.75]"
+    assert shown(None) == ""
 
 
 def test_a_display_at_80_columns_keeps_bar_share_and_time():

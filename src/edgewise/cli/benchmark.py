@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from pathlib import Path
 
-from edgewise.cli.studies import add_jobs, child_program
+from edgewise.cli.studies import add_jobs, child_program, shown
 from edgewise.config.run import AnyRun
 from edgewise.experiments.load import load_config
 from edgewise.terminal.console import Console, table
@@ -47,9 +47,9 @@ def run(options: Namespace, console: Console) -> int:
     text = []
     if result.aggregates is not None:
         measures = result.aggregates.measures
-        rows = [[name, *(str(found[name]) for found in measures.values())] for name in measures["IQM"]]
+        rows = [[name, *(shown(found[name]) for found in measures.values())] for name in measures["IQM"]]
         text.append(table(["algorithm", *measures], rows))
-        pairs = [[left, right, str(one)] for (left, right), one in result.aggregates.improvement.items()]
+        pairs = [[left, right, shown(one)] for (left, right), one in result.aggregates.improvement.items()]
         if pairs:
             text.append(table(["algorithm", "over", "probability of improvement"], pairs))
     text.append(

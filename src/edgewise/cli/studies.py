@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 from argparse import Namespace
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 from edgewise.terminal.parser import Parser, whole_number
 
 if TYPE_CHECKING:
+    from edgewise.evaluation.statistics import Interval
     from edgewise.studies.scheduler import Program
 
 
@@ -54,6 +56,13 @@ def child_program(options: Namespace) -> Program:
         plugins=tuple(options.plugin or ()),
         loggers=tuple(getattr(options, "logger", ())),
     )
+
+
+def shown(interval: Interval | None) -> str:
+    """Format an estimate with its interval; without one where there was a single sample."""
+    if interval is None:
+        return ""
+    return str(interval) if math.isfinite(interval.low) else f"{interval.estimate:.4g}"
 
 
 def train_words(options: Namespace, *, without: str | None = None) -> list[str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from edgewise.cli.processes import as_process, start_processes, starts_processes
-from edgewise.cli.studies import add_jobs, add_source, child_program, train_words
+from edgewise.cli.studies import add_jobs, add_source, child_program, shown, train_words
 from edgewise.config import plugins
 from edgewise.config.errors import ConfigError
 from edgewise.config.plugins import Address
@@ -100,7 +100,7 @@ def _train_seeds(configs: Sequence[AnyRun], options: Namespace, console: Console
     )
     measures = list(dict.fromkeys(name for _, _, found in result.rows for name in found))
     rows = [
-        [label, seeds or "", *(str(found.get(name, "")) for name in measures)]
+        [label, seeds or "", *(shown(found.get(name)) for name in measures)]
         for label, seeds, found in result.rows
     ]
     text = table(["policy", "seeds", *measures], rows)

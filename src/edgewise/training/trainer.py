@@ -167,8 +167,9 @@ class Trainer:
             self._begin()
         self._report_best()
         while not self._finished:
-            stop.received, asked = self._stop_reasons(stop.received, self._callbacks.stop)
-            reason = stop.received or asked
+            signal, asked = self._stop_reasons(stop.received, self._callbacks.stop)
+            reason = signal or asked
+            stop.received = signal or stop.received  # one that came meanwhile counts at the next batch
             if reason is not None:
                 self._save()
                 return reason

@@ -89,14 +89,15 @@ def test_illegal_actions_raise_or_are_said():
     assert not lenient.step(np.flatnonzero(info["action_mask"])[0])[-1]["illegal"]
 
 
-def test_padding_is_zero_whatever_it_holds():
-    env = ew.make_env("graphwalk", num_envs=4, num_nodes=(4, 9), seed=0)
+@pytest.mark.parametrize("name", ["graphwalk", "swarm"])
+def test_padding_is_zero_whatever_it_holds(name):
+    """Slots of edges by rule name their nodes, whether they are edges or not."""
+    env = ew.make_env(name, num_envs=4, seed=0)
     graph = env.reset()["graph"].clone()
-    graph["edge_index"].masked_fill_(~graph["edge_mask"].unsqueeze(-2), 3)
     graph["x"].masked_fill_(~graph["node_mask"].unsqueeze(-1), 7.0)
     found = graph_tensors(graph, env.graph)
-    assert not graph["edge_mask"].all()
-    assert not found["edge_index"].movedim(-2, -1)[~graph["edge_mask"]].any()
+    assert not found["edge_mask"].all()
+    assert not found["edge_index"].movedim(-2, -1)[~found["edge_mask"]].any()
     assert not found["x"][~graph["node_mask"]].any()
 
 
