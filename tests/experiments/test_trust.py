@@ -75,6 +75,11 @@ FILE_VERBS = {
     "train a recipe with a file": ["train", "graphwalk-ppo", "--config", "{file}", "--dry-run"],
 }
 
+SWEPT = ("--set", "learning_rate=log:1e-4,1e-2", "--trials", "1", "--out", "{folder}/sweep")
+
+BENCHMARK = ["benchmark", "{file}", "--out", "{folder}/study"]
+"""A benchmark file names environments, algorithms and settings of its own."""
+
 NAME_VERBS = {
     "train": ["train", "evil", "--dry-run"],
     "train algorithm": ["train", "graphwalk", "--algorithm", "evil", "--dry-run"],
@@ -84,6 +89,8 @@ NAME_VERBS = {
     "recipes": ["recipes", "show", "evil"],
     "recipes check": ["recipes", "check", "evil"],
     "oracle": ["oracle", "evil", "--graph", "line3", "--rate", "0.4"],
+    "sweep": ["sweep", "evil", *SWEPT],
+    "sweep algorithm": ["sweep", "graphwalk", "--algorithm", "evil", *SWEPT],
     "the verb itself": ["evil"],
 }
 """Verbs that take a plain name, in a working directory that tries to give it a meaning."""
@@ -254,6 +261,26 @@ def test_no_other_field_of_a_config_file_imports_anything(planted, capsys, verb,
         check(planted, FILE_VERBS[verb], capsys, must_name_flag=False)
 
 
+@pytest.mark.parametrize("reference", REFERENCES)
+@pytest.mark.parametrize("field", ["environment", "algorithm", "encoder"])
+def test_a_benchmark_file_imports_nothing(planted, capsys, field, reference):
+    code = planted.spell(REFERENCES[reference])
+    values = {
+        "environments": {"walk": {"environment": code if field == "environment" else "graphwalk"}},
+        "algorithms": {"learner": {"algorithm": code if field == "algorithm" else "ppo"}},
+        "settings": {"model.encoder.kind": code} if field == "encoder" else {},
+    }
+    planted.file = planted.folder / "grid.yaml"
+    planted.file.write_text(yaml.safe_dump(values))
+    assert check(planted, BENCHMARK, capsys, must_name_flag=reference != "plain name") == 2
+
+
+@every_third(field=["env_name", "algorithm_name"], reference=REFERENCES)
+def test_a_sweep_by_a_config_file_imports_nothing(planted, capsys, field, reference):
+    use_file(planted, NAMES[field], REFERENCES[reference], "yaml", False)
+    assert check(planted, ["sweep", "{file}", *SWEPT], capsys, must_name_flag=False) == 2
+
+
 def use_file(planted, path, reference, suffix, whole):
     """Write the config file of a command line."""
     values = planted.values(path, planted.spell(reference))
@@ -279,6 +306,7 @@ def test_listing_imports_nothing(planted, capsys, monkeypatch, words):
 def test_every_verb_is_tried():
     """Verbs of systems take no run folder, name no code, and read their environments by name."""
     tried = {words[0] for table in (RUN_VERBS, NAME_VERBS, HARMLESS) for words in table.values()}
+    tried.add(BENCHMARK[0])
     ours = {name for name, verb in verbs().items() if str(verb.module).startswith("edgewise.cli.")}
     assert ours - tried == {"bench"}
 

@@ -147,12 +147,35 @@ def test_damaged_trials_are_refused(tmp_path, sweep, program, ledger, watch, tex
         run_sweep(sweep, trials=1, jobs=1, out=tmp_path / "study", program=program)
 
 
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"algorithm.learning_rate": 0.1, "model.encoder.kind": "evil.py:Encoder"},
+        {"model.encoder.kind": "evil.py:Encoder"},
+        {"algorithm.learning_rate": "evil.py:Encoder"},
+        {"algorithm.learning_rate": 2.0},
+        {"algorithm.learning_rate": True},
+        {},
+        ["algorithm.learning_rate"],
+    ],
+)
+def test_trials_of_another_space_are_refused(tmp_path, sweep, program, ledger, watch, params):
+    """Values of a trial become flags of a child, where an address would count as typed by the user."""
+    run_sweep(sweep, trials=1, jobs=1, out=tmp_path / "study", program=program)
+    file = tmp_path / "study" / "trials.json"
+    document = json.loads(file.read_text())
+    document["trials"][0] |= {"params": params, "state": "running"}
+    file.write_text(json.dumps(document))
+    with pytest.raises(CheckpointError, match=r"does not search|damaged"):
+        run_sweep(sweep, trials=1, jobs=1, out=tmp_path / "study", program=program)
+
+
 def test_a_trial_is_on_disk_before_its_run_begins(tmp_path, sweep, watch):
     """A kill between the proposal and the run loses nothing."""
     folder = sweep_module.open_study(tmp_path / "study", sweep.plan, name="x", differs=lambda _: None)
     source = sweep_module.TrialSource(sweep, folder, planned=2)
     job = source.next_job()
-    assert [trial.params for trial in Trials(folder).all] == [source.trials.all[0].params]
+    assert [trial.params for trial in Trials(folder, SPACE).all] == [source.trials.all[0].params]
     again = sweep_module.TrialSource(sweep, folder, planned=2)
     assert again.next_job() == job
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from edgewise.config import plugins
 from edgewise.config.documents import read
 from edgewise.config.errors import ConfigError
 from edgewise.config.layers import Layer, Problem, config_error
@@ -103,6 +104,8 @@ def load_cells(
         for algorithm in grid.algorithms:
             flags = grid.flags(algorithm, environment)
             try:
+                # Settings become flags of a child, where an address would count as typed by the user.
+                plugins.require_allowed([value for _, value in flags])
                 config = load(environment.reference, algorithm.reference, flags)
             except ConfigError as error:
                 where = f"{algorithm.name} in {environment.name}"

@@ -41,6 +41,12 @@ class Range:
         """The values that a config must accept for it to accept all."""
         return (int(self.low), int(self.high)) if self.is_whole else (self.low, self.high)
 
+    def __contains__(self, value: object) -> bool:
+        """Return whether a value is a number of the range."""
+        if isinstance(value, bool) or not isinstance(value, int if self.is_whole else (int, float)):
+            return False
+        return self.low <= value <= self.high
+
     def __str__(self) -> str:
         return f"{self.scale}:{self.extremes[0]!r},{self.extremes[1]!r}"
 
@@ -55,6 +61,10 @@ class Choice:
     def extremes(self) -> tuple[Value, ...]:
         """All options."""
         return self.options
+
+    def __contains__(self, value: object) -> bool:
+        """Return whether a value is one of the options."""
+        return value in self.options
 
     def __str__(self) -> str:
         return f"choice:{','.join(self.options)}"
@@ -124,6 +134,16 @@ def parse_dimension(text: str) -> Dimension:
     if form in ("log", "logint") and low <= 0:
         raise ValueError(f"got {text}, expected LOW above 0 for a logarithmic range")
     return Range(form, low, high)  # type: ignore[arg-type]  # one of the four, as tested above
+
+
+def contains(space: Space, params: Mapping[str, Value]) -> bool:
+    """Return whether the values are of this space: all its settings, no others, and each in its range.
+
+    Example:
+        >>> contains({"epochs": Range("int", 1, 8)}, {"epochs": 9})
+        False
+    """
+    return space.keys() == params.keys() and all(params[name] in space[name] for name in space)
 
 
 def as_flags(params: Mapping[str, Value]) -> list[tuple[str, str]]:

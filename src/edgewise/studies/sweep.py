@@ -131,7 +131,7 @@ class TrialSource:
     def __init__(self, sweep: Sweep, folder: StudyFolder, *, planned: int) -> None:
         self._sweep, self._folder = sweep, folder
         self._metric, self._maximise = sweep.config.evaluation.metric, sweep.config.evaluation.maximise
-        self.trials = Trials(folder)
+        self.trials = Trials(folder, sweep.space)
         self.planned = max(planned, len(self.trials.all))
         for trial in self.trials.all:
             self._observe(trial.number, read_state(folder.run(trial.name)))

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 from edgewise.config import run_files
 from edgewise.config.errors import CheckpointError
 from edgewise.studies.folder import StudyFolder
-from edgewise.studies.space import Value
+from edgewise.studies.space import Space, Value, contains
 
 FILE = "trials.json"
 FORMAT = "edgewise-trials/1"
@@ -51,14 +51,16 @@ class Trials:
 
     Args:
         folder: of the sweep.
+        space: that the sweep searches. Children get the values of a trial as flags, so a file with other
+            settings or values is refused: a folder must not name code that the user did not type.
 
     Raises:
         CheckpointError: the file is damaged.
     """
 
-    def __init__(self, folder: StudyFolder) -> None:
+    def __init__(self, folder: StudyFolder, space: Space) -> None:
         self._folder = folder
-        self.all: list[Trial] = _read(folder) if (folder.path / FILE).exists() else []
+        self.all: list[Trial] = _read(folder, space) if (folder.path / FILE).exists() else []
 
     def add(self, params: Mapping[str, Value]) -> Trial:
         """Add a trial with the next number."""
@@ -85,7 +87,7 @@ class Trials:
         self._folder.write(FILE, json.dumps({"format": FORMAT, "trials": plain}, indent=1) + "\n")
 
 
-def _read(folder: StudyFolder) -> list[Trial]:
+def _read(folder: StudyFolder, space: Space) -> list[Trial]:
     file = folder.path / FILE
     try:
         document: Any = run_files.read_json(file)
@@ -95,9 +97,11 @@ def _read(folder: StudyFolder) -> list[Trial]:
         for number, trial in enumerate(trials):
             if trial.number != number or trial.state not in get_args(State):
                 raise ValueError(f"trial {number} is not valid")
+            if not contains(space, trial.params):
+                raise ValueError(f"trial {number} has settings or values that this sweep does not search")
     except OSError as error:
         raise CheckpointError(f"{file} cannot be read: {error.strerror}") from error
-    except (KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise CheckpointError(
             f"{file} is damaged: {error}", hint="restore it, or begin the sweep in another folder"
         ) from error

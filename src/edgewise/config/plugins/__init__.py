@@ -28,7 +28,7 @@ from edgewise.config.plugins.registry import (
     use_plugin,
     use_project_plugins,
 )
-from edgewise.config.plugins.trust import allow, allow_typed, project_plugins
+from edgewise.config.plugins.trust import allow, allow_typed, project_plugins, require_allowed
 
 __all__ = [
     "Address",
@@ -57,6 +57,7 @@ __all__ = [
     "record_code",
     "register",
     "registered",
+    "require_allowed",
     "systems",
     "use_plugin",
     "use_project_plugins",

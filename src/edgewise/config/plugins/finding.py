@@ -21,7 +21,7 @@ from edgewise.config.plugins.registry import (
     registered_at,
     use_project_plugins,
 )
-from edgewise.config.plugins.trust import allow, allowed_files, is_allowed, project_plugins
+from edgewise.config.plugins.trust import allow, allowed_files, is_allowed, project_plugins, refusal
 
 log = logging.getLogger(__name__)
 
@@ -103,11 +103,7 @@ def _granted(kind: Kind, address: Address) -> Address:
             hint=f"define it again and call ew.register({address.name}), or name a file that defines it "
             "with --plugin",
         )
-    raise ConfigError(
-        f"{address} is code that nothing on this command line allows: "
-        "neither a run folder nor a config file may import it",
-        hint=f"if you trust it, add --plugin {address.place}",
-    )
+    raise refusal(address)
 
 
 def _moved(kind: Kind, address: Address) -> Path | None:

@@ -38,10 +38,37 @@ def allow(reference: str) -> Address:
 def allow_typed(texts: Sequence[str]) -> None:
     """Allow every address among the words of a command line, also in lists with commas."""
     for text in texts:
-        value = text.partition("=")[2] if text.startswith("--") else text
-        for word in (value, *value.split(",")):
-            if Address.parse(word) is not None:
-                allow(word)
+        for address in _addresses(text):
+            allow(str(address))
+
+
+def require_allowed(texts: Sequence[str]) -> None:
+    """Refuse words of a command line that were read from a file, if they name code that is not allowed.
+
+    Raises:
+        ConfigError: with the flag that would allow it.
+    """
+    for address in (address for text in texts for address in _addresses(text)):
+        if not is_allowed(address):
+            for listed in project_plugins():
+                allow(listed)
+        if not is_allowed(address):
+            raise refusal(address)
+
+
+def refusal(address: Address) -> ConfigError:
+    """Return the error for code that is not allowed, with the flag that would allow it."""
+    return ConfigError(
+        f"{address} is code that nothing on this command line allows: "
+        "neither a run folder nor a config file may import it",
+        hint=f"if you trust it, add --plugin {address.place}",
+    )
+
+
+def _addresses(text: str) -> list[Address]:
+    value = text.partition("=")[2] if text.startswith("--") else text
+    found = (Address.parse(word) for word in (value, *value.split(",")))
+    return [address for address in found if address is not None]
 
 
 def is_allowed(address: Address) -> bool:
