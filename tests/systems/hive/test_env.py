@@ -190,6 +190,30 @@ def test_the_recipe_makes_updates():
     assert any(not torch.equal(old, new) for old, new in zip(before, model.parameters(), strict=True))
 
 
+@pytest.mark.parametrize("turn", ["rotated", "reflected"])
+def test_a_policy_does_not_see_how_the_board_is_turned(turn):
+    """Each move has the probability of its image on the turned board, and the position the same value."""
+    env, found = roots(count=6, plies=24, **ALL)
+    root = found[-1]
+    state, turned = root["state"], root["state"].clone()
+    q, r = state["q"], state["r"]
+    placed = state["level"] >= 0
+    image = (-r, q + r) if turn == "rotated" else (r, q)
+    for name, value in zip("qr", image, strict=True):
+        turned[name] = torch.where(placed, value, state[name])
+    turned["moves"] = dynamics.list_moves(turned, env.hand, max_moves=state["moves"].shape[1])
+    torch.manual_seed(1)
+    model = make_actor_critic(env.graph, env.actions, RECIPE.config.model).eval()
+    one, two = (
+        root.clone().update({**dict(env.observe(each).items()), "state": each, "action_mask": env.mask(each)})
+        for each in (state, turned)
+    )
+    (before, value), (after, other) = model.evaluate(one), model.evaluate(two)
+    assert not torch.equal(state["moves"], turned["moves"])
+    torch.testing.assert_close(value, other)
+    torch.testing.assert_close(before.probs.sort(-1).values, after.probs.sort(-1).values)
+
+
 def test_a_policy_plays_with_other_hands():
     """Features do not depend on the hand, so weights from a small one run on a large one."""
     small, large = make_env("hive", num_envs=2, **SMALL), make_env("hive", num_envs=2, **ALL)

@@ -12,7 +12,7 @@ SYSTEM = System(
             baselines="edgewise.systems.hive.baselines:BASELINES",
             replay="edgewise.systems.hive.render:replay",
             self_play=True,
-            opponents="edgewise.systems.hive.uhp:OPPONENTS",
+            opponents="edgewise.systems.hive.opponents:OPPONENTS",
             board="edgewise.systems.hive.board_page:board",
             record="edgewise.systems.hive.game_file:record",
         ),

@@ -110,13 +110,18 @@ def read_move(text: str, hive: Hive) -> Move:
     if not 1 <= len(words) <= 2:
         raise DataError(f"{text!r} is no move: expected a tile and its destination, such as `wA1 bQ-`")
     slot = read_tile(words[0], hive.hand)
-    q, r = _read_destination(words, hive)
+    q, r = read_destination(words, hive)
     if (slot, q, r) not in hive.moves:
         raise DataError(f"{text!r} is not legal here", hint=_legal_moves(slot, hive))
     return slot, q, r
 
 
-def _read_destination(words: Sequence[str], hive: Hive) -> Place:
+def read_destination(words: Sequence[str], hive: Hive) -> Place:
+    """Parse the hex that a move goes to, from the words of the move.
+
+    Raises:
+        DataError: it is no destination in this game.
+    """
     if len(words) == 1:
         if hive.stacks:
             raise DataError(f"{words[0]!r} has no destination: only the first tile of a game needs none")

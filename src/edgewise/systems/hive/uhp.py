@@ -135,4 +135,4 @@ def played_moves(state: TensorDictBase, hand: Hand) -> list[str]:
     return names
 
 
-OPPONENTS = {"uhp": Opponent(uhp_player, "uhp:COMMAND", {"keep_moves": True})}
+OPPONENT = Opponent(uhp_player, "uhp:COMMAND", {"keep_moves": True})
