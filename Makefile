@@ -48,7 +48,7 @@ attack: $(STAMP)  ## damaged run folders, links, random inputs, runs started at 
 	$(BIN)/python -m tests.attack
 	$(BIN)/python -m pytest -n 2 -m thorough tests
 
-soak: $(STAMP)  ## whether memory or open files grow over 100,000 batches; hours
+soak: $(STAMP)  ## whether memory or open files grow over 100,000 batches; two hours at most
 	$(BIN)/python -m benchmarks.soak
 
 mutate: $(STAMP)  ## plant the listed faults one at a time and print which no test noticed

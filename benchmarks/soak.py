@@ -2,16 +2,19 @@
 
     python -m benchmarks.soak --minutes 120 --batches 100000
 
-Three runs, each in a process of its own until one of the limits is reached: marine with a full replay buffer,
-hex against a pool of snapshots, and graphwalk. The slope of resident memory and of open files over the second
-half of each run is computed from the means of blocks, with a 95 % interval.
+Three runs at once, each in a process of its own until one of the limits is reached: marine with a full
+replay buffer, hex against a pool of snapshots, and graphwalk. The slope of resident memory and of open files
+over the second half of each run is computed from the means of blocks, with a 95 % interval. SIGINT or SIGTERM
+ends the runs early, and the slopes up to there are reported.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
+import signal
 import sys
 import tempfile
 import time
@@ -23,6 +26,7 @@ import numpy as np
 import torch
 from scipy.stats import t as student
 
+from edgewise.config.errors import Interrupted
 from edgewise.experiments.build import Builder
 from edgewise.experiments.load import load_config
 from edgewise.training.callbacks import Callback, StopTraining
@@ -80,10 +84,12 @@ class Meter(Callback):
     Args:
         every: batches between two samples.
         deadline: on the monotonic clock.
+        record: a file to which every sample is appended as it is taken: batches, bytes, open files.
     """
 
     every: int
     deadline: float
+    record: Path | None = None
     batches: list[int] = field(default_factory=list)
     bytes: list[int] = field(default_factory=list)
     files: list[int] = field(default_factory=list)
@@ -95,6 +101,9 @@ class Meter(Callback):
         self.batches.append(number)
         self.bytes.append(int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE"))
         self.files.append(len(os.listdir("/proc/self/fd")))
+        if self.record is not None:
+            with self.record.open("a") as file:
+                file.write(f"{number},{self.bytes[-1]},{self.files[-1]}\n")
         if time.monotonic() > self.deadline:
             raise StopTraining("the time is over")
 
@@ -103,6 +112,8 @@ def slope(x: list[int], y: list[int]) -> dict[str, float]:
     """Return the slope of the second half of a series with its 95 % interval, from the means of blocks."""
     half = len(x) // 2
     count = min(BLOCKS, len(x) - half)
+    if count < 3:
+        raise ValueError(f"{len(x)} samples are too few for a slope; let the run go on for longer")
     blocks = [
         (np.mean(part_x), np.mean(part_y))
         for part_x, part_y in zip(
@@ -120,7 +131,9 @@ def slope(x: list[int], y: list[int]) -> dict[str, float]:
     return {"slope": found, "low": found - margin, "high": found + margin}
 
 
-def soak(recipe: str, *, batches: int, minutes: float, seed: int = 0) -> dict[str, Any]:
+def soak(
+    recipe: str, *, batches: int, minutes: float, seed: int = 0, record: Path | None = None
+) -> dict[str, Any]:
     """Train one recipe in this process, and return the slopes per 1,000 batches."""
     torch.set_num_threads(1)
     frames = COMMON["training.num_envs"] * COMMON["training.rollout_length"]
@@ -135,10 +148,10 @@ def soak(recipe: str, *, batches: int, minutes: float, seed: int = 0) -> dict[st
         "logging.every": max(1, batches // 1000),
     }
     config = load_config(recipe, keywords=settings)
-    meter = Meter(every, time.monotonic() + 60 * minutes)
-    with tempfile.TemporaryDirectory() as place:
+    began = time.process_time()
+    meter = Meter(every, time.monotonic() + 60 * minutes, record)
+    with tempfile.TemporaryDirectory() as place, contextlib.suppress(Interrupted):
         folder = RunFolder.create(Path(place) / "run", config.to_plain())
-        began = time.process_time()
         with folder.locked():
             Trainer(config, Builder(config).parts(), folder, callbacks=[meter]).run()
     memory, files = slope(meter.batches, meter.bytes), slope(meter.batches, meter.files)
@@ -159,35 +172,72 @@ def grows(found: dict[str, float], level: float, batches: int) -> bool:
     return found["low"] > 0 and found["slope"] * batches > 0.01 * level
 
 
-def _in_child(recipe: str, options: argparse.Namespace) -> dict[str, Any]:
-    reading, writing = os.pipe()
-    child = os.fork()
-    if not child:
+@dataclass(frozen=True)
+class Child:
+    """A soak in a process of its own, out of reach of the terminal's signals.
+
+    Args:
+        recipe: the run.
+        process: its process id.
+        results: the end of the pipe to read its results from.
+    """
+
+    recipe: str
+    process: int
+    results: int
+
+    @classmethod
+    def start(cls, recipe: str, options: argparse.Namespace) -> Child:
+        """Start the soak of one recipe."""
+        reading, writing = os.pipe()
+        process = os.fork()
+        if process:
+            os.close(writing)
+            return cls(recipe, process, reading)
         code = 1
         try:
-            found = soak(recipe, batches=options.batches, minutes=options.minutes, seed=options.seed)
+            os.setpgid(0, 0)
+            record = options.record and options.record / f"{recipe}.csv"
+            found = soak(
+                recipe, batches=options.batches, minutes=options.minutes, seed=options.seed, record=record
+            )
             os.write(writing, json.dumps(found).encode())
             code = 0
+        except Exception as error:
+            print(f"{recipe}: {error}", file=sys.stderr)
         finally:
             os._exit(code)
-    os.close(writing)
-    with os.fdopen(reading) as file:
-        text = file.read()
-    if os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]):
-        raise RuntimeError(f"the soak of {recipe} failed")
-    return json.loads(text)
+
+    def end(self) -> None:
+        """Ask the run to stop and to report."""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.process, signal.SIGTERM)
+
+    def wait(self) -> dict[str, Any] | None:
+        """Return the results, None if the soak failed."""
+        with os.fdopen(self.results) as file:
+            text = file.read()
+        failed = os.waitstatus_to_exitcode(os.waitpid(self.process, 0)[1])
+        return None if failed else json.loads(text)
 
 
 def main() -> int:
-    """Soak the runs one after another."""
+    """Soak the runs, all at once."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--batches", type=int, default=100_000, help="batches of each run (100000)")
     parser.add_argument("--minutes", type=float, default=120.0, help="minutes of each run at most (120)")
     parser.add_argument("--recipe", choices=sorted(RUNS), help="one of them; all if not given")
     parser.add_argument("--seed", type=int, default=0, help="random seed (0)")
+    parser.add_argument("--record", type=Path, help="a folder that gets every sample as it is taken")
     parser.add_argument("--json", action="store_true", help="print the results as JSON")
     options = parser.parse_args()
-    found = [_in_child(recipe, options) for recipe in ([options.recipe] if options.recipe else RUNS)]
+    if options.record:
+        options.record.mkdir(parents=True, exist_ok=True)
+    children = [Child.start(recipe, options) for recipe in ([options.recipe] if options.recipe else RUNS)]
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: [child.end() for child in children])
+    results = [child.wait() for child in children]
+    found = [one for one in results if one is not None]
     if options.json:
         print(json.dumps(found, indent=1))
     else:
@@ -199,7 +249,7 @@ def main() -> int:
             resident = f"{one['resident_bytes'] / 1e6:,.0f} MB"
             verdict = "GROWS" if one["grows"] else "within noise"
             print(f"{one['recipe']:15} {one['batches']:8,} {resident:>9} {span:24} {files:9} {verdict}")
-    return int(any(one["grows"] for one in found))
+    return int(len(found) < len(results) or any(one["grows"] for one in found))
 
 
 if __name__ == "__main__":
