@@ -10,6 +10,7 @@ import time
 import pytest
 
 from edgewise.config.errors import CheckpointError, ConfigError, EdgewiseError, Interrupted
+from edgewise.studies import folder as folder_module
 from edgewise.studies.folder import StudyFolder, first_difference, open_study
 from edgewise.studies.listed_jobs import ListedJobs
 from edgewise.studies.run_state import read_state, writer_of
@@ -173,11 +174,56 @@ def test_a_damaged_plan_is_refused(tmp_path):
         StudyFolder(folder.path)
 
 
+@pytest.mark.parametrize("name", ["lock", "logs/seed-0.log", "logs", "runs/seed-0", "report.html"])
+def test_a_link_in_a_study_leads_nowhere(tmp_path, name):
+    folder = study(tmp_path / "study")
+    target = tmp_path / "outside"
+    if name == "logs":
+        (folder.path / "logs").rmdir()
+    if "." in name or name == "lock":
+        target.write_text("mine")
+    else:
+        target.mkdir()
+    (folder.path / name).symlink_to(target)
+    with pytest.raises(CheckpointError, match=f"{name} is a symbolic link"):
+        study(tmp_path / "study")
+
+
+@pytest.mark.parametrize("name", ["lock", "logs/seed-0.log"])
+def test_a_link_put_into_a_study_later_is_not_written_to(tmp_path, program, ledger, watch, name):
+    folder, target = study(tmp_path / "study"), tmp_path / "outside"
+    target.write_text("mine")
+    (folder.path / name).symlink_to(target)
+    with pytest.raises(OSError, match="symbolic link"), folder.locked():
+        run_jobs(ListedJobs(jobs(1), folder), folder, program, jobs=1)
+    assert target.read_text() == "mine"
+
+
+@pytest.mark.parametrize(("theirs", "name"), [(1, "walk-2"), (2, "walk-1")])
+def test_studies_begun_at_once(tmp_path, monkeypatch, theirs, name):
+    """The second takes the next number, or continues the first if that has the same plan."""
+    monkeypatch.chdir(tmp_path)
+    create = folder_module._create
+
+    def another_is_first(path, plan):
+        monkeypatch.setattr(folder_module, "_create", create)
+        create(path, {**plan, "lr": theirs})
+        create(path, plan)
+
+    monkeypatch.setattr(folder_module, "_create", another_is_first)
+    found = open_study(
+        None, {"lr": 2}, name="walk", differs=lambda other: first_difference({"lr": 2}, {"lr": other["lr"]})
+    )
+    assert found.path.name == name
+
+
 def test_a_state_is_read_from_files_that_are_being_written(tmp_path):
     run = tmp_path / "run"
     assert read_state(run).exists is False
     run.mkdir()
     (run / "config.json").write_text("{}")
+    assert read_state(run).frames == 0
+    (run / "metrics.csv").write_text(f"frames,iteration\n{'7' * 5000},1\n")
     assert read_state(run).frames == 0
     (run / "metrics.csv").write_text("frames,iteration\n32,1\n64,2\n9")
     assert read_state(run).frames == 64

@@ -137,13 +137,27 @@ def test_another_space_is_another_sweep(tmp_path, sweep, program, ledger, watch)
         run_sweep(other, trials=1, jobs=1, out=tmp_path / "study", program=program)
 
 
-@pytest.mark.parametrize(
-    "text", ["{", '{"format": "x"}', '{"format": "edgewise-trials/1", "trials": [{"a": 1}]}']
-)
-def test_damaged_trials_are_refused(tmp_path, sweep, program, ledger, watch, text):
+def test_damaged_trials_are_refused(tmp_path, sweep, program, ledger, watch):
     run_sweep(sweep, trials=1, jobs=1, out=tmp_path / "study", program=program)
-    (tmp_path / "study" / "trials.json").write_text(text)
-    with pytest.raises(CheckpointError, match=r"trials\.json"):
+    file = tmp_path / "study" / "trials.json"
+    whole = json.loads(file.read_text())
+    rate = "algorithm.learning_rate"
+    for change in (
+        {"params": {}}, {"params": [1]}, {"params": {rate: "1e-3"}}, {"params": {rate: 7.0}},
+        {"state": "over"}, {"value": None}, {"value": "5"}, {"frames": "6"}, {"reason": 3}, {"number": 4},
+        {"evaluations": [1]}, {"unheard": 1},
+    ):  # fmt: skip
+        trial = {**whole["trials"][0], **change}
+        file.write_text(json.dumps({**whole, "trials": [trial]}))
+        with pytest.raises(CheckpointError, match=r"trials\.json is damaged"):
+            run_sweep(sweep, trials=1, jobs=1, out=tmp_path / "study", program=program)
+    for text in ("{", '{"format": "x"}', '{"format": "edgewise-trials/1", "trials": [{"a": 1}]}', "[" * 999):
+        file.write_text(text)
+        with pytest.raises(CheckpointError, match=r"trials\.json"):
+            run_sweep(sweep, trials=1, jobs=1, out=tmp_path / "study", program=program)
+    file.write_text(json.dumps(whole))
+    (tmp_path / "study" / "runs" / "trial-0000" / "config.json").write_text("{")
+    with pytest.raises(CheckpointError, match=r"config\.json is damaged"):
         run_sweep(sweep, trials=1, jobs=1, out=tmp_path / "study", program=program)
 
 

@@ -9,13 +9,14 @@ report.html    the page
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
 import platform
 import shutil
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -38,12 +39,20 @@ class StudyFolder:
     Args:
         path: an existing folder with a plan; use `open_study` for a new one.
 
+    Raises:
+        CheckpointError: its plan cannot be read, or a symbolic link in it leads elsewhere.
+
     Attributes:
         plan: what is run, as plain values.
     """
 
     def __init__(self, path: Path) -> None:
         self.path, self.plan = path, read_plan(path)
+        for link in run_files.links_in(path):
+            raise CheckpointError(
+                f"{link} is a symbolic link, and not followed in a study",
+                hint="put the file or folder itself in its place",
+            )
 
     @property
     def runs(self) -> Path:
@@ -111,25 +120,32 @@ def open_study(
         ConfigError: the given path holds something else, or another plan.
         CheckpointError: its plan cannot be read.
     """
-    if path is None:
-        path = _existing(name, differs) or _next_free(name)
-    if path.is_symlink() or path.exists():
-        if not (path / PLAN).is_file():
-            raise ConfigError(f"{path} exists already, and is not a study", hint="choose another folder")
-        found = StudyFolder(path)
-        reason = differs(found.plan)
-        if reason is not None:
-            raise ConfigError(
-                f"{path} holds another study: {reason}",
-                hint="type the command it was started with to continue it, or choose another folder",
-            )
-        return found
-    _create(path, {"format": FORMAT, **plan})
-    return StudyFolder(path)
+    while True:
+        given = path if path is not None and os.path.lexists(path) else None
+        existing = given if path is not None else _existing(name, differs)
+        if existing is not None:
+            return _continued(existing, differs)
+        new = path or _next_free(name)
+        with suppress(FileExistsError):  # another process took this name meanwhile
+            _create(new, {"format": FORMAT, **plan})
+            return StudyFolder(new)
+
+
+def _continued(path: Path, differs: Callable[[Plan], str | None]) -> StudyFolder:
+    if not (path / PLAN).is_file():
+        raise ConfigError(f"{path} exists already, and is not a study", hint="choose another folder")
+    found = StudyFolder(path)
+    reason = differs(found.plan)
+    if reason is not None:
+        raise ConfigError(
+            f"{path} holds another study: {reason}",
+            hint="type the command it was started with to continue it, or choose another folder",
+        )
+    return found
 
 
 def _create(path: Path, plan: Plan) -> None:
-    """Create the folder of a study, completely or not at all."""
+    """Create the folder of a study, completely or not at all; raises FileExistsError if there is one."""
     staging = path.with_name(f".{path.name}.{os.getpid()}.stage")
     try:
         for name in ("runs", "logs"):
@@ -139,6 +155,8 @@ def _create(path: Path, plan: Plan) -> None:
         durable.sync_folder(path.parent)
     except OSError as error:
         shutil.rmtree(staging, ignore_errors=True)
+        if error.errno in (errno.EEXIST, errno.ENOTEMPTY):
+            raise FileExistsError(error.errno, os.strerror(errno.EEXIST), str(path)) from error
         raise ConfigError(f"cannot create the study {path}: {error.strerror or error}") from error
 
 

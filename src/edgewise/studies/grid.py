@@ -33,8 +33,11 @@ def run_grid(
     def differs(other: Plan) -> str | None:
         if other.get("kind") != KIND:
             return f"it is a study of kind {other.get('kind')}"
-        common = [name for name in configs if name in other["cells"]]
-        return first_difference({n: configs[n] for n in common}, {n: other["cells"][n] for n in common})
+        cells = other.get("cells")
+        if not isinstance(cells, dict):
+            return "its plan has no cells"
+        common = [name for name in configs if name in cells]
+        return first_difference({n: configs[n] for n in common}, {n: cells[n] for n in common})
 
     plan: Plan = {"kind": KIND, "cells": configs}
     folder = open_study(out, plan, name=f"{grid.name}-benchmark", differs=differs)

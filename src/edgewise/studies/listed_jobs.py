@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from edgewise.config import run_files
 from edgewise.config.errors import EdgewiseError
 from edgewise.studies.folder import StudyFolder
 from edgewise.studies.run_state import RunState, read_state
@@ -69,9 +70,10 @@ class ListedJobs:
 def last_line(folder: StudyFolder, name: str) -> str:
     """Return the last line of a run's output that names an error; the last line if none does."""
     try:
-        text = folder.log(name).read_text(encoding="utf-8", errors="replace")
+        content = run_files.read_bytes(folder.log(name), largest=run_files.LARGEST_TABLE)
     except OSError:
         return "no output"
+    text = content.decode(errors="replace")
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     errors = [line for line in lines if "error" in line.lower()]
     return (errors or lines or ["no output"])[-1][:300]

@@ -105,7 +105,7 @@ def _last_row_frames(path: Path) -> int:
         file.seek(max(0, size - TAIL))
         lines = file.read().split(b"\n")[:-1]
     cell = lines[-1].partition(b",")[0] if lines else b""
-    return int(cell) if cell.isdigit() else 0
+    return int(cell) if cell.isdigit() and len(cell) <= run_files.MAX_DIGITS else 0
 
 
 def _whole(value: object, otherwise: int) -> int:

@@ -7,12 +7,14 @@ when this process is told to stop and also when it is killed: each watches the p
 from __future__ import annotations
 
 import logging
+import os
 import subprocess
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from edgewise.config import run_files
 from edgewise.config.errors import Interrupted
 from edgewise.config.plugins import Address
 from edgewise.studies.display import Display, Status, make_display
@@ -171,7 +173,7 @@ def _look_after(
 
 
 def _start(words: Sequence[str], folder: StudyFolder, name: str) -> subprocess.Popen[bytes]:
-    with open(folder.log(name), "ab") as output:
+    with os.fdopen(run_files.open_to_append(folder.log(name)), "ab") as output:
         # In a session of its own, so that Ctrl-C reaches this process alone, which then stops its children.
         return subprocess.Popen(
             words, stdin=subprocess.PIPE, stdout=output, stderr=output, start_new_session=True

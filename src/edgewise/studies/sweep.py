@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from edgewise.config import run_files
-from edgewise.config.errors import ConfigError
+from edgewise.config.errors import CheckpointError, ConfigError
 from edgewise.config.layers import Problem, config_error
 from edgewise.config.run import AnyRun
 from edgewise.studies import proposals
@@ -224,7 +224,11 @@ def _result(sweep: Sweep, folder: StudyFolder, trials: Sequence[Trial]) -> Sweep
     best = proposals.best_trial(trials, maximise=maximise)
     best_config = None
     if best is not None:
-        config = run_files.read_json(folder.run(best.name) / "config.json")
+        file = folder.run(best.name) / "config.json"
+        try:
+            config = run_files.read_json(file)
+        except ValueError as error:
+            raise CheckpointError(f"{file} is damaged: {error}", hint="the run was the best") from error
         best_config = folder.write(BEST, json.dumps(config, indent=2) + "\n")
     shares = proposals.importances(sweep.space, trials, maximise=maximise)
     report = write_sweep_page(

@@ -95,7 +95,7 @@ def _read(folder: StudyFolder, space: Space) -> list[Trial]:
             raise ValueError(f"format {document['format']!r} is not {FORMAT!r}")
         trials = [Trial(**entry) for entry in document["trials"]]
         for number, trial in enumerate(trials):
-            if trial.number != number or trial.state not in get_args(State):
+            if trial.number != number or not _is_valid(trial):
                 raise ValueError(f"trial {number} is not valid")
             if not contains(space, trial.params):
                 raise ValueError(f"trial {number} has settings or values that this sweep does not search")
@@ -106,3 +106,14 @@ def _read(folder: StudyFolder, space: Space) -> list[Trial]:
             f"{file} is damaged: {error}", hint="restore it, or begin the sweep in another folder"
         ) from error
     return trials
+
+
+def _is_valid(trial: Trial) -> bool:
+    """Return whether a trial could have ended so."""
+    return (
+        trial.state in get_args(State)
+        and (isinstance(trial.value, float) or (trial.value is None and trial.state != "complete"))
+        and isinstance(trial.frames, int)
+        and isinstance(trial.reason, str)
+        and trial.evaluations == {}
+    )
