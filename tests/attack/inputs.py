@@ -19,8 +19,16 @@ from edgewise.evaluation.result import Evaluation
 from edgewise.experiments.load import load_config
 from edgewise.graphs.datasets import read_graphs
 from edgewise.graphs.graph_store import dump_graph_set
+from edgewise.studies.folder import first_difference, open_study
+from edgewise.studies.proposals import best_trial, importances
+from edgewise.studies.space import Range, describe
+from edgewise.studies.trials import Trials
+from edgewise.systems.hex.onnx_player import read_description
 from edgewise.systems.multihop.networks.generate import barabasi_network
 from edgewise.systems.multihop.networks.instance import read_instance, write_instance
+from edgewise.systems.reasoning.embeddings.config import EmbeddingConfig
+from edgewise.systems.reasoning.embeddings.embedding import KnowledgeEmbedding
+from edgewise.systems.reasoning.embeddings.store import load_kge, save_kge
 from edgewise.systems.reasoning.knowledge.dataset import load_dataset
 from edgewise.terminal.sweep import combinations, given_settings
 from edgewise.training.checkpoint import fitting, store
@@ -222,6 +230,55 @@ def result_file(place, dice):
         found.summary()
 
 
+def embeddings(place, dice):
+    """Embeddings of a knowledge graph by somebody who knows the format: the hash is right."""
+    for name, text in TRIPLES.items():
+        (place / name).write_text(text)
+    vocabulary = load_dataset(place).vocabulary
+    counts = {"num_entities": vocabulary.num_entities, "num_predicates": vocabulary.num_predicates}
+    save_kge(place, KnowledgeEmbedding(EmbeddingConfig(dim=4), **counts), vocabulary=vocabulary)
+    file = place / "manifest.json"
+    text = file.read_text()
+    if dice.random() < 0.7:
+        text = json.dumps(replaced(json.loads(text), dice))
+    file.write_bytes((text if dice.random() < 0.5 else mutated(text, dice)).encode(errors="replace"))
+    load_kge(place, vocabulary=vocabulary)
+
+
+def described_network(place, dice):
+    """The description of a network that plays Hex."""
+    plain = {"planes": ["mine", "theirs"], "size": 5, "border": 1, "view": "mover", "rotate": False}
+    text = json.dumps(replaced(plain, dice)) if dice.random() < 0.6 else mutated(json.dumps(plain), dice)
+    (place / "network.json").write_bytes(text.encode(errors="replace"))
+    read_description(place / "network.json")
+
+
+def study(place, dice):
+    """The plan and the trials of a sweep."""
+    shutil.rmtree(place / "study", ignore_errors=True)
+    space = {"algorithm.learning_rate": Range("log", 1e-6, 1.0), "seed": Range("int", 0, 9)}
+    plan = {"kind": "sweep", "space": describe(space)}
+
+    def differs(other):
+        return first_difference(plan, {name: other.get(name) for name in plan})
+
+    def opened():
+        return open_study(place / "study", plan, name="x", differs=differs)
+
+    trials = Trials(opened(), space)
+    for number in range(5):
+        trials.add({"algorithm.learning_rate": 0.1 / (number + 1), "seed": number})
+        trials.end(number, "complete", value=float(number), frames=8)
+    for name in dice.sample(["study.json", "trials.json"], dice.randint(1, 2)):
+        file = place / "study" / name
+        text = file.read_text()
+        text = json.dumps(replaced(json.loads(text), dice)) if dice.random() < 0.6 else mutated(text, dice)
+        file.write_bytes(text.encode(errors="replace"))
+    found = Trials(opened(), space).all
+    best_trial(found, maximise=True)
+    importances(space, found, maximise=True)
+
+
 def plugin(place, dice):
     """A Python file of the user's."""
     file = place / f"lamp{dice.randrange(10**9)}.py"
@@ -242,6 +299,9 @@ KINDS = {
     network: 400,
     checkpoint: 400,
     result_file: 400,
+    embeddings: 200,
+    described_network: 200,
+    study: 200,
     plugin: 200,
 }
 """Kinds of inputs, and how many of each are tried."""

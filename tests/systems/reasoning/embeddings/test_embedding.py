@@ -175,6 +175,10 @@ def damage(folder, kind):
             "newer": {"version": 2},
             "sizes": {"num_entities": 9},
             "no size": {"num_entities": None},
+            "a size of true": {"num_predicates": True},
+            "a negative size": {"num_predicates": -1},
+            "a vast size": {"num_entities": 10**9},
+            "a size past all integers": {"num_entities": 10**30},
             "model": {"embedding": {"model": "conve"}},
         }
         (folder / "manifest.json").write_text(json.dumps({**manifest, **changes[kind]}))
@@ -192,6 +196,10 @@ def damage(folder, kind):
         "newer",
         "sizes",
         "no size",
+        "a size of true",
+        "a negative size",
+        "a vast size",
+        "a size past all integers",
         "model",
     ],
 )

@@ -28,6 +28,8 @@ TENSORS = "model.safetensors"
 MANIFEST = "manifest.json"
 FORMAT = "edgewise-kge"
 VERSION = 1
+MOST_ROWS = 1 << 31
+"""Most entities, and most predicates, that are accepted."""
 
 
 def save_kge(
@@ -95,12 +97,13 @@ def load_kge(
     if hashlib.sha256(content).hexdigest() != manifest["sha256"]:
         raise CheckpointError(f"{place / TENSORS} is not what {MANIFEST} describes", hint="train it again")
     try:
-        model = KnowledgeEmbedding(
-            EmbeddingConfig.from_plain(manifest["embedding"]),
-            num_entities=manifest["num_entities"],
-            num_predicates=manifest["num_predicates"],
-        )
-        model.load_state_dict(tensors_of(content))
+        with torch.device("meta"):  # sizes are compared before anything is allocated
+            model = KnowledgeEmbedding(
+                EmbeddingConfig.from_plain(manifest["embedding"]),
+                num_entities=manifest["num_entities"],
+                num_predicates=manifest["num_predicates"],
+            )
+        model.load_state_dict(tensors_of(content), assign=True)
     except (ValidationError, SafetensorError, RuntimeError) as error:
         first = str(error).splitlines()[0]
         raise CheckpointError(f"the embeddings in {place} cannot be used: {first}") from error
@@ -126,9 +129,13 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         raise CheckpointError(
             f"{path} has version {manifest.get('version')!r}, this edgewise reads {VERSION}"
         )
-    kinds = {"num_entities": int, "num_predicates": int, "vocabulary": str, "sha256": str, "embedding": dict}
-    for name, kind in kinds.items():
-        if not isinstance(manifest.get(name), kind):
+    kinds = {"vocabulary": str, "sha256": str, "embedding": dict}
+    usable = {name: isinstance(manifest.get(name), kind) for name, kind in kinds.items()}
+    for name in ("num_entities", "num_predicates"):
+        count = manifest.get(name)
+        usable[name] = type(count) is int and 0 < count <= MOST_ROWS
+    for name, is_usable in usable.items():
+        if not is_usable:
             raise CheckpointError(f"{path} has no usable {name}", hint="train it again")
     return manifest
 
