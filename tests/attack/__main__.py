@@ -52,6 +52,7 @@ def main() -> int:
     parser.add_argument("--every", type=int, default=1, help="carry out every N-th damage (1)")
     parser.add_argument("--first", type=int, default=0, help="the first damage, from 0 (0)")
     options = parser.parse_args()
+    sys.stdout.reconfigure(line_buffering=True)
     torch.set_num_threads(1)
     faults = 0
     with tempfile.TemporaryDirectory() as folder:

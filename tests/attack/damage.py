@@ -32,6 +32,8 @@ TRAINED = [
 VERBS = ("verify", "report", "eval", "resume")
 UNREAD = ("lock", "report.html", "digests.jsonl")
 """Files on which no figure depends."""
+EVERY = 50
+"""Damages between two lines that say how far it is."""
 
 
 def make_run(folder: Path) -> Path:
@@ -207,6 +209,8 @@ def attack_all(place: Path, damages=None, *, say=print):
     runs, table, bad = Runs(place), {}, []
     chosen = every_damage(runs.whole) if damages is None else damages(runs.whole)
     for number, damage in enumerate(chosen):
+        if number % EVERY == 0:
+            say(f"{number} of {len(chosen)} damages, {len(bad)} faults")
         for verb, verdict, outcome in runs.attack(damage, seed=number):
             counts = table.setdefault(verb, {})
             counts[verdict] = counts.get(verdict, 0) + 1

@@ -320,6 +320,7 @@ def fuzz(place: Path, *, share: float = 1.0, seed: int = 0, say=print):
                 bad.append(case)
                 say(f"TRACEBACK: {case}: {text}")
         table[kind.__name__] = counts
+        say(f"{kind.__name__}: {sum(counts.values())} inputs")
     return table, bad
 
 

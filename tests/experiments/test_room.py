@@ -54,7 +54,7 @@ def test_every_recipe_fits(name):
 def test_the_estimate_is_about_what_is_collected():
     """Twice the frames are twice the bytes, and the limit is where the memory of the machine is."""
     config = load_config("graphwalk-ppo")
-    with pytest.raises(ConfigError, match=r"a batch of ([\d,]+) frames needs about") as refused:
+    with pytest.raises(ConfigError, match=r"a batch of ([\d,]+) frames would take about") as refused:
         refuse_too_large(load_config(config, keywords={"rollout_length": 10**9}))
     assert in_bytes(total_memory()) in refused.value.message
 

@@ -38,19 +38,19 @@ def refuse_too_large(config: AnyRun) -> None:
         parameters = _count_parameters(config, env)
     transition = _transition_bytes(root)
     device, on_disk = config.device, getattr(config.algorithm, "replay_storage", "memory") == "memmap"
-    kept = max((getattr(config.algorithm, name, None) or 0 for name in BUFFERS), default=0)
-    needs = {f"model: {parameters:,} parameters": PER_PARAMETER * 4 * parameters}
+    kept, setting = max((getattr(config.algorithm, name, None) or 0, name) for name in BUFFERS)
+    buffer = f"algorithm.{setting}: {kept:,} kept transitions"
+    needs = {f"the sizes of the model: {parameters:,} parameters": PER_PARAMETER * 4 * parameters}
     if isinstance(config.training.num_envs, int):
         frames = config.training.num_envs * config.training.rollout_length
         label = f"training.num_envs x training.rollout_length: a batch of {frames:,} frames"
         needs[label] = frames * _observed_bytes(root)
     if not on_disk:
-        needs[f"algorithm: {kept:,} kept transitions"] = kept * transition
+        needs[buffer] = kept * transition
     _refuse(needs, total_memory(device), device)
     if on_disk:
         place = os.statvfs(tempfile.gettempdir())
-        needs = {f"algorithm: {kept:,} kept transitions": kept * transition}
-        _refuse(needs, place.f_bavail * place.f_frsize, f"the disk of {tempfile.gettempdir()}")
+        _refuse({buffer: kept * transition}, place.f_bavail * place.f_frsize, f"the disk of {tempfile.gettempdir()}")
 
 
 def _refuse(needs: Mapping[str, int], there: int, where: str) -> None:
@@ -58,7 +58,7 @@ def _refuse(needs: Mapping[str, int], there: int, where: str) -> None:
         return
     largest = max(needs, key=lambda name: needs[name])
     raise ConfigError(
-        f"{largest} needs about {in_bytes(needs[largest])}, and {where} has {in_bytes(there)}",
+        f"{largest} would take about {in_bytes(needs[largest])}, and {where} has {in_bytes(there)}",
         hint=f"lower {largest.partition(':')[0]}",
     )
 
