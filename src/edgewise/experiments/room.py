@@ -49,8 +49,9 @@ def refuse_too_large(config: AnyRun) -> None:
         needs[buffer] = kept * transition
     _refuse(needs, total_memory(device), device)
     if on_disk:
-        place = os.statvfs(tempfile.gettempdir())
-        _refuse({buffer: kept * transition}, place.f_bavail * place.f_frsize, f"the disk of {tempfile.gettempdir()}")
+        place = tempfile.gettempdir()
+        disk = os.statvfs(place)
+        _refuse({buffer: kept * transition}, disk.f_bavail * disk.f_frsize, f"the disk of {place}")
 
 
 def _refuse(needs: Mapping[str, int], there: int, where: str) -> None:

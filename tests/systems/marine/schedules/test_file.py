@@ -1,7 +1,6 @@
 """Files of marine schedules load unchanged, mean what they always meant, and say what is wrong with them."""
 
 import json
-import re
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,6 @@ from edgewise.config.schedules import Constant, Linear
 from edgewise.experiments.launch import make_parts
 from edgewise.experiments.load import load_config, load_runs
 
-SEEDS = Path(__file__).parents[5] / "shared" / "seeds"
 STAGES = {
     "num_robots": [2, 4],
     "num_cores": [4, 8],
@@ -44,17 +42,6 @@ def written(folder, **changes):
     path = folder / "schedules.json"
     path.write_text(json.dumps(document, indent=1))
     return str(path)
-
-
-def test_the_document_of_old_loads_unchanged(tmp_path):
-    files = sorted(SEEDS.glob("004_*.txt"))
-    if not files:
-        pytest.skip("needs the document that describes the format, in ../shared/seeds")
-    text = re.search(r"```json\n(.*?)```", files[0].read_text(), re.DOTALL)[1]
-    path = tmp_path / "config.json"
-    path.write_text(text)
-    assert json.loads(text) == DOCUMENT
-    assert load_runs(path) == load_runs(written(tmp_path))
 
 
 def test_it_means_what_it_always_meant(tmp_path):

@@ -284,7 +284,8 @@ def test_drawn_networks_can_be_written_and_read(tmp_path):
 NETWORKS = Path(__file__).parents[5] / "shared" / "data" / "networks"
 
 
-@pytest.mark.skipif(not NETWORKS.is_dir(), reason="the stored network instances are not here")
+@pytest.mark.thorough
+@pytest.mark.skipif(not NETWORKS.is_dir(), reason="the published networks are not beside this folder")
 def test_stored_instances_come_back_unchanged():
     files = sorted(NETWORKS.glob("*.json"))
     assert len(files) > 20

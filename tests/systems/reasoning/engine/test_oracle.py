@@ -71,6 +71,7 @@ def test_countries_are_proved_as_deep_as_they_were_made():
         assert oracle.search(Program.of(data, max_atoms=6), data.test, depth=2).proved.all()
 
 
+@pytest.mark.thorough
 def test_family_in_two_steps():
     data = shared("family")
     program = Program.of(data, max_atoms=6)
@@ -81,6 +82,7 @@ def test_family_in_two_steps():
     assert oracle.search(program, false, depth=2).proved.float().mean() <= 0.001
 
 
+@pytest.mark.thorough
 def test_wordnet_in_two_steps():
     data = shared("wn18rr", rules="rules_custom_recall_sorted.txt")
     found = oracle.search(Program.of(data, max_atoms=6), data.test, depth=2, cap=2000)

@@ -215,6 +215,7 @@ def test_shipped_countries_are_whole_and_clean(name):
     assert len(data.rules) == int(name[-1])
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not SHARED.exists(), reason="the larger datasets are not beside this folder")
 @pytest.mark.parametrize("name", SIZES)
 def test_public_data_loads_whole(name):
