@@ -9,9 +9,11 @@ from functools import cached_property
 from pathlib import Path
 
 import yaml
+from yaml.constructor import SafeConstructor
 
 FOLDER = Path(__file__).parent / "faults"
 PACKAGE = Path("src/edgewise")
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class StaleFaultError(Exception):
@@ -141,11 +143,16 @@ def _holds(node: ast.AST, line: int) -> bool:
 
 
 def load(folder: Path = FOLDER) -> list[Fault]:
-    """Read the whole list: `{file: [{what, old, new}, ...]}` in every YAML file of `folder`."""
+    """Read the whole list: `{file: [{what, old, new}, ...]}` in every YAML file of `folder`.
+
+    Entries of a file that is named twice add up; YAML would drop the first.
+    """
     faults = []
     for path in sorted(folder.glob("*.yaml")):
-        for file, entries in yaml.safe_load(path.read_text()).items():
-            faults += [Fault(file=file, listed_in=path.name, **entry) for entry in entries]
+        document, constructor = yaml.compose(path.read_text(), Loader=LOADER), SafeConstructor()
+        for file, entries in document.value:
+            for entry in constructor.construct_document(entries):
+                faults.append(Fault(file=file.value, listed_in=path.name, **entry))
     return faults
 
 

@@ -85,6 +85,12 @@ def test_a_fault_that_cannot_be_planted_is_named(old, new, complaint):
     assert "some.yaml" in str(caught.value)
 
 
+def test_a_file_that_is_named_twice_loses_no_fault(tmp_path):
+    one, other = (f"a.py:\n- {{what: {number}, old: x, new: y}}\n" for number in (1, 2))
+    (tmp_path / "list.yaml").write_text(one + other)
+    assert [(fault.file, fault.what) for fault in load(tmp_path)] == [("a.py", 1), ("a.py", 2)]
+
+
 def test_missing_files_and_doubles_are_named(tmp_path):
     (tmp_path / PACKAGE).mkdir(parents=True)
     (tmp_path / PACKAGE / "module.py").write_text(SOURCE)
