@@ -73,7 +73,8 @@ def _choose(game: Any, bot: Any, state: TensorDictBase, hand: Hand) -> int:
         ours = dynamics.advance(ours, torch.tensor([move], dtype=torch.int16), hand)
     hive = Hive.of(state, hand)
     found = sorted(bot.mcts_search(theirs).children, key=lambda child: -child.explore_count)
-    best = next(move for child in found if (move := _move_of(theirs, child.action, hive)) is not None)
+    legal = (_move_of(theirs, child.action, hive) for child in found)
+    best = next(each for each in legal if each is not None)
     return hive.moves.index(best)
 
 
