@@ -35,12 +35,10 @@ def atoms(count: int, entities: int) -> Tensor:
     )
 
 
-def update(
-    entities: int, *, sparse: bool = True, model: str = "complex", **settings: object
-) -> Callable[[], object]:
+def update(entities: int, *, sparse: bool = True, **settings: object) -> Callable[[], object]:
     """Build one update on a batch of queries."""
     kge.SPARSE_FROM = 1 if sparse else 10**9
-    values = {"embedding": {"model": model, "dim": 100}, "negatives": 512, "n3": 0.1, **settings}
+    values = {"embedding": {"dim": 100}, "negatives": 512, "n3": 0.1, **settings}
     learner = KGELearner(KGEConfig.from_plain(values), num_entities=entities, num_predicates=PREDICATES)
     rows = atoms(QUESTIONS, entities) - 1
     questions = torch.cat([rows, torch.zeros(QUESTIONS, 1, dtype=torch.int64)], -1)
@@ -53,7 +51,6 @@ def updates(entities: int, repeats: int) -> dict[str, float]:
         "shared negatives, rows in use": update(entities, loss="shared_negatives"),
         "shared negatives, whole tables": update(entities, loss="shared_negatives", sparse=False),
         "all entities": update(entities, loss="one_vs_all", sparse=False),
-        "rotate, self-adversarial, moduli": update(entities, loss="self_adversarial", model="rotate"),
     }
     return {f"{name} (ms)": 1e3 * taken for name, taken in cpu_seconds(tasks, repeats).items()}
 

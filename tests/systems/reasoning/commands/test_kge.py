@@ -32,7 +32,7 @@ def test_embeddings_are_trained_measured_and_saved(tmp_path, capsys):
 def test_the_text_names_figures_and_leaks(tmp_path, capsys):
     for split, content in {"train": "a\tr\tb\nb\tr\tc\n", "valid": "a\tr\tb\n", "test": "c\tr\td\n"}.items():
         (tmp_path / f"{split}.txt").write_text(content)
-    assert main(["kge", str(tmp_path), "--model", "rotate", "--out", str(tmp_path / "out"), *QUICK]) == 0
+    assert main(["kge", str(tmp_path), "--model", "distmult", "--out", str(tmp_path / "out"), *QUICK]) == 0
     text = capsys.readouterr().out
     assert "hits@10" in text
     assert "data: 1 atoms are in both train and valid" in text
@@ -98,7 +98,7 @@ def test_help_lists_every_setting(capsys):
             assert f"--{name.replace('_', '-')}" in text
 
 
-@pytest.mark.parametrize("model", ["complex", "distmult", "rotate", "transe"])
+@pytest.mark.parametrize("model", ["complex", "distmult"])
 @pytest.mark.parametrize("entities", [100, 40_000])
 def test_defaults_fit_the_model_and_the_size(model, entities):
     config = default_config(model, num_entities=entities)

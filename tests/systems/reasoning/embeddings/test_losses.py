@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgewise.systems.reasoning.embeddings.losses import n3, one_vs_all, self_adversarial, shared_negatives
+from edgewise.systems.reasoning.embeddings.losses import dura, n3, one_vs_all, shared_negatives
 
 
 def scores(m, k, seed=0):
@@ -52,32 +52,16 @@ def test_a_sample_of_nothing_but_the_right_entity_costs_nothing():
     assert loss == 0
 
 
-@pytest.mark.parametrize("temperature", [0.0, 0.5, 2.0])
-def test_self_adversarial_follows_its_formula(temperature):
-    own, wrong = scores(3, 1, 1).squeeze(1), scores(3, 5, 2)
-    same = torch.zeros(3, 5, dtype=torch.bool)
-    same[1, 2] = True
-    total = 0.0
-    for i in range(3):
-        kept = [j for j in range(5) if not same[i, j]]
-        weights = [math.exp(temperature * wrong[i, j]) for j in kept]
-        total += math.log1p(math.exp(-own[i]))
-        total += sum(
-            weight / sum(weights) * math.log1p(math.exp(wrong[i, j]))
-            for weight, j in zip(weights, kept, strict=True)
-        )
-    found = self_adversarial(own, wrong, same=same, temperature=temperature)
-    assert found.item() == pytest.approx(total / 6)
-
-
-def test_weights_of_negatives_pass_no_gradient():
-    own, wrong = torch.zeros(1, dtype=torch.float64), scores(1, 3).requires_grad_()
-    same = torch.zeros(1, 3, dtype=torch.bool)
-    self_adversarial(own, wrong, same=same, temperature=1.0).backward()
-    weights = wrong.detach().softmax(1)
-    torch.testing.assert_close(wrong.grad, weights * wrong.detach().sigmoid() / 2)
-
-
 def test_n3_is_the_sum_of_cubes_per_question():
     a, b = torch.tensor([[1.0, -2.0], [0.0, 3.0]]), torch.tensor([[-1.0], [2.0]])
     assert n3(a, b).item() == (1 + 8 + 27 + 1 + 8) / 2
+
+
+def test_dura_weighs_entities_and_their_products_with_the_relation():
+    given, relation, answer = scores(3, 4, 1).abs(), scores(3, 4, 2).abs(), scores(3, 4, 3).abs()
+    total = 0.0
+    for h, r, t in zip(
+        given.flatten().tolist(), relation.flatten().tolist(), answer.flatten().tolist(), strict=True
+    ):
+        total += 0.5 * (h**2 + t**2) + 1.5 * ((h * r) ** 2 + (t * r) ** 2)
+    assert dura(given, relation, answer).item() == pytest.approx(total / 3)

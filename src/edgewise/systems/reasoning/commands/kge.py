@@ -49,7 +49,7 @@ def configure(parser: Parser) -> None:
     parser.add_threads()
     parser.examples(
         "edgewise kge countries_s3",
-        "edgewise kge data/umls --model rotate --dim 200 --epochs 50 --out runs/umls-rotate",
+        "edgewise kge data/umls --model distmult --dim 200 --epochs 50 --out runs/umls-distmult",
         "edgewise kge data/wn18rr --download wn18rr --evaluate-every 5",
     )
 

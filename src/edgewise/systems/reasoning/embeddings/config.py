@@ -12,17 +12,12 @@ from edgewise.config.model import Config
 class EmbeddingConfig(Config):
     """Settings of a knowledge graph embedding model."""
 
-    model: Literal["complex", "distmult", "rotate", "transe"] = "complex"
-    """ComplEx, DistMult, RotatE or TransE."""
+    model: Literal["complex", "distmult"] = "complex"
+    """ComplEx or DistMult."""
     dim: int = Field(100, ge=1)
-    """Dimensions per entity; they are complex for ComplEx and RotatE."""
+    """Dimensions per entity; they are complex for ComplEx."""
     reciprocal: bool = True
     """Whether each predicate has a second embedding, for queries about the head."""
-    norm: Literal["moduli", "euclidean", "manhattan"] = "moduli"
-    """Distance of RotatE and TransE. RotatE: `moduli` sums the moduli, `euclidean` is over all components.
-    TransE: `manhattan` (also `moduli`) or `euclidean`."""
-    margin: float = Field(9.0, ge=0)
-    """Score of RotatE and TransE at distance 0."""
 
 
 class KGEConfig(Config):
@@ -30,15 +25,15 @@ class KGEConfig(Config):
 
     embedding: EmbeddingConfig = EmbeddingConfig()
     """Settings of the model."""
-    loss: Literal["one_vs_all", "shared_negatives", "self_adversarial"] = "one_vs_all"
-    """Softmax over all entities, softmax over entities sampled for the whole batch, or the self-adversarial
-    logistic loss of RotatE."""
+    loss: Literal["one_vs_all", "shared_negatives"] = "one_vs_all"
+    """Softmax over all entities, or over entities sampled for the whole batch."""
     negatives: int = Field(1024, ge=1)
     """Entities sampled per batch, if not all are scored."""
-    adversarial_temperature: float = Field(1.0, ge=0)
-    """Temperature of the weights of negatives in the self-adversarial loss; 0 weighs them equally."""
     n3: float = Field(0.0, ge=0)
     """Weight of the N3 regularisation: the cubed moduli of the embeddings of the batch."""
+    dura: float = Field(0.0, ge=0)
+    """Weight of the DURA regularisation: the squared moduli of entities, and of their products with the
+    relation."""
     optimiser: Literal["adagrad", "adam"] = "adagrad"
     """Adagrad or Adam."""
     learning_rate: float = Field(0.1, gt=0)
@@ -50,7 +45,7 @@ class KGEConfig(Config):
     epochs: int = Field(30, ge=1)
     """Passes over the training atoms."""
     init_scale: float = Field(1e-3, gt=0)
-    """Standard deviation of ComplEx and DistMult embeddings at initialisation."""
+    """Standard deviation of the embeddings at initialisation."""
     evaluate_every: int = Field(0, ge=0)
     """Epochs between evaluations on the validation atoms; 0 for none."""
     save_every: int = Field(5, ge=1)

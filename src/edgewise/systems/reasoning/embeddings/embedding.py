@@ -1,29 +1,23 @@
 """Knowledge-graph embeddings that score single atoms, or all heads or tails of a question at once.
 
-The tables are those of `torch_geometric.nn.kge`. Scores of all entities are one matrix product where the
-model allows it. Public methods take the ids of a `Vocabulary`, which start at 1.
+The tables are those of `torch_geometric.nn.kge`. Scores of all entities are one matrix product. Public
+methods take the ids of a `Vocabulary`, which start at 1.
 """
 
 from __future__ import annotations
 
-import math
 from typing import Literal
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch_geometric.nn.kge import ComplEx, DistMult, KGEModel, RotatE, TransE
+from torch_geometric.nn.kge import ComplEx, DistMult, KGEModel
 
 from edgewise.systems.reasoning.embeddings import geometry
 from edgewise.systems.reasoning.embeddings.config import EmbeddingConfig
 
 Side = Literal["head", "tail"]
-TABLES: dict[str, type[KGEModel]] = {
-    "complex": ComplEx,
-    "distmult": DistMult,
-    "rotate": RotatE,
-    "transe": TransE,
-}
+TABLES: dict[str, type[KGEModel]] = {"complex": ComplEx, "distmult": DistMult}
 
 
 class KnowledgeEmbedding(nn.Module):
@@ -54,18 +48,10 @@ class KnowledgeEmbedding(nn.Module):
             self.tables = TABLES[config.model](num_entities, relations, config.dim, sparse=sparse)
 
     def initialise(self, scale: float, generator: torch.Generator) -> None:
-        """Initialise all embeddings; `scale` is the standard deviation of ComplEx and DistMult."""
-        dim, margin = self.config.dim, self.config.margin
+        """Initialise all embeddings by normal variates of standard deviation `scale`."""
         with torch.no_grad():
-            for name, table in self.tables.named_parameters():
-                if self.config.model in ("complex", "distmult"):
-                    table.normal_(0, scale, generator=generator)
-                elif self.config.model == "rotate":
-                    bound = math.pi if name.startswith("rel") else (margin + 2) / dim
-                    table.uniform_(-bound, bound, generator=generator)
-                else:
-                    bound = 6 / math.sqrt(dim)
-                    table.uniform_(-bound, bound, generator=generator)
+            for table in self.tables.parameters():
+                table.normal_(0, scale, generator=generator)
 
     def score(self, atoms: Tensor, *, side: Side | None = None) -> Tensor:
         """Score atoms `[n, 3]` (predicate, head, tail) → `[n]`.
@@ -106,17 +92,16 @@ class KnowledgeEmbedding(nn.Module):
     def entity_vectors(self, rows: Tensor | None = None) -> Tensor:
         """Return vectors `[*, D]` of entities by row, id − 1; all if no rows are given."""
         parts = [self.tables.node_emb]
-        if self.config.model in ("complex", "rotate"):
+        if self.config.model == "complex":
             parts.append(self.tables.node_emb_im)
-        found = torch.cat([part.weight if rows is None else part(rows) for part in parts], -1)
-        return F.normalize(found, p=self._order, dim=-1) if self.config.model == "transe" else found
+        return torch.cat([part.weight if rows is None else part(rows) for part in parts], -1)
 
     def relation_vectors(self, rows: Tensor) -> Tensor:
         """Return vectors `[*, D]` of relations by row: predicates by id − 1, then their reciprocals."""
         found: Tensor = self.tables.rel_emb(rows)
         if self.config.model == "complex":
             return torch.cat([found, self.tables.rel_emb_im(rows)], -1)
-        return geometry.rotation(found) if self.config.model == "rotate" else found
+        return found
 
     def tail_questions(self, heads: Tensor, relations: Tensor) -> Tensor:
         """Return the vectors to compare tails with, `[*, D]`, for rows of heads and relations."""
@@ -132,36 +117,18 @@ class KnowledgeEmbedding(nn.Module):
 
     def combine_for_tail(self, head: Tensor, relation: Tensor) -> Tensor:
         """Combine vectors of a head and a relation into the vector of their question, `[*, D]`."""
-        if self.config.model == "transe":
-            return head + relation
         return head * relation if self.config.model == "distmult" else geometry.multiply(head, relation)
 
     def combine_for_head(self, relation: Tensor, tail: Tensor) -> Tensor:
         """Combine vectors of a relation and a tail into the vector of their question, `[*, D]`."""
-        if self.config.model == "transe":
-            return tail - relation
         if self.config.model == "distmult":
             return relation * tail
         return geometry.multiply(geometry.conjugate(relation), tail)
 
     def compare(self, questions: Tensor, entities: Tensor) -> Tensor:
         """Score every pair, `[m, D]` and `[k, D]` → `[m, k]`."""
-        if self.config.model in ("complex", "distmult"):
-            return questions @ entities.T
-        return self.config.margin - geometry.distances(questions, entities, self._norm)
+        return questions @ entities.T
 
     def compare_rows(self, questions: Tensor, entities: Tensor) -> Tensor:
         """Score rows, `[n, D]` and `[n, D]` → `[n]`."""
-        if self.config.model in ("complex", "distmult"):
-            return (questions * entities).sum(-1)
-        return self.config.margin - geometry.distance(questions, entities, self._norm)
-
-    @property
-    def _norm(self) -> str:
-        if self.config.model == "transe" and self.config.norm == "moduli":
-            return "manhattan"
-        return self.config.norm
-
-    @property
-    def _order(self) -> float:
-        return 2.0 if self.config.norm == "euclidean" else 1.0
+        return (questions * entities).sum(-1)

@@ -82,8 +82,8 @@ class KGELearner:
             loss, factors = self._one_vs_all_loss(questions)
         else:
             loss, factors = self._sampled_loss(questions)
-        if self.config.n3:
-            loss = loss + self.config.n3 * objectives.n3(*map(self._sizes, factors))
+        if self.config.n3 or self.config.dura:
+            loss = loss + self._regularisation(*map(self._sizes, factors))
         loss.backward()
         self._optimiser.step()
         return loss.detach()
@@ -133,14 +133,18 @@ class KGELearner:
         combined = self._combine(source, relation, for_head)
         positives = self.model.compare_rows(combined, target)
         negatives = self.model.compare(combined, others)
-        same = sample == answers.unsqueeze(1)
-        if self.config.loss == "shared_negatives":
-            population = self.model.num_entities
-            loss = objectives.shared_negatives(positives, negatives, same=same, population=population)
-        else:
-            temperature = self.config.adversarial_temperature
-            loss = objectives.self_adversarial(positives, negatives, same=same, temperature=temperature)
+        same, population = sample == answers.unsqueeze(1), self.model.num_entities
+        loss = objectives.shared_negatives(positives, negatives, same=same, population=population)
         return loss, (source, relation, target)
+
+    def _regularisation(self, given: Tensor, relation: Tensor, answer: Tensor) -> Tensor:
+        """Compute the regularisation of a batch from moduli, each `[m, d]`."""
+        total = given.new_zeros(())
+        if self.config.n3:
+            total = total + self.config.n3 * objectives.n3(given, relation, answer)
+        if self.config.dura:
+            total = total + self.config.dura * objectives.dura(given, relation, answer)
+        return total
 
     def _combine(self, given: Tensor, relation: Tensor, for_head: Tensor) -> Tensor:
         tail_questions = self.model.combine_for_tail(given, relation)
@@ -150,7 +154,7 @@ class KGELearner:
         return torch.where(for_head.bool().unsqueeze(1), head_questions, tail_questions)
 
     def _sizes(self, factor: Tensor) -> Tensor:
-        return moduli(factor) if self.config.embedding.model in ("complex", "rotate") else factor
+        return moduli(factor) if self.config.embedding.model == "complex" else factor
 
     def _make_optimiser(self) -> Optimizer:
         rate, parameters = self.config.learning_rate, self.model.parameters()

@@ -31,21 +31,16 @@ def shared_negatives(positives: Tensor, negatives: Tensor, *, same: Tensor, popu
     return F.softplus(others - positives).mean()
 
 
-def self_adversarial(positives: Tensor, negatives: Tensor, *, same: Tensor, temperature: float) -> Tensor:
-    """Compute the logistic loss with negatives weighted by the softmax of their scores (Sun et al., 2019).
-
-    Args:
-        positives: `[m]` scores of the true entities.
-        negatives: `[m, k]` scores of sampled entities.
-        same: bool `[m, k]`, where the sample is the true entity; at least one per row is not.
-        temperature: inverse temperature of the softmax; 0 weights all equally.
-    """
-    weights = (negatives.detach() * temperature).masked_fill(same, -torch.inf).softmax(1)
-    wrong = (weights * F.logsigmoid(-negatives)).sum(1)
-    return -(F.logsigmoid(positives) + wrong).mean() / 2
-
-
 def n3(*factors: Tensor) -> Tensor:
     """Compute N3 regularisation, Σ |x|³ of moduli `[m, d]` per question → scalar (Lacroix et al., 2018)."""
     total = torch.stack([factor.abs().pow(3).sum() for factor in factors]).sum()
     return total / factors[0].shape[0]
+
+
+def dura(given: Tensor, relation: Tensor, answer: Tensor) -> Tensor:
+    """Compute DURA regularisation of moduli, each `[m, d]`, → scalar (Zhang, Cai and Wang, 2020).
+
+    ½ (|given|² + |answer|²) + 1½ (|given · relation|² + |answer · relation|²), the mean over questions.
+    """
+    entities = given.square() + answer.square()
+    return (entities * (0.5 + 1.5 * relation.square())).sum() / given.shape[0]

@@ -63,6 +63,7 @@ def search(
     ends: tuple[int, ...],
     depth: int,
     beam: int | None,
+    ties: torch.Generator | None = None,
 ) -> Proofs:
     """Search for proofs of each query along the most probable steps.
 
@@ -79,6 +80,7 @@ def search(
         depth: maximum number of steps.
         beam: number of states kept per query after each step; None for greedy search, which follows only the
             most probable step.
+        ties: breaks ties of the beam at random; by default the first states are kept.
     """
     count = len(queries)
     probability = torch.zeros(count, dtype=torch.float64, device=starts.device)
@@ -102,13 +104,15 @@ def search(
         shortest[done] = torch.where(shortest[done] < 0, step, shortest[done])
         alive = (~proved & ~torch.isin(first, failing)).nonzero().squeeze(1)
         if beam is not None:
+            if ties is not None:
+                alive = alive[torch.randperm(len(alive), generator=ties).to(alive.device)]
             alive = alive[best_of_each(total[alive], query[alive], beam)]
         states, row, log_probability = offered.successors[alive], query[alive], total[alive]
     return Proofs(probability.log(), shortest, expanded)
 
 
 def best_of_each(scores: Tensor, owner: Tensor, count: int) -> Tensor:
-    """Return the indices of the `count` highest scores of each owner; `owner [L]` is non-decreasing."""
+    """Return the indices of the `count` highest scores `[L]` of each owner `[L]`, by owner; first on ties."""
     order = scores.argsort(descending=True, stable=True)
     order = order[owner[order].argsort(stable=True)]
     sorted_owner = owner[order]

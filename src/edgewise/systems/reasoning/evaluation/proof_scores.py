@@ -56,15 +56,20 @@ def policy_steps(
     to 1 for a step without one.
 
     A proved goal has one successor. Its probability is the share of facts that complete the proof, so that
-    the probabilities of all derivations sum to one. An assumed atom adds its plausibility.
+    the probabilities of all derivations sum to one. Where a rule completes it at once, no choice expresses
+    the weight of that rule, so the probability is the weight, to the power of the policy's prior, and 1 for
+    uniform steps. An assumed atom adds its plausibility.
     """
     program, ends = env.successors.program, env.ends
-    prior = log_weights(env.dataset.rules).to(env.device).double() if by_weight else None
+    weights = log_weights(env.dataset.rules).to(env.device).double()
+    prior = weights if by_weight else None
+    power = 1.0 if by_weight else 0.0 if actor is None else actor.score.config.prior
 
     def steps(states: Tensor, queries: Tensor, last: bool) -> Offered:
         found = env.successors.of(states, queries, counted=True)
         done = found.proved.nonzero().squeeze(1)
         proving = proving_share(program, states[done], excluded=queries[done]).log()
+        proving = proving + power * weights[rule_numbers(found)[found.offsets[done]]]
         if last and not env.config.assume:
             return Offered(found.successors[found.offsets[done]], done, proving)
         if prior is not None:
@@ -96,14 +101,22 @@ def beam_search_proofs(
     *,
     beam: int | None,
     depth: int,
+    ties: int | None = None,
     progress: Progress | None = None,
 ) -> ProofTable:
-    """Search for proofs of every candidate by beam search; greedily if `beam` is None."""
+    """Search for proofs of every candidate by beam search; greedily if `beam` is None.
+
+    `ties` is a random seed to choose among steps of equal probability; by default the first ones are kept. A
+    uniform policy without it would follow the order of the rule file, which is often that of confidence.
+    """
+    generator = None if ties is None else torch.Generator().manual_seed(ties)
 
     def find(atoms: Tensor) -> Proofs:
         starts = dynamics.start(atoms, max_atoms=env.config.max_atoms)
         over = (env.ends.false, env.ends.end_false)
-        return search(steps, starts, atoms, true=env.ends.true, ends=over, beam=beam, depth=depth)
+        return search(
+            steps, starts, atoms, true=env.ends.true, ends=over, beam=beam, depth=depth, ties=generator
+        )
 
     return _table(candidates, find, progress)
 

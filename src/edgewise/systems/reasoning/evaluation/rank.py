@@ -247,13 +247,12 @@ def proofs_of(
     depth = options.depth or env.config.max_steps
     log_probability = None if embedding is None else plausibility(embedding)
     steps = policy_steps(env, actor, plausibility=log_probability)
+    uniform = policy_steps(env, None, plausibility=log_probability)
     log.info("searching %d candidates for proofs", int(lists.exists.sum()))
     tables = {
         "rl": beam_search_proofs(env, steps, lists, beam=options.beam, depth=depth),
         "greedy": beam_search_proofs(env, steps, lists, beam=None, depth=depth),
-        "chance": beam_search_proofs(
-            env, policy_steps(env, None, plausibility=log_probability), lists, beam=options.beam, depth=depth
-        ),
+        "chance": beam_search_proofs(env, uniform, lists, beam=options.beam, depth=depth, ties=options.seed),
     }
     if has_weights(env):
         ordered = policy_steps(env, None, plausibility=log_probability, by_weight=True)

@@ -63,7 +63,8 @@ def search_curve(
     for beam in beams:
         rank, goals = dict[str, torch.Tensor](), dict[str, float]()
         for name, steps in methods.items():
-            table = beam_search_proofs(env, steps, lists, beam=beam, depth=depth)
+            ties = 0 if name == "chance" else None
+            table = beam_search_proofs(env, steps, lists, beam=beam, depth=depth, ties=ties)
             rank[name] = ranks(table.log_probability.clamp(min=UNPROVED), lists.exists)
             goals[name] = table.expanded / candidates
         points.append(
