@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from edgewise.cli.main import main
 from edgewise.experiments.launch import start
 from edgewise.experiments.load import load_config
 from edgewise.systems.reasoning.embeddings.defaults import default_config
@@ -58,3 +59,20 @@ def test_proofs_and_embeddings_together(name, tmp_path):
     assert figures["hybrid"] >= figures["kge"]
     if name == "wn18rr":
         assert found.gain.low > 0
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("name", ["family", "umls"])
+def test_a_policy_over_mined_rules_needs_fewer_goals(name, seed, tmp_path):
+    """With a beam of one goal it exceeds a uniform policy and the order of confidence, by intervals."""
+    folder, rules = SHARED / name, str(tmp_path / "rules.txt")
+    if not folder.exists():
+        pytest.skip(f"{name} is not beside this folder")
+    flags = ["--length", "2", "--constants", "false", "--max-chains", "60", "--min-confidence", "0.1"]
+    assert main(["mine", str(folder), *flags, "--out", rules]) == 0
+    given = {"env.data": str(folder), "env.rules": rules, "seed": seed}
+    run = start(load_config("reasoning-mined", keywords=given), folder=tmp_path / "run")
+    options = RankOptions(queries=100, negatives=50, depth=2, beam=1, beams=(1,))
+    gains = rank_run(run, "rl", options).curve[0].gains
+    assert gains.keys() == {"chance", "confidence"}
+    assert all(gain.low > 0 for gain in gains.values())

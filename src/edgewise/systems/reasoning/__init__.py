@@ -17,6 +17,7 @@ SYSTEM = System(
     recipes={
         "reasoning-countries": "edgewise.systems.reasoning.recipes.countries:RECIPE",
         "reasoning-family": "edgewise.systems.reasoning.recipes.family:RECIPE",
+        "reasoning-mined": "edgewise.systems.reasoning.recipes.mined:RECIPE",
         "reasoning-umls": "edgewise.systems.reasoning.recipes.umls:RECIPE",
         "reasoning-wn18rr": "edgewise.systems.reasoning.recipes.wn18rr:RECIPE",
     },

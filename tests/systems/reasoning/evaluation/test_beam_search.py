@@ -76,3 +76,35 @@ def test_the_best_of_each_owner_are_kept():
     assert best_of_each(scores, owner, 2).tolist() == [1, 2, 3, 4]
     assert best_of_each(scores, owner, 1).tolist() == [1, 3]
     assert best_of_each(scores[:0], owner[:0], 1).tolist() == []
+
+
+def _equal_steps(states, queries, last):
+    """Forty equally probable steps from 1, of which the one to 2 + q alone proves query q in the next."""
+    if states[0, 0, 0] == 1:
+        successors = torch.zeros(40 * len(states), 2, 3, dtype=torch.int64)
+        successors[:, 0, 0] = 2 + torch.arange(40).repeat(len(states))
+        owner = torch.arange(len(states)).repeat_interleave(40)
+        return Offered(successors, owner, torch.full((len(owner),), -math.log(40)))
+    proves = states[:, 0, 0] - 2 == queries[:, 1]
+    successors = torch.zeros(len(states), 2, 3, dtype=torch.int64)
+    successors[:, 0, 0] = torch.where(proves, TRUE, FALSE)
+    return Offered(successors, torch.arange(len(states)), torch.zeros(len(states)))
+
+
+def test_ties_keep_the_first_steps_unless_they_are_broken_at_random():
+    queries = torch.tensor([[1, number, 0] for number in range(40)] * 50)
+    starts = torch.zeros(len(queries), 2, 3, dtype=torch.int64)
+    starts[:, 0] = torch.tensor([1, 0, 0])
+
+    def proved(ties):
+        found = search(
+            _equal_steps, starts, queries, true=TRUE, ends=(FALSE,), beam=10, depth=2, ties=ties
+        ).proved
+        return found.view(50, 40).double().mean(0)
+
+    assert proved(None).tolist() == [1.0] * 10 + [0.0] * 30
+    shares = proved(torch.Generator().manual_seed(0))
+    assert abs(shares.mean() - 0.25) < 0.05
+    assert (shares > 0).all()
+    assert (shares < 0.6).all()
+    assert torch.equal(shares, proved(torch.Generator().manual_seed(0)))

@@ -114,3 +114,32 @@ def test_absent_candidates_have_no_proof_and_shorter_proofs_are_worth_more(env, 
     assert table.log_probability[:, 1].isneginf().all()
     assert table.proved[:, 0].all()
     torch.testing.assert_close(table.log_probability[table.proved], -table.depth[table.proved].double())
+
+
+@pytest.fixture(scope="module")
+def weighted(tmp_path_factory):
+    """An environment where s(X,Y) follows from t(X,Y) with weight .5, and from r(Y,X) with weight .25."""
+    folder = tmp_path_factory.mktemp("weighted")
+    (folder / "train.txt").write_text("b\tr\ta\nc\tr\td\nd\tt\tc\na\ts\td\n")
+    for split in ("valid", "test"):
+        (folder / f"{split}.txt").write_text("a\ts\tb\nd\ts\tc\n")
+    rules = "one:0.5:t(X,Y) -> s(X,Y)\ntwo:0.25:r(Y,X) -> s(X,Y)\n"
+    (folder / "rules.txt").write_text(rules)
+    return ReasoningEnv(ReasoningConfig(data=str(folder), view="state"), num_envs=1, seed=0)
+
+
+@pytest.mark.parametrize(("prior", "power"), [(0.0, 0.0), (1.0, 1.0), (2.0, 2.0)])
+def test_a_rule_that_proves_at_once_counts_by_its_weight(weighted, prior, power):
+    queries = weighted.dataset.test
+    states = dynamics.start(queries, max_atoms=weighted.config.max_atoms)
+    torch.manual_seed(0)
+    actor = make_prover(weighted, ProofConfig(hidden=8, rounds=1, prior=prior)).actor
+    weights = torch.tensor([0.25, 0.5], dtype=torch.float64)  # the first of several rules for d, c
+
+    def found(actor, **settings):
+        with torch.no_grad():
+            return policy_steps(weighted, actor, **settings)(states, queries, True).log_probability.exp()
+
+    torch.testing.assert_close(found(actor), weights**power)
+    torch.testing.assert_close(found(None), torch.ones(2).double())
+    torch.testing.assert_close(found(None, by_weight=True), weights)
