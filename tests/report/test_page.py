@@ -345,6 +345,27 @@ def test_nodes_with_sizes_in_the_world_are_not_cut_off(tmp_path):
     assert pixels == "-0.16 0.00 4.16 2.00"
 
 
+FRAMES = """
+const line = (...x) => ({ x, y: x, low: x, high: x });
+const charts = [
+  { lines: [line(512)], levels: [], behind: line(128, 384) },
+  { lines: [line(0)], levels: [] },
+  { lines: [line(100, 200)], levels: [], behind: line(100, 300) },
+];
+const ends = charts.map((chart) => frameOf(chart, { width: 400, height: 200, end: null }));
+document.title = ends.map(({ first, end }) => `${first} ${end}`).join("|");
+"""
+
+
+@needs_chromium
+def test_a_chart_begins_at_no_frames_and_holds_every_curve(tmp_path):
+    """Also where there is a single evaluation, at the end of the run."""
+    scripts = "".join((ASSETS / name).read_text() for name in ("basics.js", "chart.js"))
+    page = tmp_path / "chart.html"
+    page.write_text(f"<!doctype html><body><script>{scripts}{FRAMES}</script></body>")
+    assert re.search(r"<title>(.*?)</title>", visit(page).dom)[1] == "0 512|0 1|0 300"
+
+
 @needs_chromium
 def test_before_and_after_training_are_shown_side_by_side(report):
     script = """

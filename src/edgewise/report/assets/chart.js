@@ -58,13 +58,14 @@ function frameOf(chart, options) {
   const strip = options.stages && options.stages.length ? 26 : 0;
   const beside = chart.levels.length > 0 && options.width > 520;
   const right = MARGIN.right + (beside ? 128 : 0);
-  const xs = extent([...chart.lines.flatMap((line) => line.x), options.end]) || [0, 1];
+  const behind = chart.behind || { x: [], y: [] };
+  const [begin, latest] = extent([...chart.lines.flatMap((line) => line.x), ...behind.x, options.end]) || [0, 1];
   const edges = chart.lines.flatMap((line) => [...line.y, ...robust(line)]);
-  const levels = [...chart.levels.map((level) => level.estimate), ...(chart.behind ? chart.behind.y : [])];
+  const levels = [...chart.levels.map((level) => level.estimate), ...behind.y];
   let [low, high] = extent([...edges, ...levels]) || [0, 1];
   const pad = (high - low) * 0.06 || Math.abs(high) * 0.1 || 1;
   [low, high] = [low - pad, high + pad];
-  const [first, end] = xs[0] === xs[1] ? [xs[0] - 1, xs[1] + 1] : [Math.min(0, xs[0]), xs[1]];
+  const [first, end] = [Math.min(0, begin), latest > 0 ? latest : 1];
   const corner = { left: MARGIN.left, right: options.width - right, top: MARGIN.top, bottom: options.height - MARGIN.bottom };
   return {
     ...corner,
