@@ -56,17 +56,19 @@ if TYPE_CHECKING:
         ChooseNode,
         EdgesDiscrete,
     )
+    from edgewise.graphs.by_name import make_action_layout, make_edge_source
     from edgewise.graphs.convert import from_networkx, from_pyg, to_networkx, to_pyg
     from edgewise.graphs.datasets import GraphInstances, load_graphs, read_graphs
-    from edgewise.graphs.edges import Explicit
+    from edgewise.graphs.edges import Edges, EdgeSource, Explicit
     from edgewise.graphs.graph_set import GraphSet
     from edgewise.graphs.rules import Nearest, Radius
     from edgewise.graphs.spec import GraphSpec
     from edgewise.graphs.topology import Topology
     from edgewise.models.actor_critic import make_actor_critic
-    from edgewise.models.build import make_encoder, make_head
+    from edgewise.models.build import make_encoder, make_head, register_head
     from edgewise.models.config import EncoderConfig, ModelConfig
     from edgewise.models.encoders.encoder import GraphEncoder
+    from edgewise.models.heads import Head
     from edgewise.objectives.graph_gae import GraphGAE
     from edgewise.objectives.retrace import retrace_target
     from edgewise.objectives.vtrace import vtrace
@@ -90,6 +92,8 @@ _HOMES = {
     "Config": "edgewise.config.model",
     "ConfigError": "edgewise.config.errors",
     "DataError": "edgewise.config.errors",
+    "EdgeSource": "edgewise.graphs.edges",
+    "Edges": "edgewise.graphs.edges",
     "EdgesDiscrete": "edgewise.graphs.actions",
     "EdgewiseError": "edgewise.config.errors",
     "EncoderConfig": "edgewise.models.config",
@@ -101,6 +105,7 @@ _HOMES = {
     "GraphSet": "edgewise.graphs.graph_set",
     "GraphSpec": "edgewise.graphs.spec",
     "GraphsConfig": "edgewise.envs.given_graphs",
+    "Head": "edgewise.models.heads",
     "Interrupted": "edgewise.config.errors",
     "ModelConfig": "edgewise.models.config",
     "Nearest": "edgewise.graphs.rules",
@@ -136,13 +141,16 @@ _HOMES = {
     "load_graphs": "edgewise.graphs.datasets",
     "load_policy": "edgewise.api",
     "lower_bound": "edgewise.envs.ranges",
+    "make_action_layout": "edgewise.graphs.by_name",
     "make_actor_critic": "edgewise.models.actor_critic",
+    "make_edge_source": "edgewise.graphs.by_name",
     "make_encoder": "edgewise.models.build",
     "make_env": "edgewise.envs.registry",
     "make_head": "edgewise.models.build",
     "open_run": "edgewise.api",
     "read_graphs": "edgewise.graphs.datasets",
     "register": "edgewise.config.plugins",
+    "register_head": "edgewise.models.build",
     "retrace_target": "edgewise.objectives.retrace",
     "to_gymnasium": "edgewise.envs.adapters.to_gymnasium",
     "to_networkx": "edgewise.graphs.convert",
@@ -169,6 +177,8 @@ __all__ = [
     "Config",
     "ConfigError",
     "DataError",
+    "EdgeSource",
+    "Edges",
     "EdgesDiscrete",
     "EdgewiseError",
     "EncoderConfig",
@@ -180,6 +190,7 @@ __all__ = [
     "GraphSet",
     "GraphSpec",
     "GraphsConfig",
+    "Head",
     "Interrupted",
     "ModelConfig",
     "Nearest",
@@ -215,13 +226,16 @@ __all__ = [
     "load_graphs",
     "load_policy",
     "lower_bound",
+    "make_action_layout",
     "make_actor_critic",
+    "make_edge_source",
     "make_encoder",
     "make_env",
     "make_head",
     "open_run",
     "read_graphs",
     "register",
+    "register_head",
     "retrace_target",
     "to_gymnasium",
     "to_networkx",

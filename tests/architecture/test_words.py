@@ -8,7 +8,7 @@ import pytest
 
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "edgewise"
 CORE = ("config", "graphs", "envs", "data", "objectives", "search", "evaluation", "training", "report")
-CORE += ("experiments", "terminal", "cli", "models", "algorithms", "studies")
+CORE += ("experiments", "terminal", "cli", "models", "algorithms", "studies", "distributed")
 DOMAIN = ("boat", "robot", "hull", "metre", "packet", "proof", "prover", "clause", "thrust", "knowledge")
 SYSTEMS = tuple(folder.name for folder in (SOURCE / "systems").iterdir() if (folder / "env.py").exists())
 EXAMPLE = "graphwalk"
@@ -30,7 +30,15 @@ def foreign_words(text):
 
 
 def core_files():
-    return [file for package in CORE for file in sorted((SOURCE / package).rglob("*")) if is_text(file)]
+    inside = [file for package in CORE for file in sorted((SOURCE / package).rglob("*"))]
+    return [file for file in (*sorted(SOURCE.glob("*.py")), *inside) if is_text(file)]
+
+
+def test_every_package_is_of_the_core_or_a_system():
+    assert {folder.name for folder in SOURCE.iterdir() if (folder / "__init__.py").exists()} == {
+        *CORE,
+        "systems",
+    }
 
 
 def is_text(file):

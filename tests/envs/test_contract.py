@@ -4,8 +4,9 @@ import pytest
 import torch
 from tests.envs.patrol import PatrolConfig, PatrolEnv
 
+from edgewise.config.errors import ConfigError
 from edgewise.envs.base import Transition
-from edgewise.envs.contract import check_graph_env
+from edgewise.envs.contract import check_first_step, check_graph_env
 from edgewise.graphs.actions import AgentsDiscrete, ChooseNode
 from edgewise.systems.graphwalk.config import GraphwalkConfig
 from edgewise.systems.graphwalk.env import GraphwalkEnv
@@ -318,7 +319,7 @@ FAULTS = [
 
 @pytest.mark.parametrize(("make", "faulty", "words"), FAULTS, ids=lambda part: getattr(part, "__name__", ""))
 def test_a_planted_fault_is_named(make, faulty, words):
-    with pytest.raises((AssertionError, ValueError), match=words):
+    with pytest.raises((AssertionError, ConfigError), match=words):
         check_graph_env(make(faulty))
 
 
@@ -332,3 +333,66 @@ def test_the_checked_environment_is_not_touched():
     before = env.state_dict()["generator"]
     check_graph_env(env)
     assert torch.equal(env.state_dict()["generator"], before)
+
+
+class Nothing(GraphwalkEnv):
+    def setup(self): ...
+
+
+class NoState(GraphwalkEnv):
+    def spawn(self, count): ...
+
+
+class NoObservation(GraphwalkEnv):
+    def observe(self, state): ...
+
+
+class NoTransition(GraphwalkEnv):
+    def advance(self, state, action):
+        return {}, torch.zeros(len(action))
+
+
+class FlagsAsNumbers(GraphwalkEnv):
+    def advance(self, state, action):
+        moved = super().advance(state, action)
+        return Transition(moved.state, reward=moved.reward, terminated=moved.terminated.float())
+
+
+class NewState(GraphwalkEnv):
+    def advance(self, state, action):
+        moved = super().advance(state, action)
+        return Transition({**moved.state, "mood": action}, reward=moved.reward, terminated=moved.terminated)
+
+
+class RewardInColumns(GraphwalkEnv):
+    def advance(self, state, action):
+        moved = super().advance(state, action)
+        return Transition(moved.state, reward=moved.reward.unsqueeze(-1), terminated=moved.terminated)
+
+
+FIRST_FAULTS = [
+    (Nothing, "setup sets no `self.graph`, expected an object of GraphSpec"),
+    (NoState, "spawn returned NoneType, expected a dict of tensors"),
+    (NoObservation, "observe returned NoneType, expected a dict of tensors"),
+    (NoTransition, "advance returned tuple, expected a Transition"),
+    (FlagsAsNumbers, "Transition.terminated: got torch.float32, expected torch.bool"),
+    (NewState, "a step changes mood, which `spawn` did not return"),
+    (RewardInColumns, r"`reward` must have shape \[B, 1\], is \[2, 1, 1\]"),
+    (WritesItsInput, "writes into its input"),
+    (WideFeatures, "`graph.x` must be torch.float32"),
+]
+
+
+@pytest.mark.parametrize(("faulty", "words"), FIRST_FAULTS, ids=lambda part: getattr(part, "__name__", ""))
+def test_a_run_names_what_the_first_step_shows(faulty, words):
+    with pytest.raises(ConfigError, match=words):
+        check_first_step(walk(faulty))
+
+
+def test_the_first_step_of_right_environments():
+    check_first_step(walk(GraphwalkEnv))
+    check_first_step(patrol(PatrolEnv))
+
+
+def test_a_config_need_not_be_given():
+    assert GraphwalkEnv(num_envs=2).config == GraphwalkConfig()

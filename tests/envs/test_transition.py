@@ -6,6 +6,7 @@ from tensordict import TensorDict
 from tests.envs.patrol import PatrolConfig, PatrolEnv
 from torchrl.data import Binary
 
+from edgewise.config.errors import ConfigError
 from edgewise.envs.specs import check_names
 from edgewise.envs.symlog import symlog
 from edgewise.envs.transition import Transition, apply_transition
@@ -98,7 +99,7 @@ def test_other_graph_entries_than_the_spec_has_are_named(more, less, said):
         graph[more] = torch.zeros(1, 3, 2)
     if less is not None:
         del graph[less]
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(ConfigError, match=said):
         check_names(graph, spec, env="Some")
 
 

@@ -32,6 +32,7 @@ NAMES = {
     "algorithm_name": ("algorithm_name",),
     "recipe": ("recipe",),
     "encoder": ("model", "encoder", "kind"),
+    "head": ("model", "head"),
     "convolution": ("model", "encoder", "conv"),
 }
 """Fields that name code."""
@@ -145,6 +146,12 @@ class Planted:
             "recipes",
             "encoders",
             "convolutions",
+            "heads",
+            "action_layouts",
+            "edge_rules",
+            "baselines",
+            "replays",
+            "evaluation_modes",
             "verbs",
             "loggers",
             "file_formats",

@@ -419,29 +419,3 @@ def test_a_recipe_is_one_file(files, name):
     files(1, walk_quick=RECIPE)
     trains(name, "--plugin", "walk_quick.py", *PPO)
     assert main(["eval", "run", "--plugin", "walk_quick.py", "--episodes", "2"]) == 0
-
-
-SYSTEM = """
-
-import sys
-
-import edgewise as ew
-
-SYSTEM = ew.System("mine", {part}=(sys.modules[__name__],))
-"""
-
-
-def test_an_evaluation_mode_is_one_file(files, capsys):
-    files(1, count_runs=MODE + SYSTEM.format(part="evaluation_modes"))
-    trains("graphwalk", *PPO)
-    capsys.readouterr()
-    assert main(["eval", "run", "--count", "--plugin", "count_runs.py", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {"count": 1}
-
-
-def test_a_file_format_is_one_file(files, write, capsys):
-    files(1, walks=FORMAT + SYSTEM.format(part="file_formats"))
-    write("walks.yaml", "walks: [3, 4]\n")
-    assert main(["train", "walks.yaml", "--plugin", "walks.py", "--dry-run", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)["runs"]
-    assert [run["config"]["seed"] for run in found] == [3, 4]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+import traceback
 from argparse import Namespace
+from pathlib import Path
 from typing import Any
 
 from edgewise.config.errors import ConfigError
@@ -57,6 +59,15 @@ def _show(names: list[str], console: Console) -> int:
     return 0
 
 
+def _place(error: BaseException) -> str:
+    """Return the last line of code outside of installed packages that an error passed through."""
+    from edgewise.config.plugins.places import is_installed, real_path
+
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if not is_installed(real_path(frame.filename))]
+    return f", in {own[-1].name} ({Path(own[-1].filename).name}, line {own[-1].lineno})" if own else ""
+
+
 def _check(names: list[str], console: Console, *, seed: int, device: str) -> int:
     from edgewise.envs.contract import check_graph_env
     from edgewise.envs.registry import make_env
@@ -69,8 +80,10 @@ def _check(names: list[str], console: Console, *, seed: int, device: str) -> int
         fault = None
         try:
             check_graph_env(make_env(name, num_envs=4, seed=seed, device=device))
-        except (AssertionError, ValueError, RuntimeError, ConfigError) as error:
+        except (AssertionError, ConfigError) as error:
             fault = str(error)
+        except Exception as error:  # whatever the user's code raises is what is wrong with it
+            fault = f"{type(error).__name__}: {error}{_place(error)}"
         results.append(
             {"name": name, "ok": fault is None, "fault": fault, "seconds": time.process_time() - start}
         )

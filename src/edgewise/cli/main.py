@@ -118,10 +118,12 @@ examples:
   edgewise train graphwalk-ppo
   edgewise train graphwalk-ppo --total-frames 2e5 --seed 3
   edgewise eval runs/graphwalk-ppo-1 --num-nodes 8,16,32
+  edgewise train my_env.py --algorithm ppo
 
 `edgewise VERB --help` explains a verb; `edgewise train RECIPE --help` lists every setting of a recipe.
-Every verb takes --json. Exit codes: 0 success, 2 invalid config or data, 3 invalid checkpoint, 4 a number
-was not finite, 5 a process of the run died, 130 interrupted."""
+Every verb takes --json, and --plugin FILE_OR_MODULE for code of your own. Exit codes: 0 success, 2 invalid
+config or data, 3 invalid checkpoint, 4 a number was not finite, 5 a process of the run died, 130
+interrupted."""
 
 
 def _report(error: EdgewiseError, console: Console) -> int:

@@ -16,11 +16,12 @@ from edgewise.config.errors import ConfigError
 from edgewise.config.layers import Layer
 from edgewise.config.loading import resolve
 from edgewise.config.model import Config
+from edgewise.config.plugins.declarations import config_class_of
 from edgewise.config.settings import from_keywords
 from edgewise.envs.entries import Entries, replace_rows, to_new_tensordict, to_tensordict, where_rows
 from edgewise.envs.legality import check_actions
 from edgewise.envs.ranges import RealNumbers, WholeNumbers, lower_bound, upper_bound
-from edgewise.envs.specs import check_names, check_room, done_spec, spec_like
+from edgewise.envs.specs import check_names, check_returned, check_room, check_setup, done_spec, spec_like
 from edgewise.envs.transition import DONE, Transition, apply_transition
 from edgewise.graphs.actions import ActionLayout
 from edgewise.graphs.devices import refuse_out_of_memory
@@ -44,7 +45,7 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
     It truncates a world after `config.max_steps` steps if the config has that field.
 
     Args:
-        config: settings of the environment.
+        config: settings of the environment; the defaults of its config class if not given.
         num_envs: number of worlds B; the batch size is `[B]`.
         seed: the same seed gives the same worlds; None for different ones each time.
         device: of all tensors.
@@ -71,7 +72,7 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
 
     def __init__(
         self,
-        config: ConfigT,
+        config: ConfigT | None = None,
         *,
         num_envs: int = 1,
         seed: int | None = None,
@@ -80,11 +81,13 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
         if num_envs < 1:
             raise ConfigError(f"num_envs must be 1 or more, got {num_envs}")
         super().__init__(device=torch.device(device), batch_size=(num_envs,))
-        self.config = self.stage = config
-        self.max_steps: int | None = getattr(config, "max_steps", None)
+        settings: Any = config_class_of(type(self))() if config is None else config
+        self.config = self.stage = settings
+        self.max_steps: int | None = getattr(self.config, "max_steps", None)
         self.generator = _make_generator(self.device)
         with refuse_out_of_memory(f"a world of {self.name}", hint="use smaller graphs"):
             self.setup()
+            check_setup(self)
             check_room(self.graph, num_envs, device=self.device, env=self.name)
             self._build_specs()
         self.set_seed(seed)
@@ -228,6 +231,7 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
             check_actions(tensordict, self.actions, self.graph, name=self.name)
         before: TensorDict = tensordict.get("state")
         moved = self.advance(before, tensordict.get("action"))
+        check_returned(self, "advance", moved, Transition)
         after, outcome = apply_transition(before, moved, max_steps=self.max_steps)
         count = len(outcome["reward"])
         entries = {**self._root_entries(after, count), **outcome}
@@ -279,7 +283,9 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
 
     def _initial_root(self, count: int) -> dict[str, Any]:
         """Return all entries of the root of `count` new worlds."""
-        state = dict(self.spawn(count).items())
+        spawned = self.spawn(count)
+        check_returned(self, "spawn", spawned, (Mapping, TensorDictBase))
+        state = dict(spawned.items())
         state["step"] = torch.zeros(count, dtype=torch.int64, device=self.device)
         if self.num_agents:
             ended = torch.zeros(count, self.num_agents, dtype=torch.bool, device=self.device)
@@ -298,7 +304,9 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
     def _root_entries(self, state: Entries, count: int) -> dict[str, Any]:
         """Return state, observation, mask and agents' flags of `count` worlds in `state`."""
         current = self._tensordict(state, count)
-        entries = {**dict(self.observe(current).items()), "state": current}
+        observed = self.observe(current)
+        check_returned(self, "observe", observed, (Mapping, TensorDictBase))
+        entries = {**dict(observed.items()), "state": current}
         mask = self.mask(current)
         if mask is None:
             mask = self.actions.default_mask(entries[GRAPH])

@@ -47,6 +47,27 @@ def check_graph_env(env: GraphEnv[Any]) -> None:
         check(env)
 
 
+def check_first_step(env: GraphEnv[Any]) -> None:
+    """Reset two worlds like those of `env` and take one step; raise if an entry does not fit its spec.
+
+    A run does this before it trains an environment from outside. `check_graph_env` looks for much more.
+
+    Raises:
+        ConfigError: with the entry, and what it must be.
+    """
+    twin = _copy(env, worlds=2)
+    try:
+        root = twin.reset()
+        check_root(twin, root)
+        before = root.clone()
+        following = twin.step(_random_policy(twin)(root.copy()))["next"]
+        _expect_equal(before, root, f"a step of {env.name} writes into its input")
+        check_flags(twin, root, following)
+        check_entries(twin, following)
+    except AssertionError as error:
+        raise ConfigError(str(error), hint="`edgewise envs check` looks for further faults") from error
+
+
 def _copy(env: GraphEnv[Any], *, seed: int = SEED, worlds: int = WORLDS, **changed: Any) -> GraphEnv[Any]:
     """Return the environment with its own worlds; `changed` replaces config fields without validation."""
     config = env.config.model_copy(update=changed)

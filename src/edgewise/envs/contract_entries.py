@@ -43,6 +43,11 @@ def check_entries(env: GraphEnv[Any], entries: TensorDictBase) -> None:
 
 def check_flags(env: GraphEnv[Any], root: TensorDictBase, following: TensorDictBase) -> None:
     """Raise AssertionError if reward, flags or agents' flags of one step contradict each other."""
+    kept, given = set(root["state"].keys()), set(following["state"].keys())
+    if kept != given:
+        raise AssertionError(
+            f"{env.name}: a step changes {', '.join(sorted(given - kept))}, which `spawn` did not return"
+        )
     agents = (env.num_agents,) if env.num_agents else ()
     _expect(env, following, "reward", shape=(*agents, 1), dtype=torch.float32)
     for name in DONE:
@@ -127,7 +132,8 @@ def _expect(
     if value.dtype != dtype:
         raise AssertionError(f"{label} must be {dtype}, is {value.dtype}")
     if tuple(value.shape[1:]) != shape:
-        raise AssertionError(f"{label} must have shape [B, {shape}], is {list(value.shape)}")
+        wanted = ", ".join(map(str, ("B", *shape)))
+        raise AssertionError(f"{label} must have shape [{wanted}], is {list(value.shape)}")
 
 
 def _refuse(wrong: Tensor, message: str) -> None:

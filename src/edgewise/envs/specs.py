@@ -7,16 +7,37 @@ from tensordict import TensorDictBase
 from torchrl.data import Binary, Categorical, Composite, TensorSpec, Unbounded
 
 from edgewise.config.errors import ConfigError
+from edgewise.graphs.actions import ActionLayout
 from edgewise.graphs.devices import in_bytes, total_memory
 from edgewise.graphs.spec import GraphSpec
 
 
+def check_setup(env: object) -> None:
+    """Raise ConfigError if `setup` of an environment has not set `self.graph` and `self.actions`."""
+    for name, wanted in (("graph", GraphSpec), ("actions", ActionLayout)):
+        found = getattr(env, name, None)
+        if not isinstance(found, wanted):
+            given = "sets no" if found is None else f"sets {type(found).__name__} as"
+            raise ConfigError(
+                f"{type(env).__name__}.setup {given} `self.{name}`, expected an object of {wanted.__name__}"
+            )
+
+
+def check_returned(env: object, method: str, found: object, wanted: type | tuple[type, ...]) -> None:
+    """Raise ConfigError if a method of an environment returned something of another type."""
+    if not isinstance(found, wanted):
+        expected = "a Transition" if method == "advance" else "a dict of tensors"
+        raise ConfigError(
+            f"{type(env).__name__}.{method} returned {type(found).__name__}, expected {expected}"
+        )
+
+
 def check_names(graph: TensorDictBase, spec: GraphSpec, *, env: str) -> None:
-    """Raise ValueError if `observe` of an environment returns other graph entries than its GraphSpec has."""
+    """Raise ConfigError if `observe` of an environment returns other graph entries than its GraphSpec has."""
     given, planned = set(graph.keys()), set(spec.composite().keys())
     if given != planned:
         missing, surplus = sorted(planned - given), sorted(given - planned)
-        raise ValueError(
+        raise ConfigError(
             f"the graph that {env}.observe returns does not match its GraphSpec: "
             f"it lacks {', '.join(missing) or 'nothing'} and adds {', '.join(surplus) or 'nothing'}"
         )

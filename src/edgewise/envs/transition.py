@@ -9,6 +9,7 @@ import torch
 from tensordict import TensorDict
 from torch import Tensor
 
+from edgewise.config.errors import ConfigError
 from edgewise.envs.entries import Entries
 
 DONE = ("done", "terminated", "truncated")
@@ -32,6 +33,12 @@ class Transition:
     terminated: Tensor | None = None
     agents_terminated: Tensor | None = None
     truncated: Tensor | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("terminated", "agents_terminated", "truncated"):
+            flag = getattr(self, name)
+            if flag is not None and flag.dtype != torch.bool:
+                raise ConfigError(f"Transition.{name}: got {flag.dtype}, expected torch.bool")
 
 
 def apply_transition(

@@ -19,6 +19,7 @@ from edgewise.config.seeds import derive_seed
 from edgewise.data.rollout import Rollout
 from edgewise.distributed.group import ALONE, Group
 from edgewise.envs.base import GraphEnv
+from edgewise.envs.contract import check_first_step
 from edgewise.evaluation.arena.evaluator import Matches
 from edgewise.evaluation.instances import Instances, apply_stage
 from edgewise.evaluation.intervention import with_intervention
@@ -76,6 +77,8 @@ class Builder:
         for index, stage in enumerate(config.training.curriculum):
             apply_stage(env, stage.env, where=f"training.curriculum.{index}.env (stage {stage.name})")
         env.apply_stage()
+        if not type(env).__module__.startswith("edgewise."):
+            check_first_step(env)
         return env
 
     @cached_property

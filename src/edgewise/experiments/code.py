@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from edgewise.config import plugins, run_files
-from edgewise.config.errors import CheckpointError
+from edgewise.config.errors import CheckpointError, ConfigError
 from edgewise.config.model import Config
 from edgewise.config.plugins import CodeRecord
 from edgewise.config.run import AnyRun
@@ -78,11 +79,27 @@ def _extensions(config: AnyRun) -> Iterator[tuple[str, Any]]:
         yield config.env_name, plugins.environment(config.env_name).load("env")
     if config.algorithm_name:
         yield config.algorithm_name, plugins.algorithm(config.algorithm_name).load("algorithm")
+    head = getattr(config.model, "head", "auto")
+    if head != "auto":
+        yield head, plugins.find("head", head)
+    yield from _parts_of_env(config.env)
     for encoder in _encoders(config.model):
         if encoder.kind not in BUILT_IN_ENCODERS:
             yield encoder.kind, plugins.find("encoder", encoder.kind)
         if encoder.conv in plugins.convolutions() or plugins.Address.parse(encoder.conv) is not None:
             yield encoder.conv, plugins.find("convolution", encoder.conv)
+
+
+def _parts_of_env(values: Any) -> Iterator[tuple[str, Any]]:
+    """Return the own edge rules and action layouts that settings of an environment name."""
+    if isinstance(values, Config):
+        for name in type(values).model_fields:
+            yield from _parts_of_env(getattr(values, name))
+    elif isinstance(values, str):
+        for kind in ("edge rule", "action layout"):
+            if values in plugins.registered(kind) or plugins.Address.parse(values) is not None:
+                with suppress(ConfigError):
+                    yield values, plugins.find(kind, values)
 
 
 def _encoders(values: Any) -> Iterator[EncoderConfig]:

@@ -173,7 +173,8 @@ def _by_name(source: str, file: str | Path | None, algorithm: str | None) -> tup
     if source in plugins.recipes() or source in plugins.environments():
         return _base(source, file, algorithm)
     names = [*plugins.recipes(), *plugins.environments()]
-    near = did_you_mean(source, names)
+    files = [name for end in (".py", ".yaml", ".json") if Path(name := f"{source}{end}").is_file()]
+    near = f"did you mean {files[0]}?" if files else did_you_mean(source, names)
     raise ConfigError(
         f"no recipe, environment or file is called {source}",
         hint=near

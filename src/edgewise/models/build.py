@@ -76,14 +76,18 @@ def register_head(layout: type[ActionLayout], head: type[Head]) -> None:
 
 
 def make_head(graph: GraphSpec, layout: ActionLayout, config: ModelConfig | None = None) -> Head:
-    """Build the head of an action layout.
+    """Build the head that the config names, or else that of the action layout.
 
     Raises:
-        ConfigError: no head is registered for the layout.
+        ConfigError: the head does not exist or may not be imported, or none is registered for the layout.
     """
+    config = config or ModelConfig()
+    if config.head != "auto":
+        chosen: type[Head] = find("head", config.head)
+        return chosen.build(graph, config, layout=layout)
     for kind in type(layout).__mro__:
         if kind in HEADS:
-            return HEADS[kind].build(graph, config or ModelConfig(), layout=layout)
+            return HEADS[kind].build(graph, config, layout=layout)
     raise _no_head(layout)
 
 

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal, get_args
 from pydantic import Field, field_validator, model_validator
 
 from edgewise.config.model import Config
-from edgewise.config.plugins import Address, convolutions, encoders
+from edgewise.config.plugins import Address, convolutions, encoders, heads
 
 Conv = Literal[
     "GATv2Conv",
@@ -114,6 +114,9 @@ class ModelConfig(Config):
     """Whether actor and critic each have a GRU per agent, as wide as an embedding."""
     pool: Literal["mean", "sum", "max"] = "mean"
     """How node embeddings are pooled into a graph embedding."""
+    head: str = "auto"
+    """Policy head: `auto` for the one of the environment's action layout, or the name or address of an own
+    one, such as `my_head.py:MyHead`."""
     head_hidden: tuple[int, ...] = (64,)
     """Widths of the hidden layers of every head."""
     policy_gain: float = Field(0.01, gt=0)
@@ -126,6 +129,14 @@ class ModelConfig(Config):
     sets: Literal["in_turn", "whole"] = "in_turn"
     """How a set of non-adjacent nodes is sampled: `in_turn` decides node by node, in slot order; `whole` uses
     one distribution over all maximal sets, which must be few enough to enumerate."""
+
+    @field_validator("head")
+    @classmethod
+    def _head_exists(cls, head: str) -> str:
+        known = ["auto", *heads()]
+        if head not in known and Address.parse(head) is None:
+            raise ValueError(f'got "{head}", expected {" or ".join(known)}, or an address')
+        return head
 
     @model_validator(mode="after")
     def _std_is_above_minimum(self) -> ModelConfig:

@@ -224,3 +224,19 @@ def test_an_edited_file_is_not_imported_again_but_warned_of(write, caplog):
     with caplog.at_level(logging.WARNING):
         assert import_file(file).x == 1
     assert "start a new process" in caplog.text
+
+
+def test_a_module_in_the_working_directory(write, folder, monkeypatch):
+    """As in `edgewise train my_pkg.tsp:TSPEnv`; an installed program does not have it on its path."""
+    write("far_pack/far_part.py", "VALUE = 3\n")
+    monkeypatch.setattr(sys, "path", [place for place in sys.path if place not in ("", str(folder))])
+    assert import_place(Address.parse("far_pack.far_part:VALUE")).VALUE == 3
+    assert sys.path[-1] == str(folder)
+
+
+def test_but_not_where_that_is_a_run_folder(write, folder, monkeypatch):
+    write("near_pack/near_part.py", "VALUE = 3\n")
+    write("config.json", '{"recipe": "graphwalk-ppo"}')
+    monkeypatch.setattr(sys, "path", [place for place in sys.path if place not in ("", str(folder))])
+    with pytest.raises(ConfigError, match="there is no module near_pack"):
+        import_place(Address.parse("near_pack.near_part:VALUE"))

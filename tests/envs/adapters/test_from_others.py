@@ -170,7 +170,7 @@ def test_it_trains_resumes_and_reports_like_ours(tmp_path):
 @pytest.mark.learning
 def test_it_learns_better_than_random(tmp_path):
     run = ew.train(BeaconEnv, folder=tmp_path / "run", progress=False, total_frames=20_000)
-    assert run.evaluate(episodes=64).mean("return") > 3.8
+    assert run.evaluate(episodes=64).returns.mean() > 3.8
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from edgewise.config.plugins.catalogue import (
     environments,
     evaluation_modes,
     file_formats,
+    heads,
     recipes,
     verbs,
 )
@@ -22,6 +23,7 @@ from edgewise.config.plugins.finding import find
 from edgewise.config.plugins.identity import CodeRecord, changed_code, record_code
 from edgewise.config.plugins.registry import (
     address_of,
+    name_of,
     register,
     registered,
     systems,
@@ -50,8 +52,10 @@ __all__ = [
     "evaluation_modes",
     "file_formats",
     "find",
+    "heads",
     "import_file",
     "load",
+    "name_of",
     "project_plugins",
     "recipes",
     "record_code",

@@ -21,7 +21,7 @@ from typing import Any
 
 from edgewise.config.errors import ConfigError, EdgewiseError
 from edgewise.config.plugins.installed import EntryPoint
-from edgewise.config.plugins.places import is_installed, real_file, real_path
+from edgewise.config.plugins.places import in_run_folder, is_installed, real_file, real_path
 
 log = logging.getLogger(__name__)
 
@@ -102,6 +102,7 @@ def import_place(address: Address) -> ModuleType:
     """
     if address.is_file:
         return import_file(address.file)
+    _look_here(address.place.partition(".")[0])
     try:
         return import_module(address.place)
     except ModuleNotFoundError as error:
@@ -117,6 +118,16 @@ def import_place(address: Address) -> ModuleType:
         raise
     except (Exception, SystemExit) as error:
         raise ConfigError(f"{address.place} fails while it is imported: {error!r}") from error
+
+
+def _look_here(top: str) -> None:
+    """Let a module that is installed nowhere be found in the working directory, unless that is a run's."""
+    here = real_path(".")
+    if top in sys.modules or not ((here / f"{top}.py").is_file() or (here / top).is_dir()):
+        return
+    if str(here) not in sys.path and importlib.util.find_spec(top) is None and not in_run_folder(here):
+        sys.path.append(str(here))
+        importlib.invalidate_caches()
 
 
 def import_file(path: Path) -> ModuleType:

@@ -83,6 +83,11 @@ def convolutions() -> dict[str, Any]:
     return _table("convolution", _as_is)
 
 
+def heads() -> dict[str, Any]:
+    """Return every declared policy head by its name."""
+    return _table("head", _as_is)
+
+
 def evaluation_modes(words: Collection[str] = ()) -> list[Any]:
     """Import and return the modules that add modes to `edgewise eval`.
 
@@ -112,7 +117,9 @@ def _modules(kind: str, part: str, names: Collection[str]) -> list[Any]:
     found = [each for system in all_systems() for each in getattr(system, part)]
     found += registered(kind).values()
     found += [find(kind, point.name) for point in entry_points(KINDS[kind].group) if point.name in names]
-    return [import_module(each) if isinstance(each, str) else each for each in found]
+    modules = [import_module(each) if isinstance(each, str) else each for each in found]
+    # A module may be listed in a System and be a plug-in itself.
+    return list({id(module): module for module in modules}.values())
 
 
 def _as_is(point: EntryPoint) -> EntryPoint:

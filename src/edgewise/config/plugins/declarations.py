@@ -171,6 +171,9 @@ class System:
         verbs: for the command line.
         encoders: value of `model.encoder.kind` to a class or its address.
         convolutions: value of `model.encoder.conv` to a class or its address.
+        heads: value of `model.head` to a class or its address.
+        action_layouts: name for `ew.make_action_layout` to a class or its address.
+        edge_rules: name for `ew.make_edge_source` to a class or its address.
         loggers: name to a class or its address.
         evaluation_modes: modules that add a mode to `edgewise eval`.
         file_formats: modules that read config files of another layout.
@@ -183,6 +186,9 @@ class System:
     verbs: Sequence[Verb] = ()
     encoders: Mapping[str, Any] = field(default_factory=dict)
     convolutions: Mapping[str, Any] = field(default_factory=dict)
+    heads: Mapping[str, Any] = field(default_factory=dict)
+    action_layouts: Mapping[str, Any] = field(default_factory=dict)
+    edge_rules: Mapping[str, Any] = field(default_factory=dict)
     loggers: Mapping[str, Any] = field(default_factory=dict)
     evaluation_modes: Sequence[Any] = ()
     file_formats: Sequence[Any] = ()

@@ -115,7 +115,7 @@ def kind_of(extension: Any) -> str:
         if kind.name not in NAMED_BY_USER and kind.fits(extension):
             return kind.name
     raise ConfigError(
-        f"register: got {extension!r}, expected an environment, algorithm, encoder, recipe, logger, verb or "
-        "System",
+        f"got {extension!r}, expected an environment, algorithm, recipe, logger, verb, System or another "
+        "extension",
         hint="say what it is with kind=, such as kind='baseline'",
     )

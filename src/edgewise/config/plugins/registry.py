@@ -27,9 +27,21 @@ PARTS = {
     "recipe": "recipes",
     "encoder": "encoders",
     "convolution": "convolutions",
+    "head": "heads",
+    "action layout": "action_layouts",
+    "edge rule": "edge_rules",
     "logger": "loggers",
 }
 """The field of a `System` in which each kind is declared by name."""
+
+
+BUILT_IN = {
+    "algorithm": "edgewise.algorithms.registry:ALGORITHMS",
+    "encoder": "edgewise.models.config:BUILT_IN_ENCODERS",
+    "action layout": "edgewise.graphs.by_name:ACTION_LAYOUTS",
+    "edge rule": "edgewise.graphs.by_name:EDGE_SOURCES",
+}
+"""Where the parts of the core are, by name; those of systems are in their declarations."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +67,8 @@ def register(
     """Make an extension known in this process, under a name.
 
     Args:
-        extension: an environment, algorithm, encoder, convolution, recipe, logger, verb or `System`.
+        extension: an environment, algorithm, encoder, convolution, head, action layout, edge rule, recipe,
+            logger, verb, evaluation mode, file format or `System`.
         name: under which it can be chosen; from its class if not given.
         baselines: of an environment.
         replay: of an environment.
@@ -127,9 +140,10 @@ def use_plugin(reference: str) -> ModuleType:
     """
     module = import_place(allow(reference))
     for kind in KINDS.values():
-        if kind.name in NAMED_BY_USER or kind.form == "module":
+        if kind.name in NAMED_BY_USER:
             continue
-        for _, found in defined_in(module, kind):
+        whole = [(module.__name__, module)] if kind.fits(module) else []
+        for _, found in whole if kind.form == "module" else defined_in(module, kind):
             if entry_of(kind.name, found) is found and found not in _registered[kind.name].names.values():
                 register(found, kind=kind.name)
     return module
@@ -200,7 +214,7 @@ def declared(kind: str) -> Mapping[str, Any]:
 
 
 def _shipped(kind: str) -> dict[str, Any]:
-    found = dict(load("edgewise.algorithms.registry:ALGORITHMS")) if kind == "algorithm" else {}
+    found = dict(load(BUILT_IN[kind])) if kind in BUILT_IN else {}
     return found | {name: part for system in systems() for name, part in _parts(system, kind).items()}
 
 
