@@ -14,7 +14,7 @@ from edgewise.config.errors import CheckpointError, ConfigError
 from edgewise.config.model import Config
 from edgewise.config.plugins import CodeRecord
 from edgewise.config.run import AnyRun
-from edgewise.models.config import BUILT_IN_ENCODERS, EncoderConfig
+from edgewise.experiments.named_code import named_code
 from edgewise.training import durable
 
 CODE = "code.json"
@@ -79,15 +79,9 @@ def _extensions(config: AnyRun) -> Iterator[tuple[str, Any]]:
         yield config.env_name, plugins.environment(config.env_name).load("env")
     if config.algorithm_name:
         yield config.algorithm_name, plugins.algorithm(config.algorithm_name).load("algorithm")
-    head = getattr(config.model, "head", "auto")
-    if head != "auto":
-        yield head, plugins.find("head", head)
+    for kind, reference in named_code(config.model):
+        yield reference, plugins.find(kind, reference)
     yield from _parts_of_env(config.env)
-    for encoder in _encoders(config.model):
-        if encoder.kind not in BUILT_IN_ENCODERS:
-            yield encoder.kind, plugins.find("encoder", encoder.kind)
-        if encoder.conv in plugins.convolutions() or plugins.Address.parse(encoder.conv) is not None:
-            yield encoder.conv, plugins.find("convolution", encoder.conv)
 
 
 def _parts_of_env(values: Any) -> Iterator[tuple[str, Any]]:
@@ -100,15 +94,6 @@ def _parts_of_env(values: Any) -> Iterator[tuple[str, Any]]:
             if values in plugins.registered(kind) or plugins.Address.parse(values) is not None:
                 with suppress(ConfigError):
                     yield values, plugins.find(kind, values)
-
-
-def _encoders(values: Any) -> Iterator[EncoderConfig]:
-    """Return the encoders in a model's config, wherever they stand."""
-    if isinstance(values, EncoderConfig):
-        yield values
-    elif isinstance(values, Config):
-        for name in type(values).model_fields:
-            yield from _encoders(getattr(values, name))
 
 
 def _read(folder: Path) -> list[dict[str, Any]] | None:

@@ -23,6 +23,7 @@ from edgewise.config.settings import from_flags, from_keywords
 from edgewise.config.wording import did_you_mean
 from edgewise.envs.given_graphs import check_training_split, with_split
 from edgewise.experiments.defaults import defaults
+from edgewise.experiments.named_code import named_code
 from edgewise.experiments.recipes import nearest, recipe
 from edgewise.graphs.given import remember_run
 
@@ -117,7 +118,10 @@ def _over(
             if layer.values.pop(name, None) is not None:
                 reason = "is chosen by what is trained, and cannot be changed by a setting"
                 layer.problems.append(Problem(layer.origin((name,)), (name,), reason))
-    return _with_evaluation_split(resolve(schema, without_replaced_schedules(layers)))
+    config = _with_evaluation_split(resolve(schema, without_replaced_schedules(layers)))
+    for kind, reference in named_code(config.model):
+        plugins.check_allowed(kind, reference)
+    return config
 
 
 def _with_evaluation_split(config: AnyRun) -> AnyRun:

@@ -19,7 +19,7 @@ from edgewise.config.plugins.catalogue import (
     verbs,
 )
 from edgewise.config.plugins.declarations import AlgorithmEntry, Environment, System, Verb
-from edgewise.config.plugins.finding import find
+from edgewise.config.plugins.finding import check_allowed, find
 from edgewise.config.plugins.identity import CodeRecord, changed_code, record_code
 from edgewise.config.plugins.registry import (
     address_of,
@@ -45,6 +45,7 @@ __all__ = [
     "allow",
     "allow_typed",
     "changed_code",
+    "check_allowed",
     "convolutions",
     "encoders",
     "environment",

@@ -56,6 +56,13 @@ def find(kind_name: str, reference: str, *, also: Iterable[str] = ()) -> Any:
     return entry_of(kind.name, _at(kind, _granted(kind, address), reference))
 
 
+def check_allowed(kind_name: str, reference: str) -> None:
+    """Raise ConfigError if code at an address may not be imported; a name passes, and nothing is imported."""
+    address = Address.parse(reference)
+    if address is not None and registered_at(kind_name, reference) is None:
+        _granted(KINDS[kind_name], address)
+
+
 def _by_name(kind: Kind, reference: str, also: Iterable[str]) -> Any:
     """Look a name up among installed entry points, then among the plug-ins of the project's file."""
     points = entry_points(kind.group)
