@@ -39,7 +39,7 @@ bench: $(STAMP)  ## every benchmark of the core, as tables and JSON
 	$(BIN)/edgewise bench core
 
 matrix: $(STAMP)  ## try every algorithm in every environment, and write the table in docs/matrix.md
-	$(BIN)/python -m benchmarks.matrix --write docs/matrix.md
+	$(BIN)/python -m benchmarks.matrix --write docs/matrix.md --results .matrix.jsonl
 
 kill: $(STAMP)  ## kill runs of several recipes a hundred times and compare them with runs that were left alone
 	$(BIN)/python -m benchmarks.kill_resume --kills 100 --runs 1 --recipe all
@@ -60,5 +60,5 @@ docs: $(STAMP)  ## build the site; every warning is an error
 	@echo "the site: docs/_build/html/index.html"
 
 clean:  ## remove the environment and everything generated
-	rm -rf $(VENV) dist build docs/_build runs .mypy_cache .ruff_cache .hypothesis .pytest_cache .import_linter_cache .mutate
+	rm -rf $(VENV) dist build docs/_build runs .mypy_cache .ruff_cache .hypothesis .pytest_cache .import_linter_cache .mutate .matrix.jsonl
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

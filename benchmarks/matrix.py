@@ -1,6 +1,6 @@
 """Which algorithm learns in which environment: builds, updates, draws and resumes every pair.
 
-    python -m benchmarks.matrix [--write FILE] [--only TEXT] [--drawn N]
+    python -m benchmarks.matrix [--write FILE] [--results FILE] [--only TEXT] [--algorithm NAME] [--drawn N]
 
 A pair works if it builds from its defaults, makes updates with finite numbers, draws 100,000 actions of which
 none is illegal, and continues bit for bit from a saved state. Otherwise it must be refused in words.
@@ -9,12 +9,19 @@ none is illegal, and continues bit for bit from a saved state. Otherwise it must
 from __future__ import annotations
 
 import argparse
+import hashlib
+import json
+import re
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import torch
+import yaml
+from tensordict import TensorDictBase
+from torch import Tensor
 from torchrl.envs import ExplorationType, set_exploration_type
 
 from edgewise.config.errors import ConfigError
@@ -22,16 +29,22 @@ from edgewise.config.plugins import algorithms, environments, recipes
 from edgewise.config.plugins.trust import allow
 from edgewise.experiments.build import Builder
 from edgewise.experiments.load import load_config
+from edgewise.graphs.actions import AgentsContinuous, ChooseIndependentSet
+from edgewise.graphs.keys import ACTIVE
 from edgewise.graphs.policy import acting_in
+from edgewise.training.checkpoint import random_state
 from edgewise.training.checkpoint.serialise import flatten, unflatten
 
-EXAMPLES = {
-    "examples/graph_coloring": "examples/graph_coloring/coloring.py",
-    "examples/maxcut": "examples/maxcut/maxcut.py",
-    "examples/team": "examples/team/cover.py",
-    "examples/tsp": "examples/tsp/tsp.py",
+Settings = dict[str, Any]
+
+EXAMPLES: dict[str, tuple[str, Settings]] = {
+    "examples/graph_coloring": ("examples/graph_coloring/coloring.py", {}),
+    "examples/maxcut": ("examples/maxcut/maxcut.py", {}),
+    "examples/sensors, 100 junctions": ("examples/sensors/sensors.py", {"env.num_junctions": 100}),
+    "examples/team": ("examples/team/cover.py", {}),
+    "examples/tsp": ("examples/tsp/tsp.py", {}),
 }
-VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
+VARIANTS: dict[str, dict[str, Settings]] = {
     "marine": {
         "marine, discrete": {"env.actions": "discrete"},
         "marine, continuous": {"env.actions": "continuous"},
@@ -43,39 +56,55 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
     },
 }
 """Environments with several ways to act, and the settings of each."""
-WORLDS, STEPS, DRAWN = 16, 4, 100_000
-COPIES = 16
-"""Copies of every state in which actions are drawn at once."""
+SMALL: Settings = {
+    "minibatch_size": 16,
+    "learning_starts": 0,
+    "replay_size": 2_000,
+    "updates_per_transition": 1 / 32,
+    "simulations": 8,
+    "starts": 2,
+    "updates": 2,
+}
+"""Settings of algorithms that make an update cheap."""
+NARROW: Settings = {"encoder.hidden": 16, "encoder.layers": 1, "encoder.heads": 2, "hidden": 16}
+"""Settings of models that make a forward pass cheap."""
+SHORT = 20
+"""Steps of an episode for REINFORCE, which learns from whole ones."""
+NAMED = re.compile(r"(and|cannot learn) \w+( is not one|, a game)")
+"""Where a reason names the environment, which its row does already."""
+WORLDS, STEPS, DRAWN, DRAWING_WORLDS = 16, 4, 100_000, 512
 
 
-def columns() -> list[tuple[str, str, dict[str, Any]]]:
+def rows() -> list[tuple[str, str, Settings]]:
     """Return every environment: its title, name or address, and settings."""
     found = []
     for name in environments():
         variants = VARIANTS.get(name, {name: {}})
         found += [(title, name, settings) for title, settings in variants.items()]
-    present = {title: path for title, path in EXAMPLES.items() if Path(path).exists()}
-    for path in present.values():
+    for path, _ in EXAMPLES.values():
         allow(path)
-    return found + [(title, path, {}) for title, path in present.items()]
+    return found + [(title, path, settings) for title, (path, settings) in EXAMPLES.items()]
 
 
-def small(name: str, algorithm: str, settings: dict[str, Any]) -> Builder:
-    """Build a pair with few worlds, small minibatches and no warm-up."""
+def small(name: str, algorithm: str, settings: Settings) -> Builder:
+    """Build a pair with few worlds, narrow networks, small minibatches and no warm-up."""
     config = load_config(name, algorithm=algorithm, keywords=settings)
-    less = {
-        "minibatch_size": 16,
-        "learning_starts": 0,
-        "replay_size": 2_000,
-        "updates_per_transition": 1 / 32,
-    }
-    less |= {"simulations": 8, "starts": 4, "updates": 2}
-    own = {f"algorithm.{key}": value for key, value in less.items() if hasattr(config.algorithm, key)}
+    own = {f"algorithm.{key}": value for key, value in SMALL.items() if has(config.algorithm, key)}
+    own |= {f"model.{key}": value for key, value in NARROW.items() if has(config.model, key)}
+    if algorithm == "reinforce" and has(config.env, "max_steps"):
+        own |= {"env.max_steps": min(SHORT, config.env.max_steps)}
     if hasattr(config.algorithm, "expert") and algorithm == "clone":
         names = [name for name in Builder(config, num_envs=2).entry.load_baselines() if name != "random"]
         own |= {"algorithm.expert": names[0]} if names else {}
     config = load_config(name, algorithm=algorithm, keywords=settings | own)
     return Builder(config, num_envs=WORLDS, rollout_length=STEPS, episodes=2)
+
+
+def has(settings: object, path: str) -> bool:
+    """Return whether settings have a value at a path such as `encoder.hidden`."""
+    for part in path.split("."):
+        settings = getattr(settings, part, None)
+    return settings is not None
 
 
 def updates(builder: Builder, batches: int) -> Iterator[dict[str, float]]:
@@ -86,42 +115,66 @@ def updates(builder: Builder, batches: int) -> Iterator[dict[str, float]]:
 
 
 def illegal_actions(builder: Builder, *, drawn: int = DRAWN) -> int:
-    """Return how many of `drawn` actions of the exploring policy are illegal, in states that it reached."""
-    env, policy, illegal, count = builder.env, builder.algorithm.policy, 0, 0
+    """Return in how many worlds and steps an action of the exploring policy is illegal, of `drawn` actions.
+
+    They are drawn in the states that the policy reaches.
+    """
+    env = Builder(builder.config, num_envs=min(DRAWING_WORLDS, drawn)).env
+    policy, illegal, count = builder.algorithm.policy, 0, 0
     root = env.reset()
     with torch.no_grad(), set_exploration_type(ExplorationType.RANDOM), acting_in(policy, env):
         while count < drawn:
-            acted = policy(torch.cat([root] * COPIES))
+            acted = policy(root)
             illegal += int((~env.actions.is_legal(acted["action"], acted, env.graph)).sum())
-            count += acted["action"].numel()
-            _, root = env.step_and_maybe_reset(acted[: env.num_envs])
+            count += num_actions(env.actions, acted)
+            _, root = env.step_and_maybe_reset(acted)
     return illegal
 
 
+def num_actions(layout: Any, acted: TensorDictBase) -> int:
+    """Return how many actions a step of all worlds has: vectors and sets count once, idle agents do not."""
+    active: Tensor | None = acted.get(ACTIVE, None)
+    if layout.num_agents and active is not None:
+        return int(active.sum())
+    action: Tensor = acted["action"]
+    if isinstance(layout, AgentsContinuous):
+        return action[..., 0].numel()
+    return len(action) if isinstance(layout, ChooseIndependentSet) else action.numel()
+
+
+def state_of(builder: Builder) -> Settings:
+    """Return what a checkpoint has of algorithm, collector and random generators."""
+    parts = {"algorithm": dict(builder.algorithm.state_dict()), "rollout": builder.collector.state_dict()}
+    return parts | {"random": random_state.capture()}
+
+
 def resumes(first: Builder, second: Builder) -> bool:
-    """Return whether an algorithm goes on alike after its state was saved and loaded into another."""
-    skeleton, tensors = flatten(dict(first.algorithm.state_dict()))
-    second.algorithm.load_state_dict(
-        unflatten(skeleton, {name: value.clone() for name, value in tensors.items()})
+    """Return whether a run goes on alike after its state was saved and loaded into another."""
+    skeleton, tensors = flatten(state_of(first))
+    tensors = {name: value.clone() for name, value in tensors.items()}
+    one, expected = list(updates(first, 1)), flatten(state_of(first))
+    saved = unflatten(skeleton, tensors)
+    second.algorithm.load_state_dict(saved["algorithm"])
+    second.collector.load_state_dict(saved["rollout"])
+    random_state.restore(saved["random"])
+    other, found = list(updates(second, 1)), flatten(state_of(second))
+    return (
+        one == other
+        and expected[0] == found[0]
+        and all(torch.equal(value, found[1][name]) for name, value in expected[1].items())
     )
-    for _ in range(2):
-        batch = first.collector.collect()
-        one, other = first.algorithm.learn(batch.clone()), second.algorithm.learn(batch.clone())
-        if {key: value.item() for key, value in one.items()} != {
-            key: value.item() for key, value in other.items()
-        }:
-            return False
-    return True
 
 
-def outcome(name: str, algorithm: str, settings: dict[str, Any], *, drawn: int = DRAWN) -> str:
+def outcome(name: str, algorithm: str, settings: Settings, *, drawn: int = DRAWN) -> str:
     """Return "works", or why not: "refused: …" or "fails: …"."""
-    torch.manual_seed(0)
+    random_state.seed(0)
     try:
         builder = small(name, algorithm, settings)
         found = list(updates(builder, 2))
     except ConfigError as error:
         return f"refused: {str(error).splitlines()[0]}"
+    except Exception as error:
+        return f"fails: {type(error).__name__}: {error}"
     if not all(abs(value) < float("inf") for metrics in found for value in metrics.values()):
         return "fails: a metric is not finite"
     if illegal := illegal_actions(builder, drawn=drawn):
@@ -131,8 +184,13 @@ def outcome(name: str, algorithm: str, settings: dict[str, Any], *, drawn: int =
     )
 
 
-def has_recipe(name: str, algorithm: str, settings: dict[str, Any]) -> bool:
-    """Return whether a recipe of the pair exists, with the same way to act."""
+def has_recipe(name: str, algorithm: str, settings: Settings) -> bool:
+    """Return whether a recipe of the pair exists: with the same way to act, or beside the example's file."""
+    if name.endswith(".py"):
+        files = [
+            yaml.safe_load(path.read_text(encoding="utf-8")) for path in Path(name).parent.glob("*.yaml")
+        ]
+        return any(recipe.get("algorithm_name") == algorithm for recipe in files)
     configs = [load_config(recipe) for recipe in recipes()]
     return any(
         (config.env_name, config.algorithm_name) == (name, algorithm)
@@ -141,41 +199,84 @@ def has_recipe(name: str, algorithm: str, settings: dict[str, Any]) -> bool:
     )
 
 
-def table(found: dict[tuple[str, str], str], titles: list[str], rows: list[str]) -> str:
+def digest() -> str:
+    """Return a digest of all code that a result depends on."""
+    folders = (Path("src"), Path("examples"), Path("benchmarks"))
+    files = sorted(path for folder in folders for path in folder.rglob("*.py"))
+    return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
+
+
+def known_results(path: Path | None, *, drawn: int) -> dict[tuple[str, str], str]:
+    """Return the results of earlier calls with the same code and at least as many actions."""
+    if path is None or not path.exists():
+        return {}
+    found = [json.loads(text) for text in path.read_text(encoding="utf-8").splitlines()]
+    return {
+        (each["environment"], each["algorithm"]): each["result"]
+        for each in found
+        if each["code"] == digest() and each["drawn"] >= drawn
+    }
+
+
+def table(found: dict[tuple[str, str], str], titles: list[str], columns: list[str]) -> str:
     """Return the matrix as Markdown, with the reasons of refusals as notes."""
     notes: dict[str, int] = {}
 
     def cell(text: str) -> str:
         if not text.startswith(("refused", "fails")):
             return text
-        number = notes.setdefault(text.partition(": ")[2], len(notes) + 1)
+        reason = NAMED.sub(r"\1 this environment\2", text.partition(": ")[2])
+        number = notes.setdefault(reason, len(notes) + 1)
         return f"{'no' if text.startswith('refused') else '**fails**'} ({number})"
 
-    lines = [f"| environment | {' | '.join(rows)} |", "|---|" + "---|" * len(rows)]
+    lines = [f"| environment | {' | '.join(columns)} |", "|---|" + "---|" * len(columns)]
     for title in titles:
-        lines.append(f"| {title} | {' | '.join(cell(found[title, row]) for row in rows)} |")
+        lines.append(f"| {title} | {' | '.join(cell(found[title, each]) for each in columns)} |")
     return "\n".join([*lines, "", *(f"{number}. {text}" for text, number in notes.items())])
+
+
+def parsed() -> argparse.Namespace:
+    """Return the options of the command line."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument(
+        "--write", type=Path, help="Markdown file whose table is replaced, if all pairs were tried"
+    )
+    parser.add_argument(
+        "--results", type=Path, help="file of results; pairs in it are not tried again until code changes"
+    )
+    parser.add_argument("--only", default="", help="text in the title of an environment")
+    parser.add_argument("--algorithm", default="", help="one algorithm")
+    parser.add_argument("--drawn", type=int, default=DRAWN, help=f"actions to draw in every pair ({DRAWN})")
+    return parser.parse_args()
 
 
 def main() -> int:
     """Try every pair, and print or write the matrix."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--write", type=Path, help="Markdown file whose table is replaced")
-    parser.add_argument("--only", default="", help="text in the title of an environment")
-    parser.add_argument("--drawn", type=int, default=DRAWN, help="actions to draw in every pair (100000)")
-    options = parser.parse_args()
+    options = parsed()
     torch.set_num_threads(1)
-    places = [place for place in columns() if options.only in place[0]]
-    found: dict[tuple[str, str], str] = {}
+    code, found = digest(), known_results(options.results, drawn=options.drawn)
+    places = [place for place in rows() if options.only in place[0]]
+    columns = [name for name in algorithms() if options.algorithm in ("", name)]
     for title, name, settings in places:
-        for algorithm in algorithms():
+        for algorithm in columns:
+            if (title, algorithm) in found:
+                continue
+            started = time.process_time()
             result = outcome(name, algorithm, settings, drawn=options.drawn)
-            trained = result == "works" and has_recipe(name, algorithm, settings)
-            found[title, algorithm] = "trained" if trained else result
-            sys.stderr.write(f"{title} x {algorithm}: {found[title, algorithm]}\n")
-    drawn = f"{options.drawn:,} actions were drawn in every pair that works."
-    text = drawn + "\n\n" + table(found, [place[0] for place in places], list(algorithms()))
-    if options.write is None:
+            if result == "works" and has_recipe(name, algorithm, settings):
+                result = "trained"
+            found[title, algorithm] = result
+            seconds = round(time.process_time() - started, 1)
+            sys.stderr.write(f"{title} x {algorithm}: {result} ({seconds} s)\n")
+            entry = {"environment": title, "algorithm": algorithm, "result": result}
+            entry |= {"drawn": options.drawn, "seconds": seconds, "code": code}
+            if options.results is not None:
+                with options.results.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps(entry) + "\n")
+    text = f"{options.drawn:,} actions were drawn in every pair that works.\n\n"
+    text += table(found, [place[0] for place in places], columns)
+    whole = len(places) == len(rows()) and len(columns) == len(algorithms())
+    if options.write is None or not whole:
         sys.stdout.write(text + "\n")
     else:
         head = options.write.read_text(encoding="utf-8").partition("<!-- matrix -->")[0]

@@ -127,6 +127,7 @@ QUICK = {
 }
 CONFIGS = {
     "dqn": DQNConfig(**QUICK, mixing="none"),
+    "dqn retrace": DQNConfig(**QUICK, mixing="none", n_step=3, retrace=1.0),
     "dqn dueling": DQNConfig(**QUICK, mixing="none", dueling=True, n_step=1, prioritised=True),
     "rainbow": RainbowConfig(**{**QUICK, "n_step": 1}, v_min=-1.0, v_max=3.0, sigma=0.0),
     "iqn": IQNConfig(**QUICK, kappa=0.05, quantiles=16, target_quantiles=16),

@@ -149,6 +149,46 @@ def test_agents_read_their_own_view_the_graph_or_both(observe, mixing):
     assert metrics["value"].abs() < 100
 
 
+@pytest.mark.parametrize(
+    "name, mixing", [("nodes", "none"), ("pair", "none"), ("pair", "sum"), ("pair", "monotone")]
+)
+def test_retrace_resumes_and_is_the_one_step_target_without_trace(name, mixing):
+    """With λ = 0, only the first reward and the best value after it count."""
+    env = make_env(name)
+    settings = {"mixing": mixing, "double": False, "updates_per_transition": 0.05}
+    first, second = (make_learner("dqn retrace", env, **settings) for _ in range(2))
+    rollout = Rollout(env, first.policy, rollout_length=6)
+    first.learn(rollout.collect())
+    assert second.transition_bytes(rollout.collect()) == first.replay_buffer.bytes_per_transition
+    second.load_state_dict(first.state_dict())
+    batch = rollout.collect()
+    one, other = first.learn(batch.clone()), second.learn(batch.clone())
+    assert {key: value.item() for key, value in one.items()} == {
+        key: value.item() for key, value in other.items()
+    }
+    samples = first._prepare(first._transitions.expand(first.replay_buffer.sample()))
+    first.set_scalar("retrace", 0.0)
+    found, after = first.target(samples), samples["path", "observation"][:, 0]
+    with torch.no_grad():
+        network = first.targets["network"]
+        best = network.joint(network(after).amax(-1), after)
+    going, reward = samples["steps"] > 1, samples["rewards"][:, 0]
+    if name == "pair" and mixing == "none":
+        best = best.masked_fill(~after["agents", "active"], 0.0)
+        going = going & samples["observation", "agents", "active"].all(-1)
+    torch.testing.assert_close(found[going], (reward + 0.6 * best)[going])
+
+
+def test_retrace_and_dueling_are_refused_where_they_have_no_meaning():
+    with pytest.raises(ValueError, match="n_step of 2 or more"):
+        DQNConfig(retrace=0.9)
+    agents = deciders_of(sea("buoys", num_envs=8), SMALL, paths=True)
+    with pytest.raises(ConfigError, match="steps of whole worlds"):
+        algorithm_class("dqn")(agents, config=DQNConfig(n_step=3, retrace=0.9))
+    with pytest.raises(ConfigError, match="continuous"):
+        algorithm_class("sac")(deciders_of(team(3, continuous=True), MODEL), config=SACConfig(dueling=True))
+
+
 def test_a_run_without_room_for_more_agents_names_the_remedy(tmp_path, capsys):
     assert main(["resume", str(tmp_path), "--num-agents", "6"]) == 2
     message = capsys.readouterr().err

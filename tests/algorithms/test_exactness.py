@@ -57,6 +57,16 @@ def test_values_are_exact_on_three_seeds(algorithm, name, seed):
     assert error_after_learning(algorithm, name, seed) < WITHIN
 
 
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", ["nodes", "pair"])
+def test_returns_of_random_actions_need_retrace(name):
+    """The ablation: plain returns of three random steps are far from the values of the best actions."""
+    env = make_env(name)
+    assert largest_error(train(make_learner("dqn retrace", env), env, updates=400), name) < WITHIN
+    env = make_env(name)
+    assert largest_error(train(make_learner("dqn", env, n_step=3), env, updates=200), name) > 10 * WITHIN
+
+
 def test_a_maximum_over_illegal_choices_would_show(monkeypatch):
     """The planted fault: targets that do not read the mask of the next state."""
     env = make_env("nodes")

@@ -64,8 +64,8 @@ class Deciders(ABC):
         """Build the mixer of the team's values; None if each decider has a value of its own."""
 
     @abstractmethod
-    def transitions(self, *, steps: int, discount: float) -> Transitions:
-        """Build what makes n-step transitions."""
+    def transitions(self, *, steps: int, discount: float, paths: bool = False) -> Transitions:
+        """Build what makes n-step transitions; with `paths`, all steps of each are stored."""
 
     @abstractmethod
     def policy(self, learner: Any) -> TensorDictModuleBase:
@@ -132,8 +132,17 @@ class EgoDeciders(Deciders):
     def mixer(self) -> None:
         """Return None: rows of single agents have no team."""
 
-    def transitions(self, *, steps: int, discount: float) -> TransitionMaker:
-        """Build what makes transitions of single agents."""
+    def transitions(self, *, steps: int, discount: float, paths: bool = False) -> TransitionMaker:
+        """Build what makes transitions of single agents.
+
+        Raises:
+            ConfigError: `paths` is set.
+        """
+        if paths:
+            raise ConfigError(
+                "algorithm.retrace: it needs the steps of whole worlds, and this model reads single agents",
+                hint="use a model of ValueConfig, or leave algorithm.retrace out",
+            )
         return TransitionMaker(steps=steps, discount=discount)
 
     def policy(self, learner: Any) -> TensorDictModuleBase:

@@ -14,6 +14,7 @@ from edgewise.algorithms.off_policy import Metrics, OffPolicy, exploring
 from edgewise.algorithms.off_policy_config import DQNConfig
 from edgewise.models.agents.networks import QNetwork
 from edgewise.objectives.margin import large_margin
+from edgewise.objectives.path_target import path_target
 from edgewise.objectives.temporal_difference import double_q_value, gather_actions, td_target
 
 
@@ -71,13 +72,37 @@ class DQN(OffPolicy[DQNConfig]):
 
     @torch.no_grad()
     def target(self, samples: TensorDictBase) -> Tensor:
-        """Compute the temporal-difference target, `[*D]`."""
+        """Compute the temporal-difference target, `[*D]`; with `retrace`, that of Retrace(λ)."""
         observation = samples["next_observation"]
-        network = cast(QNetwork, self.targets["network"])
-        target = network(observation, "shared")
-        online = self.networks["network"](observation, "shared") if self.config.double else target
-        next_value = network.joint(double_q_value(target, online), observation)
-        return td_target(samples["reward"], samples["discount"], next_value=next_value)
+        target, online = self._both_values(observation)
+        next_value = self._joint(double_q_value(target, online), observation)
+        if self.config.retrace is None:
+            return td_target(samples["reward"], samples["discount"], next_value=next_value)
+        path = samples["path"].reshape(-1)
+        observation, action = path["observation"], path["action"]
+        target, online = self._both_values(observation)
+        followed, counted = online.argmax(-1) == action, self.deciders.counted(observation)
+        if self.deciders.mixing != "none":
+            followed = (followed if counted is None else followed | ~counted).all(-1)
+            counted = None
+        return path_target(
+            samples,
+            next_value=next_value,
+            path_value=self._joint(gather_actions(target, action), observation),
+            path_best=self._joint(double_q_value(target, online), observation),
+            followed=followed,
+            active=counted,
+            gamma=self.config.gamma,
+            lmbda=self.config.retrace,
+        )
+
+    def _both_values(self, observation: TensorDictBase) -> tuple[Tensor, Tensor]:
+        """Return the values of the target network, and those that choose, `[*D, K]`."""
+        target = self.targets["network"](observation, "shared")
+        return target, self.networks["network"](observation, "shared") if self.config.double else target
+
+    def _joint(self, values: Tensor, observation: TensorDictBase) -> Tensor:
+        return cast(QNetwork, self.targets["network"]).joint(values, observation)
 
     def imitation_loss(self, samples: TensorDictBase) -> dict[str, Tensor]:
         """Compute the large-margin loss of DQfD."""

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torchrl.envs import ExplorationType
 from torchrl.envs.utils import exploration_type
 
-from edgewise.algorithms.deciders import Deciders
+from edgewise.algorithms.deciders import Deciders, Transitions
 from edgewise.algorithms.off_policy_config import OffPolicyConfig
 from edgewise.algorithms.scalars import scalars, with_scalar
 from edgewise.algorithms.setup import Setup
@@ -92,7 +92,7 @@ class OffPolicy(ABC, Generic[ConfigT]):
             seed=self._next_seed(),
             group=group,
         )
-        self._transitions = deciders.transitions(steps=config.n_step, discount=config.gamma)
+        self._transitions = self._make_transitions(config.n_step)
         self.frames, self.updates, self._pending_updates = 0, 0, 0.0
         self.expert: Policy | None = None
         self._weight: Tensor | None = None
@@ -100,9 +100,9 @@ class OffPolicy(ABC, Generic[ConfigT]):
     @classmethod
     def from_setup(cls, setup: Setup) -> Self:
         """Build the algorithm for a run; `config.expert` names a baseline that collects too."""
-        mixing = getattr(setup.config, "mixing", "none")
+        mixing, paths = getattr(setup.config, "mixing", "none"), needs_paths(setup.config)
         algorithm = cls(
-            deciders_of(setup.env, setup.model, mixing=mixing),  # type: ignore[arg-type]
+            deciders_of(setup.env, setup.model, mixing=mixing, paths=paths),  # type: ignore[arg-type]
             config=setup.config,
             seed=setup.seed,
             device=setup.device,
@@ -224,10 +224,16 @@ class OffPolicy(ABC, Generic[ConfigT]):
 
     def transition_bytes(self, batch: TensorDictBase) -> int:
         """Return the size of a stored transition in bytes, from a rollout `[num_envs, T]` of any length."""
-        make = self.deciders.transitions(steps=1, discount=self.config.gamma)
+        # The size does not depend on n, unless all n steps are stored.
+        make = self._make_transitions(self.config.n_step if needs_paths(self.config) else 1)
         stored = make.stored(batch.to(self.device))
         leaves = stored.values(include_nested=True, leaves_only=True)
-        return sum(leaf.element_size() * leaf[:1].numel() for leaf in leaves)
+        return sum(leaf.element_size() * leaf.shape[1:].numel() for leaf in leaves)
+
+    def _make_transitions(self, steps: int) -> Transitions:
+        """Build what makes transitions of `steps` steps."""
+        config = self.config
+        return self.deciders.transitions(steps=steps, discount=config.gamma, paths=needs_paths(config))
 
     def _updates_due(self, fresh: int) -> int:
         """Return the number of updates after `fresh` new transitions; fractions are carried over."""
@@ -359,6 +365,11 @@ class OffPolicy(ABC, Generic[ConfigT]):
         counts = state["counts"]
         self.frames, self.updates = counts["frames"], counts["updates"]
         self._pending_updates = float(counts["pending_updates"])
+
+
+def needs_paths(config: OffPolicyConfig) -> bool:
+    """Return whether targets read all steps of a transition, as those of Retrace do."""
+    return getattr(config, "retrace", None) is not None
 
 
 def exploring() -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -77,6 +77,15 @@ class DQNConfig(OffPolicyConfig):
     agents act, `sum` if edges or groups of edges do."""
     huber_delta: float = Field(1.0, gt=0)
     """Error above which the loss is linear (Huber loss)."""
+    retrace: float | None = Field(None, ge=0, le=1)
+    """Trace decay of Retrace(lambda) over the `n_step` steps of a transition: a return is followed only as
+    far as its actions are greedy. The replay buffer then holds all n steps. None for plain n-step returns."""
+
+    @model_validator(mode="after")
+    def _retrace_has_steps(self) -> Self:
+        if self.retrace is not None and self.n_step == 1:
+            raise ValueError("retrace needs an n_step of 2 or more: with one step there is nothing to trace")
+        return self
 
 
 class DistributionalConfig(OffPolicyConfig):
@@ -181,7 +190,7 @@ class SACConfig(OffPolicyConfig):
     epsilon: float = Field(0.0, ge=0, le=1)
     """Fraction of decisions that are random during collection, beside the exploration of the actor."""
     dueling: bool = False
-    """Whether the critics of discrete actions have separate value and advantage streams."""
+    """Whether the critics have separate value and advantage streams; for discrete actions."""
     initial_temperature: float = Field(0.1, gt=0)
     """Initial weight of the entropy."""
     target_entropy: float | None = None

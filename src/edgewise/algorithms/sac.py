@@ -14,6 +14,7 @@ from edgewise.algorithms.discrete_sac import DiscreteSAC
 from edgewise.algorithms.off_policy import Metrics, OffPolicy, exploring
 from edgewise.algorithms.off_policy_config import SACConfig
 from edgewise.algorithms.setup import Setup
+from edgewise.config.errors import ConfigError
 from edgewise.graphs.actions import AgentsContinuous
 from edgewise.models.agents.actions import ActionBox
 from edgewise.models.agents.arctan import ArctanNormal
@@ -68,7 +69,17 @@ class SAC(OffPolicy[SACConfig]):
         return super().from_setup(setup) if continuous else DiscreteSAC.from_setup(setup)
 
     def build(self, deciders: Deciders) -> nn.Module:
-        """Build the actor, the twin critics and the temperature."""
+        """Build the actor, the twin critics and the temperature.
+
+        Raises:
+            ConfigError: `dueling` is set.
+        """
+        if self.config.dueling:
+            raise ConfigError(
+                "algorithm.dueling: advantages are relative to those of other choices, and these actions are "
+                "continuous",
+                hint="leave it out",
+            )
         self.box = ActionBox.of(deciders.actions)
         actor = deciders.features("actor")
         parts = {

@@ -78,7 +78,7 @@ class WorldDeciders(Deciders):
             return MonotoneMixer(self.features("critic"), counted=self.counted)
         return SumMixer(self.counted) if self.mixing == "sum" else None
 
-    def transitions(self, *, steps: int, discount: float) -> WorldTransitions:
+    def transitions(self, *, steps: int, discount: float, paths: bool = False) -> WorldTransitions:
         """Build what makes transitions of worlds."""
         nodes = self.graph.num_nodes
         members = max(nodes, self.num_edges) if isinstance(self.actions, ChooseFromSet) else nodes
@@ -97,6 +97,7 @@ class WorldDeciders(Deciders):
             steps=steps,
             discount=discount,
             team_reward=self.mixing != "none",
+            paths=paths,
         )
 
     def policy(self, learner: Any) -> TensorDictModuleBase:
@@ -118,13 +119,16 @@ class WorldDeciders(Deciders):
         return None if choices is None else choices.counted
 
 
-def deciders_of(env: GraphEnv[Any], model: EgoConfig | ValueConfig, *, mixing: Mixing = "none") -> Deciders:
+def deciders_of(
+    env: GraphEnv[Any], model: EgoConfig | ValueConfig, *, mixing: Mixing = "none", paths: bool = False
+) -> Deciders:
     """Return the deciders of an environment, as the config of the networks wants them.
 
     Args:
         env: the training environment.
         model: `EgoConfig` for agents that decide by `agents.ego` alone, or `ValueConfig`.
         mixing: see `DQNConfig`.
+        paths: whether transitions must have all their steps, which rows of single agents do not have.
 
     Raises:
         ConfigError: the environment does not have what the networks should read, or action values cannot be
@@ -144,7 +148,7 @@ def deciders_of(env: GraphEnv[Any], model: EgoConfig | ValueConfig, *, mixing: M
             f"{env.name} has no observation per agent",
             hint="use an environment with `agents.ego`, or set model.observe to graph",
         )
-    if reads == "ego" and mixing in ("auto", "none"):
+    if reads == "ego" and mixing in ("auto", "none") and not (paths and isinstance(model, ValueConfig)):
         assert ego is not None
         return EgoDeciders(ego, env.actions, model)
     if isinstance(model, EgoConfig):

@@ -32,6 +32,7 @@ class WorldTransitions:
         discount: γ of one step.
         team_reward: whether to store the sum of the agents' rewards, and terminations of worlds, instead of
             those of every agent.
+        paths: whether to store the steps of a transition too, for targets that read them.
 
     Example:
         >>> import edgewise as ew
@@ -52,11 +53,12 @@ class WorldTransitions:
         steps: int = 1,
         discount: float,
         team_reward: bool = False,
+        paths: bool = False,
     ) -> None:
         if not 1 <= steps <= MAX_STEPS:
             raise ValueError(f"a transition has 1 to {MAX_STEPS} steps, got {steps}")
         self.observed, self.bounds = tuple(observed), dict(bounds or {})
-        self.steps, self.discount, self.team_reward = steps, discount, team_reward
+        self.steps, self.discount, self.team_reward, self.paths = steps, discount, team_reward, paths
         self._carried: TensorDictBase | None = None
 
     def stored(self, batch: TensorDictBase) -> TensorDict:
@@ -65,7 +67,9 @@ class WorldTransitions:
         Returns:
             `observation`, `next_observation`, `action`, `reward` (Σ ± γᵏ r over the steps), `terminated` bool
             and `span [M]` int8, the number of steps m, or -m if the player changes. Reward and termination
-            are `[M]`, or `[M, A]` if agents act.
+            are `[M]`, or `[M, A]` if agents act. With `paths`, also `rewards [M, n]` or `[M, n, A]` of every
+            step, and `path [M, n - 1]`, the steps after the first: `observation`, `action`, and in games
+            `sign` int8, -1 where the other player moves. Entries after the last step have no meaning.
         """
         rollout = self._with_carried(self._select(batch))
         ended = (rollout["next", "done"] | rollout[CUT].unsqueeze(-1)).squeeze(-1)
@@ -88,6 +92,8 @@ class WorldTransitions:
             "terminated": self._terminated(rollout)[there],
             "span": span * self._sign(rollout, here, there),
         }
+        if self.paths:
+            rows |= self._path(rollout, here, length[here])
         return TensorDict(rows, batch_size=[len(when)], device=rollout.device)
 
     def expand(self, stored: TensorDictBase) -> TensorDict:
@@ -103,6 +109,10 @@ class WorldTransitions:
         for name in ("observation", "next_observation"):
             samples.set(name, stored[name].apply(_unpacked))
         samples.set("action", _unpacked(stored["action"]))
+        if self.paths:
+            path = stored["path"].apply(_unpacked)
+            path.batch_size = [len(span), self.steps - 1]  # a restored buffer knows its first dimension only
+            samples.set("path", path)
         return samples.set("discount", discount).set("steps", span.abs())
 
     def state_dict(self) -> dict[str, Any]:
@@ -136,9 +146,7 @@ class WorldTransitions:
 
     def _returns(self, rollout: TensorDictBase, ended: Tensor) -> tuple[Tensor, Tensor]:
         """Return discounted sums of rewards `[B, L, ...]` from each step on, and their lengths `[B, L]`."""
-        reward = rollout["next", "reward"].squeeze(-1)
-        if self.team_reward and reward.dim() > 2:
-            reward = reward.sum(-1)
+        reward = self._rewards(rollout)
         total, length = torch.zeros_like(reward), torch.zeros_like(ended, dtype=torch.int64)
         running, player = torch.ones_like(ended), rollout.get(PLAYER, None)
         for ahead in range(min(self.steps, ended.shape[1])):
@@ -152,6 +160,28 @@ class WorldTransitions:
             length[:, :rest] += running
             running = running & ~ended[:, ahead:]
         return total, length
+
+    def _path(self, rollout: TensorDictBase, here: tuple[Tensor, Tensor], length: Tensor) -> dict[str, Any]:
+        """Return the rewards of every step, and the steps after the first; see `stored`."""
+        world, when = (index.unsqueeze(-1) for index in here)
+        ahead = torch.arange(self.steps, device=length.device)
+        at = when + ahead.minimum(length.unsqueeze(-1) - 1)
+        reward = self._rewards(rollout)[world, at]
+        later = (world.expand_as(at)[:, 1:], at[:, 1:])
+        path = {
+            "observation": self._at(rollout, later),
+            "action": self._packed("action", rollout["action"][later]),
+        }
+        if rollout.get(PLAYER, None) is not None:
+            same = rollout[PLAYER][world, at] == rollout[PLAYER][world, when]
+            sign = torch.where(same, 1, -1).to(torch.int8)
+            path["sign"], reward = sign[:, 1:], reward * sign.reshape(*sign.shape, *(1,) * (reward.dim() - 2))
+        return {"rewards": reward, "path": TensorDict(path, batch_size=later[1].shape, device=rollout.device)}
+
+    def _rewards(self, rollout: TensorDictBase) -> Tensor:
+        """Return the rewards of worlds or teams `[B, L]`, or those of agents `[B, L, A]`."""
+        reward: Tensor = rollout["next", "reward"].squeeze(-1)
+        return reward.sum(-1) if self.team_reward and reward.dim() > 2 else reward
 
     def _terminated(self, rollout: TensorDictBase) -> Tensor:
         """Return terminations of worlds `[B, L]`, or those of their agents `[B, L, A]`."""
