@@ -18,6 +18,7 @@ from edgewise.config.errors import ConfigError
 from edgewise.data.rollout import Rollout
 from edgewise.evaluation.evaluate import evaluate
 from edgewise.graphs.policy import acting_in
+from edgewise.training.checkpoint import contents, store
 
 QUICK = {"minibatch_size": 16, "replay_size": 500, "learning_starts": 0, "updates_per_transition": 0.05}
 WORKS = [
@@ -187,6 +188,48 @@ def test_retrace_and_dueling_are_refused_where_they_have_no_meaning():
         algorithm_class("dqn")(agents, config=DQNConfig(n_step=3, retrace=0.9))
     with pytest.raises(ConfigError, match="continuous"):
         algorithm_class("sac")(deciders_of(team(3, continuous=True), MODEL), config=SACConfig(dueling=True))
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("algorithm", ["dqn", "ppo"])
+def test_a_run_of_four_agents_goes_on_with_six(algorithm, tmp_path):
+    """The resumed run keeps what it stored with four agents and goes on with six."""
+    run, stages = tmp_path / "run", '[{"name": "six", "env": {"num_agents": 6}}]'
+    small = [
+        "--num-agents",
+        "4",
+        "--env.max-agents",
+        "6",
+        "--env.max-steps",
+        "5",
+        "--num-envs",
+        "8",
+        "--rollout-length",
+        "5",
+    ]
+    small += ["--evaluation.episodes", "2", "--model.encoder.hidden", "8", "--model.encoder.layers", "1"]
+    small += [
+        "--model.encoder.heads",
+        "2",
+        "--minibatch-size",
+        "16",
+        "--total-frames",
+        "200",
+        "--replays",
+        "0",
+    ]
+    if algorithm == "dqn":
+        small += ["--algorithm.learning-starts", "0", "--algorithm.replay-size", "1000"]
+    assert main(["train", "swarm", "--algorithm", algorithm, "--out", str(run), *small]) == 0
+    seven = stages.replace("6", "7")
+    assert main(["resume", str(run), "--total-frames", "400", "--curriculum", seven]) == 2
+    assert main(["resume", str(run), "--total-frames", "400", "--curriculum", stages]) == 0
+    parts = contents.read(store.latest(run / "checkpoints"), None)
+    assert parts["trainer"]["curriculum"] == {"stage": "six", "since": 200, "newest": {}}
+    if algorithm == "dqn":
+        active = parts["data"]["replay_buffer"]["stored"]["observation.agents.active"]
+        assert active.sum(-1)[:200].unique().tolist() == [4]
+        assert active.sum(-1)[240:].unique().tolist() == [6]
 
 
 def test_a_run_without_room_for_more_agents_names_the_remedy(tmp_path, capsys):

@@ -20,6 +20,12 @@ def configure(parser: Parser) -> None:
     parser.add_argument(
         "--total-frames", metavar="N", help="new total number of frames; it is stored in the run folder"
     )
+    parser.add_argument(
+        "--curriculum",
+        metavar="STAGES",
+        help="stages to go on with, as in training.curriculum; the first begins now, unless the run is in a "
+        "stage of these",
+    )
     parser.add_argument("--device", metavar="NAME", help="device to continue on: cpu, cuda, cuda:1 or mps")
     parser.add_argument(
         "--threads",
@@ -52,7 +58,9 @@ def configure(parser: Parser) -> None:
         help="continue though code of your own has changed since the run began",
     )
     parser.examples(
-        "edgewise resume runs/graphwalk-ppo-1", "edgewise resume runs/graphwalk-ppo-1 --total-frames 1e6"
+        "edgewise resume runs/graphwalk-ppo-1",
+        "edgewise resume runs/graphwalk-ppo-1 --total-frames 1e6",
+        """edgewise resume runs/swarm-1 --curriculum '[{"name": "six", "env": {"num_agents": 6}}]'""",
     )
 
 
@@ -72,7 +80,12 @@ def run(options: Namespace, console: Console) -> int:
     from edgewise.training.callbacks import make_loggers
     from edgewise.training.logging.progress import ShowProgress
 
-    given = {"--total-frames": options.total_frames, "--device": options.device, "--threads": options.threads}
+    given = {
+        "--total-frames": options.total_frames,
+        "--training.curriculum": options.curriculum,
+        "--device": options.device,
+        "--threads": options.threads,
+    }
     flags = [(flag, str(value)) for flag, value in given.items() if value is not None]
     with as_process() as shows:
         folder = resume(
@@ -94,9 +107,9 @@ def _refuse_settings(options: Namespace) -> None:
         raise ConfigError(
             f"{flags}: a run continues with its own settings, since its replay buffer and its worlds have "
             "the sizes of these",
-            hint="`edgewise resume --help` lists what can change. Sizes change during a run by "
-            "training.curriculum, with room from the beginning, such as env.max_agents; a trained policy "
-            "acts at other sizes in `edgewise eval`",
+            hint="`edgewise resume --help` lists what can change. Sizes change by --curriculum, with room "
+            "from the beginning, such as env.max_agents; a trained policy acts at other sizes in "
+            "`edgewise eval`",
         )
 
 
@@ -104,6 +117,7 @@ def _words(options: Namespace) -> list[str]:
     """Return the words of this command line, without the options of every verb."""
     given = {
         "--total-frames": options.total_frames,
+        "--curriculum": options.curriculum,
         "--device": options.device,
         "--threads": options.threads,
         "--checkpoint": options.checkpoint,

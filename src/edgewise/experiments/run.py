@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -100,16 +101,21 @@ class Run:
         self,
         *,
         total_frames: int | None = None,
+        curriculum: Sequence[Mapping[str, Any]] | None = None,
         device: str | None = None,
         callbacks: Iterable[Callback] = (),
         progress: bool = True,
         accept_changed_code: bool = False,
     ) -> Run:
-        """Continue training from the last checkpoint, to `total_frames` in all if given; see `ew.train`."""
+        """Continue training from the last checkpoint, to `total_frames` in all if given; see `ew.train`.
+
+        The first stage of a new `curriculum` begins now, unless the run is in one of its stages.
+        """
         from edgewise.experiments.launch import resume
         from edgewise.training.logging.progress import ShowProgress
 
-        given = {"--total-frames": total_frames, "--device": device}
+        stages = None if curriculum is None else json.dumps(list(curriculum))
+        given = {"--total-frames": total_frames, "--training.curriculum": stages, "--device": device}
         flags = [(flag, str(value)) for flag, value in given.items() if value is not None]
         called = [*([ShowProgress()] if progress else []), *callbacks]
         resume(self.path, flags=flags, callbacks=called, accept_changed_code=accept_changed_code)

@@ -62,12 +62,23 @@ class Curriculum:
             "newest": self._newest,
         }
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restore the stage of that name."""
+    def load_state_dict(self, state: Mapping[str, Any], *, frames: int = 0) -> None:
+        """Restore the stage of that name; begin the first one if a new curriculum does not have it.
+
+        Args:
+            state: from `state_dict`.
+            frames: frames of the run so far.
+
+        Raises:
+            ValueError: the run stopped in a stage, and there is no curriculum.
+        """
         indices: dict[str | None, int] = {stage.name: index for index, stage in enumerate(self._stages)}
         indices = indices or {None: 0}
-        if state["stage"] not in indices:
-            raise ValueError(f"the curriculum has no stage {state['stage']}, where the run stopped")
-        self._index = indices[state["stage"]]
-        self._since, self._newest = int(state["since"]), dict(state["newest"])
+        if state["stage"] in indices:
+            self._index = indices[state["stage"]]
+            self._since, self._newest = int(state["since"]), dict(state["newest"])
+        elif self._stages:
+            self._index, self._since, self._newest = 0, frames, {}
+        else:
+            raise ValueError(f"there is no stage {state['stage']}, where the run stopped")
         self.begin()

@@ -334,9 +334,10 @@ class Trainer:
 
     def _load(self, state: Mapping[str, State]) -> None:
         own = state["trainer"]
-        self._curriculum.load_state_dict(own["curriculum"])
+        self._curriculum.load_state_dict(own["curriculum"], frames=int(own["frames"]))
         self.parts.algorithm.load_state_dict({**state["algorithm"], **state.get("data", {})})
         self.parts.rollout.load_state_dict(state["rollout"])
+        self._curriculum.begin()
         self._iteration.load_state_dict(own["iteration"])
         self._iteration.clock = Clock(**state["clock"])
         self._evaluator.load_state_dict(own["evaluator"])
