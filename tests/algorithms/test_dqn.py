@@ -5,6 +5,8 @@ from tests.algorithms.sea import agent
 from tests.algorithms.test_agents import transitions
 from torch import nn
 
+from edgewise.objectives.temporal_difference import gather_actions
+
 
 class Fixed(nn.Module):
     """A network that says the same of everything."""
@@ -18,6 +20,9 @@ class Fixed(nn.Module):
 
     def joint(self, values, _):
         return values
+
+    def of_actions(self, ego, action, *_):
+        return gather_actions(self(ego), action)
 
 
 def test_the_online_network_chooses_and_the_target_network_values():

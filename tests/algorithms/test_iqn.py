@@ -3,10 +3,13 @@
 import pytest
 import torch
 from tests.algorithms.sea import agent
+from tests.algorithms.tables import make_env, make_learner
 from tests.algorithms.test_agents import transitions
 from tests.algorithms.test_dqn import Fixed
 from torch import nn
 from torchrl.envs import ExplorationType, set_exploration_type
+
+from edgewise.objectives.temporal_difference import gather_actions
 
 QUANTILES = [[0.0, 1.0, 0, 0], [3.0, 1.0, 0, 0]]
 """Two quantiles of four choices: the first has mean 1.5, each quantile's best are 1 and 3."""
@@ -67,3 +70,18 @@ def test_quantiles_of_a_known_return_are_learnt():
     ]
     assert found[:2].max() < 0.2
     assert found[2:].min() > 0.8
+
+
+@pytest.mark.parametrize("dueling", [False, True])
+@pytest.mark.parametrize("name", ["nodes", "ragged", "pair"])
+def test_quantiles_of_single_actions_are_those_among_all_choices(name, dueling):
+    env = make_env(name)
+    learner = make_learner("iqn", env, dueling=dueling, noisy=True)
+    root, network = env.reset(), learner.networks["network"]
+    action = env.actions.sample(root, env.graph)
+    for levels in (torch.rand(5), torch.rand(*action.shape, 5)):
+        torch.manual_seed(0)
+        expected = gather_actions(network(root, levels, "shared"), action)
+        torch.manual_seed(0)
+        found = network.of_actions(root, action, levels, "shared")
+        torch.testing.assert_close(found, expected)

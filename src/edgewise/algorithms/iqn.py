@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import torch
 from tensordict import TensorDictBase
 from torch import Tensor, nn
@@ -14,7 +16,7 @@ from edgewise.models.agents.quantile import QuantileQNetwork, even_levels, rando
 from edgewise.objectives.margin import large_margin
 from edgewise.objectives.quantile import quantile_huber
 from edgewise.objectives.risk import scale_levels
-from edgewise.objectives.temporal_difference import double_q_value, gather_actions, td_target
+from edgewise.objectives.temporal_difference import gather_actions, td_target
 
 
 class IQN(OffPolicy[IQNConfig]):
@@ -62,8 +64,8 @@ class IQN(OffPolicy[IQNConfig]):
     def update(self, samples: TensorDictBase) -> tuple[Metrics, Tensor]:
         """Minimise the quantile Huber loss."""
         levels = random_levels(self.like, self.config.quantiles)
-        quantiles = self.networks["network"](samples["observation"], levels, "shared")
-        quantiles = gather_actions(quantiles, samples["action"])
+        network = cast(QuantileQNetwork, self.networks["network"])
+        quantiles = network.of_actions(samples["observation"], samples["action"], levels, "shared")
         target = self.target(samples)
         td_loss = quantile_huber(quantiles, target, levels=levels, kappa=self.config.kappa)
         loss = self.mean(td_loss, samples)
@@ -77,10 +79,11 @@ class IQN(OffPolicy[IQNConfig]):
         """Compute samples of the target return, `[*D, target_quantiles]`."""
         observation = samples["next_observation"]
         levels = random_levels(self.like, self.config.target_quantiles)
-        target = self.targets["network"](observation, levels, "shared")
         network = (self.networks if self.config.double else self.targets)["network"]
         even = even_levels(self.like, self.config.exploring_quantiles)
-        next_value = double_q_value(target, network(observation, even, "shared").mean(-2))
+        best = network(observation, even, "shared").mean(-2).argmax(-1)
+        target = cast(QuantileQNetwork, self.targets["network"])
+        next_value = target.of_actions(observation, best, levels, "shared")
         return td_target(samples["reward"], samples["discount"], next_value=next_value)
 
     def return_quantiles(self, observation: TensorDictBase) -> Tensor:

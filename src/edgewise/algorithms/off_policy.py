@@ -19,6 +19,7 @@ from edgewise.algorithms.scalars import scalars, with_scalar
 from edgewise.algorithms.setup import Setup
 from edgewise.algorithms.state import load_module_state, load_optimizer_state, module_state, optimizer_state
 from edgewise.algorithms.world_deciders import deciders_of
+from edgewise.config.errors import ConfigError
 from edgewise.data.demonstrations import ExpertMixture
 from edgewise.data.replay_buffer import ReplayBuffer
 from edgewise.distributed.group import ALONE, Group
@@ -41,7 +42,6 @@ class OffPolicy(ABC, Generic[ConfigT]):
         config: see `OffPolicyConfig`.
         seed: random seed of learning.
         device: device of the networks, and of the replay buffer unless it is a file.
-        compile: whether to compile losses, for subclasses that support it.
         group: the processes that learn together; each has its share of the replay buffer and of every
             minibatch.
 
@@ -64,12 +64,10 @@ class OffPolicy(ABC, Generic[ConfigT]):
         config: ConfigT,
         seed: int = 0,
         device: torch.device | str = "cpu",
-        compile: bool = False,
         group: Group = ALONE,
     ) -> None:
         self.group = group
         self.config, self.deciders, self.device = config, deciders, torch.device(device)
-        self.compile = compile
         self.like = torch.zeros((), device=self.device)
         self.networks = self.build(deciders).to(self.device)
         self.targets = self.build(deciders).to(self.device).requires_grad_(False)
@@ -99,14 +97,23 @@ class OffPolicy(ABC, Generic[ConfigT]):
 
     @classmethod
     def from_setup(cls, setup: Setup) -> Self:
-        """Build the algorithm for a run; `config.expert` names a baseline that collects too."""
+        """Build the algorithm for a run; `config.expert` names a baseline that collects too.
+
+        Raises:
+            ConfigError: the run asks for compiled updates, or for what the environment cannot give.
+        """
+        if setup.compile:
+            raise ConfigError(
+                "training.compile: off-policy updates are not compiled, only those of ppo, reinforce, clone "
+                "and expert_iteration",
+                hint="leave it out",
+            )
         mixing, paths = getattr(setup.config, "mixing", "none"), needs_paths(setup.config)
         algorithm = cls(
             deciders_of(setup.env, setup.model, mixing=mixing, paths=paths),  # type: ignore[arg-type]
             config=setup.config,
             seed=setup.seed,
             device=setup.device,
-            compile=setup.compile,
             group=setup.group,
         )
         if setup.config.expert is not None:
