@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from edgewise.config.run import Stage
 from edgewise.training.curriculum import Curriculum
 
@@ -72,6 +74,15 @@ def test_a_resumed_curriculum_goes_on_where_it_was():
         second.load_state_dict(json.loads(json.dumps(first.state_dict())))
         assert worlds.applied == [first.stage.env]
         assert begun + journey(second, ROWS[stop:]) == NAMES
+
+
+@pytest.mark.parametrize("before", [(), STAGES])
+def test_a_run_goes_on_with_a_new_curriculum_from_now_on(before):
+    stages, worlds = [Stage(name="x", env={"a": 1}, until={"frames": 30}), Stage(name="y")], Worlds()
+    curriculum = Curriculum(stages, worlds)
+    curriculum.load_state_dict(Curriculum(before, Worlds()).state_dict(), frames=100)
+    assert worlds.applied == [{"a": 1}]
+    assert journey(curriculum, [(129, {}), (130, {})]) == ["x", "y"]
 
 
 def test_without_stages_nothing_happens():
