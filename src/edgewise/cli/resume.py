@@ -60,7 +60,7 @@ def configure(parser: Parser) -> None:
     parser.examples(
         "edgewise resume runs/graphwalk-ppo-1",
         "edgewise resume runs/graphwalk-ppo-1 --total-frames 1e6",
-        """edgewise resume runs/swarm-1 --curriculum '[{"name": "six", "env": {"num_agents": 6}}]'""",
+        """edgewise resume runs/team-1 --curriculum '[{"name": "six", "env": {"num_agents": 6}}]'""",
     )
 
 

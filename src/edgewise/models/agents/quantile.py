@@ -84,7 +84,6 @@ class QuantileQNetwork(nn.Module):
             choices = noisy_forward(self.state, h, noise) + advantage
         return mask_illegal(choices, legal)
 
-
     def of_actions(
         self, observation: TensorDictBase, action: Tensor, levels: Tensor, noise: Noisiness = "none"
     ) -> Tensor:
