@@ -79,6 +79,12 @@ def test_targets_lead_to_gain_and_bias(lmbda):
     torch.testing.assert_close(critic.module.weight.detach().squeeze(-1), bias, rtol=0, atol=0.1)
 
 
+@pytest.mark.parametrize("decay", [-0.1, 1.0, 1.5])
+def test_a_decay_that_forgets_nothing_or_too_much_is_refused(decay):
+    with pytest.raises(ValueError, match="decay"):
+        AverageReward(decay)
+
+
 def test_the_first_batch_counts_in_full_and_later_ones_fade():
     tracked, zeros = AverageReward(0.9), torch.zeros(2)
     tracked.update(torch.tensor([1.0, 3.0]), value=zeros, next_value=zeros)

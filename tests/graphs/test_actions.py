@@ -125,6 +125,24 @@ def test_one_direction_of_an_edge_is_enough_for_a_conflict():
     assert not layout.is_legal(torch.tensor([[True, True, False, False]]), seen, SPEC)
 
 
+def test_sampled_sets_obey_edges_of_one_direction():
+    layout = ChooseIndependentSet()
+    seen = observation(layout, (64,))
+    seen["graph", "edge_mask"][..., [1, 3]] = False  # 0 -> 1 and 1 -> 2 stay
+    sampled = layout.sample(seen, SPEC, generator=torch.Generator().manual_seed(0))
+    assert layout.is_legal(sampled, seen, SPEC).all()
+    assert set(map(tuple, sampled.int().tolist())) == {(1, 0, 1, 0), (0, 1, 0, 0)}
+
+
+@pytest.mark.parametrize("layout", [ChooseNode(), ChooseFromSet(3)], ids=str)
+def test_one_world_without_a_choice_is_an_error(layout):
+    seen = observation(layout)
+    seen["action_mask"] = seen["action_mask"].clone()
+    seen["action_mask"][1] = False
+    with pytest.raises(ValueError, match="has no legal action"):
+        layout.sample(seen, SPEC)
+
+
 def test_edges_that_exist_obey_the_mask():
     layout, good = EdgesDiscrete(2), [0, 1, 1, 1, 0, 0]
     wrong = [[1, *good[1:]], [*good[:3], 0, 0, 0], [*good[:5], 2], [*good[:5], -1]]

@@ -48,6 +48,15 @@ def test_an_empty_graph_has_nothing():
     assert not graph["node_mask"][1:].any()
 
 
+def test_features_of_absent_nodes_are_masked():
+    spec = GraphSpec(3, 2, edges=Explicit(1))
+    graph = spec.zeros(1)
+    graph["node_mask"][0, :2] = True
+    graph["x"][:] = 7.0
+    assert spec.mask_padding(graph).tolist() == [[[7.0, 7.0], [7.0, 7.0], [0.0, 0.0]]]
+    assert (graph["x"] == 7.0).all()
+
+
 def test_ends_exist_looks_at_both_ends():
     index = torch.tensor([[0, 0, 2, 2], [0, 2, 0, 2]])
     assert ends_exist(index, torch.tensor([True, True, False])).tolist() == [True, False, False, False]

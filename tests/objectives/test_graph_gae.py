@@ -10,6 +10,7 @@ from tests.objectives.oracles import by_rows, double_sum
 from tests.objectives.rollouts import SmallCritic, random_rollout, value_of
 from torchrl.objectives.value import GAE
 
+from edgewise.objectives.average_reward import AverageReward
 from edgewise.objectives.boundaries import bootstrap_mask, bootstrap_positions
 from edgewise.objectives.graph_gae import GraphGAE
 
@@ -333,6 +334,9 @@ def test_positions_by_index_are_those_needed():
     needed = torch.tensor([[False, True, True], [True, False, False]])
     assert bootstrap_positions(needed, time_dim=1, budget=None).tolist() == [1, 2, 3]
     assert sorted(bootstrap_positions(needed, time_dim=1, budget=1).tolist()) == [1, 2, 3, 5]
+    several = torch.tensor([[False, True, False, True, True]])
+    assert bootstrap_positions(several, time_dim=1, budget=1).tolist() == [1, 4]
+    assert bootstrap_positions(several, time_dim=1, budget=2).tolist() == [1, 3, 4]
 
 
 def test_one_ended_agent_makes_a_boundary_and_all_terminated_ones_make_it_needless():
@@ -355,6 +359,26 @@ def test_the_trace_of_an_agent_does_not_pass_through_steps_in_which_it_was_inact
     found = GraphGAE(gamma=1.0, lmbda=1.0, value_network=None)(rollout)["advantage"].view(6, 2)
     assert found[:, 0].tolist() == [3.0, 2.0, 0.0, 0.0, 48.0, 32.0]
     assert found[:, 1].tolist() == [0.0, 6.0, 4.0, 0.0, 48.0, 32.0]
+
+
+def test_the_gain_is_that_of_active_agents():
+    active = torch.tensor([[[1, 0], [1, 1], [0, 1]]]).bool()
+    reward = torch.tensor([[[3.0, 90.0], [5.0, 7.0], [90.0, 9.0]]]).unsqueeze(-1)
+    flags, zeros = torch.zeros(1, 3, 1, dtype=torch.bool), torch.zeros(1, 3, 2, 1)
+    following = {"reward": reward, "done": flags, "terminated": flags, "state_value": zeros}
+    rollout = TensorDict({"agents": {"active": active}, "state_value": zeros, "next": following}, [1, 3])
+    gain = AverageReward(0.9)
+    GraphGAE(gamma=1.0, lmbda=0.9, value_network=None, average_reward=gain)(rollout)
+    assert float(gain.mean) == pytest.approx(6.0)
+
+
+def test_targets_are_asked_for_without_a_change_of_the_batch():
+    rollout = random_rollout(2, 3)
+    before = sorted(map(str, rollout.keys(include_nested=True)))
+    estimator = GraphGAE(value_network=SmallCritic(), **SETTINGS)
+    targets = estimator.value_estimate(rollout)
+    assert sorted(map(str, rollout.keys(include_nested=True))) == before
+    torch.testing.assert_close(targets, estimator(rollout)["value_target"])
 
 
 def test_next_values_have_no_gradient():
