@@ -110,6 +110,12 @@ def test_every_loss_runs_forward_and_backward(build, compact):
     assert all(parameter.grad.isfinite().all() for parameter in trained if parameter.grad is not None)
 
 
+def test_the_estimator_of_a_loss_is_without_vmap_too():
+    loss, _ = clip_ppo(False)
+    assert not loss.value_estimator.deactivate_vmap
+    assert without_vmap(loss).value_estimator.deactivate_vmap
+
+
 @pytest.mark.parametrize("build", [dqn, dqn_of_agents, ddpg, clip_ppo, mappo], ids=lambda each: each.__name__)
 def test_the_loss_is_the_same_with_vmap(build):
     loss, data = build(False)
