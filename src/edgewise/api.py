@@ -68,17 +68,18 @@ def open_run(path: str | PathLike[str], *, plugins: Sequence[str] = ()) -> Run:
     """Open a run folder.
 
     Args:
-        path: of the run folder.
+        path: of the run folder, or `zoo:NAME` for a policy that comes with edgewise.
         plugins: files or modules with the run's own code, such as `["tsp.py"]`. A run folder by itself
             imports nothing.
 
     Example:
         >>> run = open_run("runs/tsp-1", plugins=["tsp.py"])
     """
+    from edgewise.config.zoo import run_path
     from edgewise.experiments.run import Run
 
     _use(plugins)
-    return Run(fspath(path))
+    return Run(run_path(path))
 
 
 def evaluate(
@@ -96,7 +97,7 @@ def evaluate(
     """Evaluate the policy of a run on fixed instances, and return every episode's measures.
 
     Args:
-        run: a run, its folder, or a checkpoint's folder within it.
+        run: a run, its folder, a checkpoint's folder within it, or `zoo:NAME`.
         episodes: number of instances; as in the run's own evaluation if not given.
         seed: of the instances; as in the run's own evaluation if not given.
         checkpoint: `best` or `latest`.
@@ -110,11 +111,12 @@ def evaluate(
     Example:
         >>> evaluate(run, num_nodes=40, episodes=200).summary()["return"].estimate
     """
+    from edgewise.config.zoo import run_path
     from edgewise.experiments.measure import measure_run
 
     _use(plugins)
     return measure_run(
-        Path(run),
+        run_path(run),
         settings=settings,
         episodes=episodes,
         seed=seed,
@@ -139,16 +141,17 @@ def load_policy(
     It samples under TorchRL's `ExplorationType.RANDOM`; under `DETERMINISTIC` and in `act` it takes its mode.
 
     Args:
-        path: a run, its folder, or a checkpoint's folder within it.
+        path: a run, its folder, a checkpoint's folder within it, or `zoo:NAME`.
         checkpoint: `best` or `latest`.
         device: of the policy; the run's own device if not given.
         plugins: as in `open_run`.
         settings: fields of the environment's config that differ from the run's, such as its size.
     """
+    from edgewise.config.zoo import run_path
     from edgewise.experiments.measure import load_trained
 
     _use(plugins)
-    return load_trained(Path(path), settings=settings, which=checkpoint, device=device).for_users()
+    return load_trained(run_path(path), settings=settings, which=checkpoint, device=device).for_users()
 
 
 def _use(references: Sequence[str]) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from edgewise.config.errors import ConfigError
+from edgewise.config.zoo import run_path
 from edgewise.experiments.load import load_config
 from edgewise.terminal.console import Console, table
 from edgewise.terminal.machine import prepare
@@ -27,7 +28,9 @@ def configure(parser: Parser) -> None:
     """Add the arguments of the verb."""
     parser.takes_settings = True
     parser.usage = "edgewise arena RUN [RUN ...] [--games N] [--opponents NAMES] [--SETTING VALUE ...]"
-    parser.add_argument("runs", nargs="+", metavar="RUN", type=Path, help="run folders or checkpoints")
+    parser.add_argument(
+        "runs", nargs="+", metavar="RUN", type=run_path, help="run folders, checkpoints or zoo:NAME"
+    )
     parser.add_argument(
         "--games", type=whole_number(2), default=400, metavar="N", help="games in each match (400)"
     )

@@ -5,13 +5,13 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from edgewise.config.decoding import Decoding
 from edgewise.config.errors import ConfigError
 from edgewise.config.plugins import evaluation_modes
 from edgewise.config.run import AnyRun
+from edgewise.config.zoo import run_path
 from edgewise.experiments.load import load_config
 from edgewise.terminal.console import Console, table
 from edgewise.terminal.machine import prepare
@@ -28,7 +28,11 @@ def configure(parser: Parser) -> None:
     parser.takes_settings = True
     parser.usage = "edgewise eval RUN [RUN ...] [options] [--SETTING VALUE,VALUE ...]"
     parser.add_argument(
-        "runs", nargs="+", metavar="RUN", type=Path, help="run folders; several are aggregated over seeds"
+        "runs",
+        nargs="+",
+        metavar="RUN",
+        type=run_path,
+        help="run folders or zoo:NAME; several are aggregated over seeds",
     )
     parser.add_argument(
         "--episodes",

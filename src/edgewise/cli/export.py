@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from edgewise.config.zoo import run_path
 from edgewise.terminal.console import Console, table
 from edgewise.terminal.machine import prepare
 from edgewise.terminal.parser import Parser
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 def configure(parser: Parser) -> None:
     """Add the arguments of the verb."""
-    parser.add_argument("run", metavar="RUN", type=Path, help="run folder")
+    parser.add_argument("run", metavar="RUN", type=run_path, help="run folder or zoo:NAME")
     parser.add_argument(
         "--to",
         choices=["onnx", "pt2"],

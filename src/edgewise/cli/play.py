@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from edgewise.config.errors import ConfigError
+from edgewise.config.zoo import run_path
 from edgewise.terminal.console import Console
 from edgewise.terminal.machine import prepare
 from edgewise.terminal.parser import Parser, whole_number
@@ -21,7 +22,7 @@ def configure(parser: Parser) -> None:
         "players",
         nargs="+",
         metavar="PLAYER",
-        help="run folder, checkpoint or GAME:BASELINE to play against; two of them to watch",
+        help="run folder, checkpoint, zoo:NAME or GAME:BASELINE to play against; two of them to watch",
     )
     parser.add_argument(
         "--seat", choices=["first", "second"], default="first", help="the seat that you play (first)"
@@ -55,6 +56,7 @@ def run(options: Namespace, console: Console) -> int:
     """Serve the page until the command is interrupted."""
     if len(options.players) > 2:
         raise ConfigError(f"a game has one or two players besides you, got {len(options.players)}")
+    options.players = [str(run_path(player)) for player in options.players]
     prepare(threads=options.threads)
     from edgewise.experiments.play.players import make_table
     from edgewise.experiments.play.server import GameServer

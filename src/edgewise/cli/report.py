@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from pathlib import Path
 
+from edgewise.config.zoo import run_path
 from edgewise.terminal.console import Console
 from edgewise.terminal.parser import Parser
 
@@ -14,9 +15,9 @@ def configure(parser: Parser) -> None:
     parser.add_argument(
         "runs",
         metavar="RUN",
-        type=Path,
+        type=run_path,
         nargs="+",
-        help="run folders, where those of one recipe are joined over seeds; or a folder with runs to list",
+        help="run folders or zoo:NAME, where those of one recipe are joined over seeds; or a folder of runs",
     )
     parser.add_argument(
         "--out",

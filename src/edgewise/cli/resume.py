@@ -7,6 +7,7 @@ from pathlib import Path
 
 from edgewise.cli.processes import as_process, start_processes
 from edgewise.config.errors import ConfigError
+from edgewise.config.zoo import run_path
 from edgewise.distributed.ranks import place_of_this_process
 from edgewise.terminal.console import Console
 from edgewise.terminal.machine import prepare
@@ -16,7 +17,7 @@ from edgewise.terminal.parser import Parser, whole_number
 def configure(parser: Parser) -> None:
     """Add the arguments of the verb."""
     parser.takes_settings = True
-    parser.add_argument("run", metavar="RUN", type=Path, help="run folder")
+    parser.add_argument("run", metavar="RUN", type=run_path, help="run folder")
     parser.add_argument(
         "--total-frames", metavar="N", help="new total number of frames; it is stored in the run folder"
     )

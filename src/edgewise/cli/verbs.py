@@ -19,6 +19,8 @@ GENERIC = (
     Verb("arena", "play matches between players of a game, and rate them", "edgewise.cli.arena"),
     Verb("play", "play a game against a policy in the browser, or watch two of them", "edgewise.cli.play"),
     Verb("baseline", "evaluate hand-written policies of an environment", "edgewise.cli.baseline"),
+    Verb("zoo", "list the policies that come with edgewise, or show the card of one", "edgewise.cli.zoo"),
+    Verb("pack", "write a policy as a small folder with a card, to hand on", "edgewise.cli.pack"),
     Verb("export", "write a policy for other programs, as ONNX or for torch.export", "edgewise.cli.export"),
     Verb("report", "write the report of a run, or of several side by side", "edgewise.cli.report"),
     Verb("envs", "list, show or check environments", "edgewise.cli.envs"),

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from pathlib import Path
 
 from edgewise.config.errors import CheckpointError
+from edgewise.config.zoo import run_path
 from edgewise.terminal.console import Console, table
 from edgewise.terminal.parser import Parser
 
 
 def configure(parser: Parser) -> None:
     """Add the arguments of the verb."""
-    parser.add_argument("run", metavar="RUN", type=Path, help="run folder")
+    parser.add_argument("run", metavar="RUN", type=run_path, help="run folder or zoo:NAME")
     parser.examples("edgewise verify runs/graphwalk-ppo-1", "edgewise verify runs/graphwalk-ppo-1 --json")
 
 

@@ -21,7 +21,7 @@ from edgewise.config import run_files
 
 FILE = "digests.jsonl"
 RECORDED = re.compile(
-    r"(config|versions|code|graphs)\.json|graphs\.safetensors|checkpoints/best\.json"
+    r"(config|versions|code|graphs|card)\.json|graphs\.safetensors|checkpoints/best\.json"
     r"|(evaluations|replays)/[^/]+\.json"
 )
 """Names of files that are recorded whenever they are written; logs record themselves."""
@@ -82,6 +82,11 @@ def recorded(path: Path, content: bytes) -> Iterator[None]:
 def record(run: Path, name: str, content: bytes) -> None:
     """Record a whole file of a run."""
     append(run, Digest(name, len(content), hashlib.sha256(content).hexdigest()))
+
+
+def is_recorded(name: str) -> bool:
+    """Return whether a file of a run folder, by its name inside it, belongs in the record."""
+    return bool(RECORDED.fullmatch(name) or LOGS.fullmatch(name))
 
 
 def append(run: Path, digest: Digest) -> None:
@@ -228,4 +233,4 @@ def _parse(line: str) -> Digest | None:
         return None
     if not isinstance(digest.file, str) or not isinstance(digest.bytes, int) or digest.bytes < 0:
         return None
-    return digest if RECORDED.fullmatch(digest.file) or LOGS.fullmatch(digest.file) else None
+    return digest if is_recorded(digest.file) else None

@@ -13,6 +13,7 @@ import torch
 
 from edgewise.config.errors import ConfigError, EdgewiseError
 from edgewise.config.run import AnyRun
+from edgewise.config.zoo import is_packed, read_card
 from edgewise.distributed.group import ALONE, Group, device_of, this_group
 from edgewise.distributed.ranks import place_of_this_process
 from edgewise.experiments.build import Builder
@@ -82,6 +83,11 @@ def resume(
     """
     callbacks = checked_callbacks(callbacks)
     run = RunFolder(folder)
+    if is_packed(run.path):
+        raise ConfigError(
+            f"{run.path.name} is packed: its policy can act, but training cannot continue from it",
+            hint=f"train it again: {read_card(run.path).command}",
+        )
     run.warn_of_damage()
     own = load_config(run.config_file)
     wanted = own.training.total_frames

@@ -92,7 +92,7 @@ def load_trained(
     folder.warn_of_damage("config.json", "versions.json")
     settings = with_named_graphs(settings or {})
     config = config.model_copy(update={"env": changed(config.env, settings)})
-    algorithm = Builder(_without_curriculum(config), num_envs=1).algorithm
+    algorithm = Builder(without_curriculum(config), num_envs=1).algorithm
     state = checkpoint.load(path, parts=WEIGHTS)
     check_revision(path, state["trainer"])
     try:
@@ -102,7 +102,7 @@ def load_trained(
     return Trained(config=config, algorithm=algorithm, frames=checkpoint.step_of(path), checkpoint=path)
 
 
-def _without_curriculum(config: AnyRun) -> AnyRun:
+def without_curriculum(config: AnyRun) -> AnyRun:
     """Drop the stages, whose settings may not fit an environment of another size."""
     training = config.training.model_copy(update={"curriculum": (), "compile": False})
     return config.model_copy(update={"training": training})

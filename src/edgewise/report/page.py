@@ -14,6 +14,7 @@ from typing import Any
 
 from edgewise.config import run_files
 from edgewise.config.errors import DataError
+from edgewise.config.zoo import is_in_zoo
 from edgewise.report.page_data import build_page_data
 from edgewise.report.run_data import read_run
 
@@ -49,14 +50,15 @@ def write_report(folder: Path | str, *others: Path | str, target: Path | str | N
     Args:
         folder: a run folder.
         others: further run folders.
-        target: the file to write; `report.html` in the first folder if not given.
+        target: the file to write. If not given, it is `report.html` in the first folder, or
+            `NAME-report.html` in the current folder for a policy that comes with edgewise.
 
     Raises:
         DataError: a folder is not a run folder, or the report cannot be written.
         CheckpointError: another version of edgewise wrote a run in a format that this one cannot read.
     """
     runs = [read_run(each) for each in (folder, *others)]
-    path = Path(folder) / "report.html" if target is None else Path(target)
+    path = _default_target(Path(folder)) if target is None else Path(target)
     if path.is_dir():
         raise DataError(f"{path}: is a folder, and a report is a file", hint="give the file to write")
     try:
@@ -64,6 +66,10 @@ def write_report(folder: Path | str, *others: Path | str, target: Path | str | N
     except OSError as error:
         raise DataError(f"{path}: the report cannot be written: {error.strerror}") from error
     return path
+
+
+def _default_target(folder: Path) -> Path:
+    return Path(f"{folder.name}-report.html") if is_in_zoo(folder) else folder / "report.html"
 
 
 def page(data: Mapping[str, Any], scripts: Sequence[str] = SCRIPTS) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from edgewise.config.errors import DataError
-from edgewise.evaluation.result import Evaluation
+from edgewise.evaluation.result import Evaluation, compared_measures
 from edgewise.experiments.launch import REPORT
 from edgewise.terminal.console import Console, table
 
@@ -107,30 +107,19 @@ def ablation_rows(
     The difference is ablated minus whole over the same instances, with its 95 % interval; instances on which
     either is undefined are left out.
     """
-    import numpy as np
-
-    from edgewise.evaluation.statistics import paired_difference
-
-    rows, others = [], ablated.measures()
-    for name, values in whole.measures().items():
-        pairs = ~(np.isnan(values) | np.isnan(others[name]))
-        if not pairs.any():
-            continue
-        ours, theirs = values[pairs], others[name][pairs]
-        difference = paired_difference(theirs, ours, generator=np.random.default_rng(0))
-        rows.append(
-            {
-                "run": whole.policy,
-                "settings": dict(whole.settings),
-                "without": what,
-                "measure": name,
-                "episodes": int(pairs.sum()),
-                "whole": float(ours.mean()),
-                "ablated": float(theirs.mean()),
-                "difference": difference.estimate,
-                "low": difference.low,
-                "high": difference.high,
-                "changed_actions": changed_actions,
-            }
-        )
-    return rows
+    return [
+        {
+            "run": whole.policy,
+            "settings": dict(whole.settings),
+            "without": what,
+            "measure": row.measure,
+            "episodes": row.episodes,
+            "whole": row.first,
+            "ablated": row.second,
+            "difference": row.difference.estimate,
+            "low": row.difference.low,
+            "high": row.difference.high,
+            "changed_actions": changed_actions,
+        }
+        for row in compared_measures(whole, ablated)
+    ]

@@ -1,7 +1,7 @@
 """The folder of a run: created once, written by one process at a time. Never imports torch.
 
 config.json      the resolved configuration
-versions.json    format of the folder, and versions of the packages
+versions.json    format of the folder, versions of the packages, commit of edgewise where it is known
 metrics.csv      one row per logged batch; times are in timing.csv
 events.jsonl     start, resume, stage, checkpoint, best, stop
 tensorboard/     the same metrics as TensorBoard events
@@ -21,6 +21,7 @@ import logging
 import os
 import platform
 import shutil
+import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
@@ -77,7 +78,10 @@ class RunFolder:
             staging.mkdir(parents=True)
             for name in ("checkpoints", "evaluations", "replays"):
                 (staging / name).mkdir()
-            contents = {"config.json": dict(config), "versions.json": {"format": FORMAT, **versions()}}
+            contents = {
+                "config.json": dict(config),
+                "versions.json": {"format": FORMAT, **versions(), **source_commit()},
+            }
             for name, content in contents.items():
                 durable.write_whole(staging / name, _json(content))
                 run_digests.record(staging, name, _json(content))
@@ -180,6 +184,19 @@ def versions() -> dict[str, str]:
         except PackageNotFoundError:
             continue
     return found
+
+
+def source_commit() -> dict[str, str]:
+    """Return the commit of edgewise as `commit`, `-dirty` if changed; empty outside its repository."""
+    root = Path(__file__).resolve().parents[3]
+    if not (root / ".git").exists():
+        return {}
+    command = ["git", "-C", str(root), "describe", "--always", "--dirty", "--abbrev=40", "--exclude", "*"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return {}
+    return {"commit": done.stdout.strip()} if done.returncode == 0 else {}
 
 
 def _json(value: object) -> bytes:

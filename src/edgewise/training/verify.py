@@ -135,6 +135,7 @@ def _check_graphs(path: Path) -> None:
 
 
 FILES: dict[str, Callable[[Path], object]] = {
+    "card.json": _check_object,
     "code.json": run_files.read_json,
     "config.json": _check_object,
     "versions.json": _check_object,

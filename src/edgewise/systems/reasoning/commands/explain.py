@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from edgewise.config.errors import ConfigError
+from edgewise.config.zoo import beside, run_path
 from edgewise.experiments.load import load_config
 from edgewise.terminal.console import Console
 from edgewise.terminal.machine import prepare
@@ -22,7 +23,9 @@ def configure(parser: Parser) -> None:
     parser.usage = (
         'edgewise explain RUN "predicate(head,tail)" [options]\n       edgewise explain RUN --all [options]'
     )
-    parser.add_argument("run", metavar="RUN", type=Path, help="run folder of a reasoning recipe")
+    parser.add_argument(
+        "run", metavar="RUN", type=run_path, help="run folder of a reasoning recipe, or zoo:NAME"
+    )
     parser.add_argument(
         "query", metavar="QUERY", nargs="?", help='atom to prove, such as "locatedInCR(oman,asia)"'
     )
@@ -83,7 +86,7 @@ def _write_page(options: Namespace, console: Console) -> int:
     from edgewise.systems.reasoning.evaluation.explanation_page import explain_sample, page
 
     run: Path = options.run
-    file: Path = options.out or run.with_name(f"{run.name}-explanations.html")
+    file: Path = options.out or beside(run, f"{run.name}-explanations.html")
     env, explained = explain_sample(
         run,
         queries=options.queries,
