@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo test lint types layers learn bench matrix kill mutate attack soak docs clean help
+.PHONY: demo test lint types layers learn bench matrix kill mutate attack soak gpu docs dist clean help
 
 help:  ## list the verbs
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | sort
@@ -20,7 +20,7 @@ demo: $(STAMP)  ## train the default recipe to a visible result, about three min
 	$(BIN)/edgewise train graphwalk-ppo
 
 test: $(STAMP)  ## the default tests, two workers
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not learning and not thorough"
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not learning and not thorough and not gpu"
 
 lint: $(STAMP)  ## format and lint
 	$(BIN)/ruff check .
@@ -53,6 +53,13 @@ soak: $(STAMP)  ## whether memory or open files grow over 100,000 batches; two h
 
 mutate: $(STAMP)  ## plant the listed faults one at a time and print which no test noticed
 	$(BIN)/python -m tests.mutation.mutate
+
+gpu: $(STAMP)  ## every recipe and environment on a CUDA device; says so where there is none
+	$(BIN)/python -m pytest -m gpu -rs tests/gpu
+
+dist: $(STAMP)  ## build wheel and sdist, install each beside torch in a new environment and use it there
+	$(BIN)/python -c "from hatchling import build; build.build_wheel('dist'); build.build_sdist('dist')"
+	$(BIN)/python -m pytest -m thorough tests/release
 
 docs: $(STAMP)  ## build the site; every warning is an error
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[docs]'

@@ -75,7 +75,7 @@ if TYPE_CHECKING:
     from edgewise.objectives.without_vmap import without_vmap
     from edgewise.training.callbacks import Callback, RunInfo, StopTraining
 
-__version__ = "0.2.0.dev0"
+__version__ = "0.2.0"
 
 _HOMES = {
     "ActionLayout": "edgewise.graphs.actions",

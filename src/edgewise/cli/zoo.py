@@ -62,7 +62,7 @@ def card_text(card: Card) -> str:
     facts = {
         "environment": card.environment,
         "algorithm": card.algorithm,
-        "trained by": f"{card.command}   ({card.frames:,} frames at its best)",
+        "trained by": f"{card.command}   ({card.frames:,} frames)",
         "commit": card.commit or "unknown",
         "evaluated by": card.evaluated,
     }

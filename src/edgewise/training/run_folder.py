@@ -20,8 +20,8 @@ import json
 import logging
 import os
 import platform
+import re
 import shutil
-import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
@@ -187,16 +187,30 @@ def versions() -> dict[str, str]:
 
 
 def source_commit() -> dict[str, str]:
-    """Return the commit of edgewise as `commit`, `-dirty` if changed; empty outside its repository."""
-    root = Path(__file__).resolve().parents[3]
-    if not (root / ".git").exists():
-        return {}
-    command = ["git", "-C", str(root), "describe", "--always", "--dirty", "--abbrev=40", "--exclude", "*"]
+    """Return the commit of edgewise that is checked out, as `commit`; empty outside its repository.
+
+    It is read from the files of git: a run starts no other program.
+    """
+    git = Path(__file__).resolve().parents[3] / ".git"
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)
-    except (OSError, subprocess.TimeoutExpired):
+        if git.is_file():  # a work tree, which has its own HEAD and shares the rest
+            git = Path(git.read_text().removeprefix("gitdir:").strip())
+        shared = git / (git / "commondir").read_text().strip() if (git / "commondir").exists() else git
+        head = (git / "HEAD").read_text().strip()
+        name = head.removeprefix("ref: ")
+        if name != head:
+            head = _commit_of(shared, name)
+    except (OSError, ValueError):
         return {}
-    return {"commit": done.stdout.strip()} if done.returncode == 0 else {}
+    return {"commit": head} if re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", head) else {}
+
+
+def _commit_of(git: Path, name: str) -> str:
+    """Return the commit that a branch points to, which is in a file of its own or in a list."""
+    if (git / name).is_file():
+        return (git / name).read_text().strip()
+    lines = (git / "packed-refs").read_text().splitlines()
+    return next((line.split(" ")[0] for line in lines if line.endswith(f" {name}")), "")
 
 
 def _json(value: object) -> bytes:
