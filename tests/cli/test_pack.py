@@ -10,8 +10,11 @@ import torch
 import edgewise as ew
 from edgewise.config import zoo
 from edgewise.config.zoo import read_card
+from edgewise.experiments import card
 from edgewise.experiments.card import training_command
 from edgewise.experiments.load import load_config
+from edgewise.experiments.pack import _spread, _thinned
+from edgewise.training import run_folder
 from edgewise.training.checkpoint import store as checkpoint
 
 
@@ -150,3 +153,43 @@ def test_a_name_that_is_not_in_the_zoo(edgewise, packed, monkeypatch):
     assert "did you mean walker?" in found.err
     with pytest.raises(ew.ConfigError, match="no policy of this name"):
         ew.load_policy("zoo:nothing")
+
+
+def test_long_logs_are_thinned_to_their_ends():
+    assert _spread(list(range(5)), 8) == [0, 1, 2, 3, 4]
+    kept = _spread(list(range(1000)), 8)
+    assert (len(kept), kept[0], kept[-1]) == (8, 0, 999)
+    table = _thinned(b"frames,return\n" + b"".join(b"%d,1\n" % row for row in range(1000)))
+    assert table.startswith(b"frames,return\n0,1\n")
+    assert table.endswith(b"\n999,1\n")
+    assert table.count(b"\n") == 201
+
+
+def test_a_config_that_flags_cannot_give_is_named_as_a_file(monkeypatch):
+    config = load_config("graphwalk-ppo", keywords={"seed": 3})
+    assert training_command(config) == "edgewise train graphwalk-ppo --seed 3"
+    monkeypatch.setattr(card, "_text", lambda _: "4")
+    assert training_command(config) == "edgewise train config.json"
+
+
+def test_a_run_names_the_commit_that_is_checked_out(tmp_path, monkeypatch):
+    place = tmp_path / "src/edgewise/training/run_folder.py"
+    monkeypatch.setattr(run_folder, "__file__", str(place))
+    assert run_folder.source_commit() == {}
+    commit, other = "a1" * 20, "b2" * 20
+    git = tmp_path / ".git"
+    (git / "refs/heads").mkdir(parents=True)
+    (git / "HEAD").write_text("ref: refs/heads/main\n")
+    (git / "packed-refs").write_text(f"# pack-refs\n{other} refs/heads/main\n{other} refs/heads/domain\n")
+    assert run_folder.source_commit() == {"commit": other}
+    (git / "refs/heads/main").write_text(f"{commit}\n")
+    assert run_folder.source_commit() == {"commit": commit}
+    (git / "HEAD").write_text(f"{other}\n")
+    assert run_folder.source_commit() == {"commit": other}
+    tree = git / "worktrees/tree"
+    tree.mkdir(parents=True)
+    (tree / "HEAD").write_text("ref: refs/heads/main\n")
+    (tree / "commondir").write_text("../..\n")
+    git.rename(tmp_path / "git")
+    (tmp_path / ".git").write_text(f"gitdir: {tmp_path / 'git/worktrees/tree'}\n")
+    assert run_folder.source_commit() == {"commit": commit}

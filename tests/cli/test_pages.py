@@ -1,14 +1,21 @@
 """Every command that a page shows can be typed: its verb, options, recipe, environment and settings exist.
 
-A command on a file of the reader's is parsed only. Every link leads to a file.
+A command on a file of the reader's is parsed only. Every link leads to a file. Python, TOML, YAML and JSON
+parse, and the names of ours in Python exist.
 """
 
+import ast
+import importlib
+import json
 import re
 import shlex
+import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
 
+import edgewise as ew
 from edgewise.cli.verbs import verbs
 from edgewise.config.errors import ConfigError
 from edgewise.config.plugins import Address, algorithms, environment, environments, recipes
@@ -114,6 +121,41 @@ def test_there_is_a_card_for_every_system_and_a_command_on_it():
 def test_links_of_a_page_lead_to_files(page):
     links = [link for link in LINK.findall(page.read_text(encoding="utf-8")) if "://" not in link]
     assert not [link for link in links if not (page.parent / link).exists()]
+
+
+def blocks(page, *languages):
+    """The blocks of a page in some languages."""
+    text = page.read_text(encoding="utf-8")
+    pattern = rf"^```(?:{'|'.join(languages)})\n(.*?)^```"
+    return re.findall(pattern, text, re.MULTILINE | re.DOTALL)
+
+
+def python_faults(text):
+    """Names of ours in a block of Python that do not exist."""
+    tree = ast.parse(text)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "ew":
+            if node.attr not in ew.__all__:
+                yield f"ew.{node.attr}"
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "edgewise":
+            module = importlib.import_module(node.module)
+            yield from (f"{node.module}.{name.name}" for name in node.names if not hasattr(module, name.name))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_code_of_a_page_parses_and_its_names_exist(page):
+    assert not [fault for block in blocks(page, "python") for fault in python_faults(block)]
+    for language, parse in (("toml", tomllib.loads), ("ya?ml", yaml.safe_load), ("json", json.loads)):
+        for block in blocks(page, language):
+            parse(block)
+
+
+def test_python_that_does_not_exist_is_found():
+    assert list(python_faults("import edgewise as ew\new.trane('x')")) == ["ew.trane"]
+    assert list(python_faults("from edgewise.evaluation.evaluate import valuate"))
+    assert not list(python_faults("from edgewise.evaluation.evaluate import evaluate\new.train('x')"))
+    with pytest.raises(SyntaxError):
+        list(python_faults("run = = 3"))
 
 
 def test_a_command_that_does_not_exist_is_found():
