@@ -1,9 +1,11 @@
 """Every policy of the package is whole, small, and as good as its card says."""
 
+import json
 import re
 import shlex
 
 import pytest
+from tests.zoo import page
 
 from edgewise.cli.main import main
 from edgewise.config.run import RunConfig
@@ -28,6 +30,10 @@ def test_the_zoo_is_small():
     assert max(map(size, map(FOLDER.joinpath, NAMES))) < 1_000_000
 
 
+def test_the_page_says_what_the_cards_say():
+    assert page.TABLE.search(page.PAGE.read_text(encoding="utf-8"))[1].splitlines() == page.rows()
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_an_entry_is_whole_and_its_command_gives_its_config(name):
     assert not [file for file in verify_run(FOLDER / name) if file.fault is not None]
@@ -45,7 +51,9 @@ def test_an_entry_is_whole_and_its_command_gives_its_config(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_an_entry_acts_as_its_card_says(name):
     check = read_card(FOLDER / name).check
-    found = measure_run(FOLDER / name, episodes=check.episodes, device="cpu", apart=False)[0]
+    found = measure_run(
+        FOLDER / name, settings=check.settings, episodes=check.episodes, device="cpu", apart=False
+    )[0]
     means = {measure: interval.estimate for measure, interval in found.summary().items()}
     assert means == pytest.approx(check.measures, rel=TOLERANCE, abs=1e-6)
 
@@ -53,8 +61,6 @@ def test_an_entry_acts_as_its_card_says(name):
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", NAMES)
 def test_the_figures_of_a_card_are_printed_by_its_command(name, capsys):
-    import json
-
     card = read_card(FOLDER / name)
     capsys.readouterr()
     assert main([*shlex.split(card.evaluated)[1:], "--json"]) == 0

@@ -71,6 +71,8 @@ class Check(Config):
 
     episodes: int
     """Number of instances."""
+    settings: dict[str, JsonValue] = Field(default_factory=dict)
+    """Settings of the environment that make it short."""
     measures: dict[str, float]
     """Mean of each measure over them."""
 

@@ -15,6 +15,7 @@ from edgewise.config.errors import CheckpointError, ConfigError
 from edgewise.config.zoo import CARD, AblationFigure, Card, Check, Figure, is_packed
 from edgewise.experiments.build import Builder
 from edgewise.experiments.card import ablation_figures, figures_of, game_figures, training_command
+from edgewise.experiments.load import load_config
 from edgewise.experiments.measure import (
     WEIGHTS,
     Trained,
@@ -35,8 +36,8 @@ EVALUATIONS = 8
 """Largest number of evaluations that are kept, from the first to the last."""
 REPLAY_BYTES = 120_000
 """Largest size of all replays that are kept."""
-CHECK_EPISODES = 8
-"""Instances of the short evaluation in a card."""
+CHECK_EPISODES, CHECK_STEPS = 8, 50
+"""Instances of the short evaluation in a card, and steps of its episodes at most."""
 
 T = TypeVar("T")
 
@@ -173,9 +174,14 @@ def _card(
 
 def _check(run: Path, *, which: str) -> Check:
     """Play the short evaluation of a card."""
-    found = measure_run(run, episodes=CHECK_EPISODES, which=which, device="cpu", apart=False)[0]
+    config = load_config(run / "config.json")
+    limit = config.evaluation.settings.get("max_steps", getattr(config.env, "max_steps", None))
+    settings = {"max_steps": CHECK_STEPS} if isinstance(limit, int) and limit > CHECK_STEPS else {}
+    found = measure_run(
+        run, settings=settings, episodes=CHECK_EPISODES, which=which, device="cpu", apart=False
+    )[0]
     means = {name: interval.estimate for name, interval in found.summary().items()}
-    return Check(episodes=CHECK_EPISODES, measures=means)
+    return Check(episodes=CHECK_EPISODES, settings=settings, measures=means)
 
 
 def _write(run: Path, stage: Path, trained: Trained) -> None:
