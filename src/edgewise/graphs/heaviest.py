@@ -53,6 +53,29 @@ def heaviest_set(
     return torch.from_numpy(best > 0.5)
 
 
+def heaviest_maximal_set(adjacency: Tensor, weights: Tensor, allowed: Tensor) -> Tensor:
+    """Find the maximal independent set of the allowed nodes with the largest weight, exactly, `[N]` bool.
+
+    Args:
+        adjacency: `[N, N]` bool, symmetric, no loops.
+        weights: `[N]`, of any sign.
+        allowed: `[N]` bool.
+    """
+    nodes = allowed.nonzero().flatten()
+    chosen = torch.zeros_like(allowed)
+    if len(nodes):
+        beside = adjacency[nodes][:, nodes]
+        low, high = beside.triu(1).nonzero(as_tuple=True)
+        graph = ConflictGraph(len(nodes), tuple(zip(low.tolist(), high.tolist(), strict=True)))
+        covered = LinearConstraint(beside.double().numpy() + np.eye(len(nodes)), 1.0, np.inf)
+        objective = -weights[nodes].double().numpy()
+        best = _solve(
+            objective, [_edge_constraints(graph), covered], np.zeros(len(nodes)), np.ones(len(nodes))
+        )
+        chosen[nodes] = torch.from_numpy(best > 0.5)
+    return chosen
+
+
 def _weight_constraint(weight: np.ndarray, total: float) -> LinearConstraint:
     """Build the constraint that a set weighs at least `total`, up to rounding."""
     integral = bool((weight == np.round(weight)).all())

@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-MAX_SETS = 20_000
-"""Default limit on the number of maximal sets."""
+MAX_SETS = 500
+"""Default limit on the number of maximal sets; with more, a `SetDiagram` is faster than a list."""
 
 
 def independent_sets(adjacency: Tensor) -> Tensor:

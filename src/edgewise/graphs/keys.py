@@ -12,6 +12,8 @@ RECURRENT = "recurrent"
 """Hidden states of recurrent actors and critics."""
 MASK = "action_mask"
 """Which actions are legal, bool; its shape is that of the action layout."""
+PRIOR = "action_prior"
+"""A score of each choice that the environment knows, in the shape of the action mask; optional."""
 ACTIVE: NestedKey = ("agents", "active")
 """Which agents act, `[*B, A]` bool."""
 EGO: NestedKey = ("agents", "ego")

@@ -13,7 +13,7 @@ from torchrl.data import Composite, TensorSpec
 
 from edgewise.graphs.actions import ActionLayout, ChooseEdgePerGroup, ChooseFromSet
 from edgewise.graphs.edges import Explicit
-from edgewise.graphs.keys import ACTIVE, GRAPH, MASK
+from edgewise.graphs.keys import ACTIVE, GRAPH, MASK, PRIOR
 from edgewise.graphs.policy_function import TensorInfo, Tensors
 from edgewise.graphs.rules import PositionRule
 from edgewise.graphs.spec import GraphSpec
@@ -30,6 +30,7 @@ _MEANINGS: dict[NestedKey, str] = {
     "pos": "position of each node, from which edges are computed",
     "node_type": "type of each node",
     MASK: "which actions are allowed",
+    PRIOR: "a score of each action, which is added to the logits with a learned weight",
     ACTIVE: "which agents act; agents are the first nodes of their graph",
     CHOICES: "the choices that are offered, as indices of {members}",
 }
@@ -166,7 +167,7 @@ class ObservationInputs:
     def _shape(self, key: NestedKey, sizes: tuple[int, ...]) -> tuple[int | str, ...]:
         """Return the dimensions of an entry of the root, without that of graphs."""
         layout: ActionLayout = self.layout
-        if key == MASK and layout.mask_dims is not None:
+        if key in (MASK, PRIOR) and layout.mask_dims is not None:
             return tuple(
                 size if name is None else name for name, size in zip(layout.mask_dims, sizes, strict=True)
             )

@@ -128,7 +128,12 @@ class ModelConfig(Config):
     """Lower bound of that standard deviation."""
     sets: Literal["in_turn", "whole"] = "in_turn"
     """How a set of non-adjacent nodes is sampled: `in_turn` decides node by node, in slot order; `whole` uses
-    one distribution over all maximal sets, which must be few enough to enumerate."""
+    one distribution over all maximal sets, exactly where their list or their decision diagram is small
+    enough, and otherwise node by node with the exact heaviest set as its mode."""
+    prior: float | None = Field(None, gt=0)
+    """Initial weight of `action_prior`, a score of each choice that some environments give. It is added to
+    the logits with a learned positive weight, so a policy with a small `policy_gain` begins as the rule that
+    takes the choice of the highest score. None ignores the scores."""
 
     @field_validator("head")
     @classmethod

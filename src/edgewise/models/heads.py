@@ -7,13 +7,15 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
+import torch
 from tensordict import NestedKey, TensorDict
 from torch import Tensor, nn
 from torch.distributions import Distribution
 from torch.nn import functional
 
+from edgewise.config.errors import ConfigError
 from edgewise.graphs.actions import ActionLayout, AgentsContinuous, AgentsDiscrete
-from edgewise.graphs.keys import ACTIVE, GRAPH, MASK
+from edgewise.graphs.keys import ACTIVE, GRAPH, MASK, PRIOR
 from edgewise.graphs.policy_function import Decode
 from edgewise.graphs.spec import GraphSpec
 from edgewise.models.config import ModelConfig
@@ -33,12 +35,14 @@ class Head(nn.Module):
 
     Attributes:
         in_keys: entries of an observation that the head reads; all but the graph are optional.
+        takes_prior: whether the head can add `action_prior` to its logits; see `ModelConfig.prior`.
         outputs: what `tensors` returns, by name, with its meaning.
         decoding: how an action follows from these tensors, in words.
         decode: how an action follows from them; None if `action` is among them.
     """
 
     in_keys: Sequence[NestedKey] = (GRAPH, MASK)
+    takes_prior = False
     outputs: Mapping[str, str] = {
         "logits": "log-probability of each choice, about -3e38 for those that are not allowed",
         "action": "the most probable choice; 0 for who does not act",
@@ -49,10 +53,31 @@ class Head(nn.Module):
     )
     decode: Decode | None = None
 
-    def __init__(self, graph: GraphSpec, config: ModelConfig, *, layout: ActionLayout) -> None:  # noqa: ARG002
+    def __init__(self, graph: GraphSpec, config: ModelConfig, *, layout: ActionLayout) -> None:
         super().__init__()
         self.graph = graph
         self.layout = layout
+        self.prior_weight: nn.Parameter | None = None
+        if config.prior is not None:
+            if not self.takes_prior:
+                raise ConfigError(
+                    f"model.prior is set, and actions of {type(layout).__name__} have no action_prior",
+                    hint="leave model.prior out",
+                )
+            self.in_keys = (*self.in_keys, PRIOR)
+            self.prior_weight = nn.Parameter(torch.tensor(math.log(math.expm1(config.prior))))
+
+    def with_prior(self, logits: Tensor, tensordict: TensorDict) -> Tensor:
+        """Add `action_prior` with the learned weight; return `logits` if the model has no such weight."""
+        if self.prior_weight is None:
+            return logits
+        prior = tensordict.get(PRIOR, None)
+        if prior is None:
+            raise ConfigError(
+                "model.prior is set, and the environment gives no action_prior",
+                hint="set env.prior, or leave model.prior out",
+            )
+        return logits + functional.softplus(self.prior_weight) * prior
 
     @classmethod
     def build(cls, graph: GraphSpec, config: ModelConfig, *, layout: ActionLayout) -> Head:
@@ -114,6 +139,8 @@ def acting_agents(tensordict: TensorDict, num_agents: int) -> Tensor:
 class ChooseNodeHead(Head):
     """One logit per node; absent nodes and those that `action_mask [*B, N]` forbids have probability zero."""
 
+    takes_prior = True
+
     def __init__(self, graph: GraphSpec, config: ModelConfig, *, layout: ActionLayout) -> None:
         super().__init__(graph, config, layout=layout)
         self.score = feed_forward(config.encoder.hidden, config.head_hidden, 1, gain=config.policy_gain)
@@ -122,7 +149,7 @@ class ChooseNodeHead(Head):
         """Return a distribution over nodes, batch `[*B]`."""
         allowed = allowed_nodes(tensordict)
         check_mask(allowed)
-        return MaskedCategorical(self.score(h).squeeze(-1), allowed)
+        return MaskedCategorical(self.with_prior(self.score(h).squeeze(-1), tensordict), allowed)
 
 
 class AgentsDiscreteHead(Head):

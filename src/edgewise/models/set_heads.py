@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import torch
 from tensordict import NestedKey, TensorDict
 from torch import Tensor, nn
+from torch.distributions import Distribution
 from torch.nn import functional
 
 from edgewise.config.errors import ConfigError
@@ -19,7 +20,7 @@ from edgewise.graphs.topology import Topology
 from edgewise.models.config import ModelConfig
 from edgewise.models.distributions.independent_set import IndependentSet
 from edgewise.models.distributions.masked import JointCategorical, MaskedCategorical, check_mask
-from edgewise.models.distributions.maximal_set import MaximalSet, SetLists
+from edgewise.models.distributions.set_tables import SetTables, set_tables
 from edgewise.models.heads import Head, allowed_nodes, feed_forward, orthogonal
 from edgewise.models.set_decoding import best_maximal_set, take_in_turn
 
@@ -107,6 +108,8 @@ class ChooseEdgePerGroupHead(Head):
     trained on some networks runs on others.
     """
 
+    takes_prior = True
+
     def __init__(self, graph: GraphSpec, config: ModelConfig, *, layout: ActionLayout) -> None:
         super().__init__(graph, config, layout=layout)
         self.score = EdgeScore(graph, config, outputs=1)
@@ -125,7 +128,7 @@ class ChooseEdgePerGroupHead(Head):
         )
         scores = self.score(h, first).squeeze(-1).unflatten(-1, (groups, size))
         logits = torch.cat((self.none.to(scores.dtype).expand(*scores.shape[:-1], 1), scores), -1)
-        return JointCategorical(logits, mask, counted=mask[..., 1:].any(-1))
+        return JointCategorical(self.with_prior(logits, tensordict), mask, counted=mask[..., 1:].any(-1))
 
 
 class ChooseIndependentSetHead(Head):
@@ -140,6 +143,7 @@ class ChooseIndependentSetHead(Head):
         "action with the probability sigmoid(logit), unless an edge joins it to a node that was taken before."
     )
     decode = staticmethod(take_in_turn)
+    takes_prior = True
 
     def __init__(self, graph: GraphSpec, config: ModelConfig, *, layout: ActionLayout) -> None:
         super().__init__(graph, config, layout=layout)
@@ -154,17 +158,19 @@ class ChooseIndependentSetHead(Head):
         """Return a distribution over sets `[*B, N]` bool, batch `[*B]`."""
         edges = self.graph.edges_of(tensordict.get(GRAPH))
         adjacent = dense_edges(Edges(edges.index, edges.mask, None, edges.complete), h.shape[-2]).mask
-        return IndependentSet(self.score(h).squeeze(-1), allowed_nodes(tensordict), adjacent=adjacent)
+        logits = self.tensors(h, tensordict)["logits"]
+        return IndependentSet(logits, allowed_nodes(tensordict), adjacent=adjacent)
 
-    def tensors(self, h: Tensor, tensordict: TensorDict) -> dict[str, Tensor]:  # noqa: ARG002
+    def tensors(self, h: Tensor, tensordict: TensorDict) -> dict[str, Tensor]:
         """Return the logits of nodes; sets are taken from them outside of the network."""
-        return {"logits": self.score(h).squeeze(-1)}
+        return {"logits": self.with_prior(self.score(h).squeeze(-1), tensordict)}
 
 
 class MaximalSetHead(Head):
     """One logit per node; the logit of a maximal set is the sum over its members, see `MaximalSet`.
 
-    The sets of every topology are enumerated when the head is built, so the graphs need `Topology` edges.
+    The sets of every topology are listed, or put into a diagram, when the head is built; see `set_tables`. So
+    the graphs need `Topology` edges.
     """
 
     outputs = {"logits": "logit of each node; that of a set is the sum over its members"}  # noqa: RUF012
@@ -174,6 +180,7 @@ class MaximalSetHead(Head):
         "action sample one with the softmax of these sums."
     )
     decode = staticmethod(best_maximal_set)
+    takes_prior = True
 
     def __init__(self, graph: GraphSpec, config: ModelConfig, *, layout: ActionLayout) -> None:
         super().__init__(graph, config, layout=layout)
@@ -181,25 +188,26 @@ class MaximalSetHead(Head):
         self.set_graph(graph)
 
     def set_graph(self, graph: GraphSpec) -> None:
-        """Enumerate the maximal sets of other topologies."""
+        """Prepare the maximal sets of other topologies."""
         super().set_graph(graph)
-        self.lists = SetLists(_adjacency(graph)).to(next(self.score.parameters()).device)
+        tables: SetTables = set_tables(_adjacency(graph))
+        self.tables = tables.to(next(self.score.parameters()).device)
 
-    def forward(self, h: Tensor, tensordict: TensorDict) -> MaximalSet:
+    def forward(self, h: Tensor, tensordict: TensorDict) -> Distribution:
         """Return a distribution over sets `[*B, N]` bool, batch `[*B]`."""
-        logits, graph = self.score(h).squeeze(-1), tensordict.get(GRAPH).get("topology")
-        return MaximalSet(logits, allowed_nodes(tensordict), lists=self.lists, graph=graph)
+        logits, graph = self.tensors(h, tensordict)["logits"], tensordict.get(GRAPH).get("topology")
+        return self.tables.distribution(logits, allowed_nodes(tensordict), graph=graph)
 
-    def tensors(self, h: Tensor, tensordict: TensorDict) -> dict[str, Tensor]:  # noqa: ARG002
+    def tensors(self, h: Tensor, tensordict: TensorDict) -> dict[str, Tensor]:
         """Return the logits of nodes; sets are taken from them outside of the network."""
-        return {"logits": self.score(h).squeeze(-1)}
+        return {"logits": self.with_prior(self.score(h).squeeze(-1), tensordict)}
 
 
 def _adjacency(graph: GraphSpec) -> Tensor:
     """Return which nodes of each topology an edge joins in either direction, `[K, N, N]` bool."""
     if not isinstance(graph.edges, Topology):
         raise ConfigError(
-            "maximal sets are enumerated in advance, which needs graphs with Topology edges, "
+            "maximal sets are prepared in advance, which needs graphs with Topology edges, "
             f"not {type(graph.edges).__name__}",
             hint="set model.sets to in_turn",
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 import torch
@@ -10,9 +11,7 @@ from torch.distributions import Distribution
 from torch.distributions.constraints import Constraint
 from torch.nn import functional
 
-from edgewise.config.errors import ConfigError
 from edgewise.graphs.bits import WORD, pack, unpack
-from edgewise.graphs.independent_sets import MAX_SETS, maximal_sets
 from edgewise.models.distributions.masked import MaskedCategorical, Shape
 
 
@@ -21,6 +20,7 @@ class SetLists(nn.Module):
 
     Args:
         adjacency: `[G, N, N]` bool, symmetric, no loops.
+        sets: `[S, N]` bool for each graph, from `maximal_sets`.
 
     Attributes:
         words: `[G, S, W]` int64, the sets as bits.
@@ -36,9 +36,9 @@ class SetLists(nn.Module):
     lower: Tensor
     alone: Tensor
 
-    def __init__(self, adjacency: Tensor) -> None:
+    def __init__(self, adjacency: Tensor, sets: Sequence[Tensor]) -> None:
         super().__init__()
-        found = [pack(_maximal_sets(one)) for one in adjacency]
+        found = [pack(each) for each in sets]
         most = max(map(len, found))
         square = torch.ones(adjacency.shape[1:], dtype=torch.bool)
         tables = {
@@ -51,15 +51,9 @@ class SetLists(nn.Module):
         for name, table in tables.items():
             self.register_buffer(name, table, persistent=False)
 
-
-def _maximal_sets(adjacency: Tensor) -> Tensor:
-    found = maximal_sets(adjacency)
-    if found is None:
-        raise ConfigError(
-            f"a graph of {len(adjacency)} nodes has more than {MAX_SETS} maximal sets, too many to list",
-            hint="use smaller or denser graphs, or train with model.sets=in_turn",
-        )
-    return found
+    def distribution(self, logits: Tensor, allowed: Tensor, *, graph: Tensor) -> MaximalSet:
+        """Return the distribution over the sets of allowed nodes; see `MaximalSet`."""
+        return MaximalSet(logits, allowed, lists=self, graph=graph)
 
 
 class MaximalSet(Distribution):

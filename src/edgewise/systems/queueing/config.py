@@ -11,14 +11,19 @@ from pydantic import Field, field_validator, model_validator
 from edgewise.config.model import Config
 from edgewise.envs.ranges import RealRange, lower_bound, upper_bound
 
-Kind = Literal["line", "ring", "star", "clique", "grid", "geometric", "edges"]
+Kind = Literal[
+    "line", "ring", "star", "clique", "tree", "grid", "bipartite", "geometric", "barabasi", "edges"
+]
 
-_SHAPE = re.compile(r"(line|ring|star|clique)(\d+)")
-_GRID = re.compile(r"grid(\d+)x(\d+)")
-_GEOMETRIC = re.compile(r"geometric(\d+)(?:\*(\d+))?")
+_SHAPE = re.compile(r"(line|ring|star|clique|tree)(\d+)")
+_PRODUCT = re.compile(r"(grid|bipartite)(\d+)x(\d+)")
+_RANDOM = re.compile(r"(geometric|barabasi)(\d+)(?:\*(\d+))?")
 _EDGES = re.compile(r"(\d+):((?:\d+-\d+(?:,\d+-\d+)*)?)")
-_SMALLEST = {"line": 1, "ring": 3, "star": 2, "clique": 1}
-_EXAMPLES = "line8, ring10, star5, clique4, grid3x4, geometric12, geometric12*20 or 5:0-1,0-2,3-4"
+_SMALLEST = {"line": 1, "ring": 3, "star": 2, "clique": 1, "tree": 1, "geometric": 1, "barabasi": 3}
+_EXAMPLES = (
+    "line8, ring10, star5, clique4, tree7, grid3x4, bipartite3x4, geometric12, barabasi20, geometric12*20 "
+    "or 5:0-1,0-2,3-4"
+)
 
 
 @dataclass(frozen=True)
@@ -43,16 +48,19 @@ def parse_graph(name: str) -> GraphName:
         if count < _SMALLEST[kind]:
             raise ValueError(f"{name}: a {kind} has at least {_SMALLEST[kind]} nodes")
         return GraphName(kind, count)  # type: ignore[arg-type]
-    if found := _GRID.fullmatch(name):
-        rows, columns = int(found[1]), int(found[2])
+    if found := _PRODUCT.fullmatch(name):
+        kind, rows, columns = found[1], int(found[2]), int(found[3])
         if rows * columns == 0:
-            raise ValueError(f"{name}: a grid has at least one row and one column")
-        return GraphName("grid", rows * columns, shape=(rows, columns))
-    if found := _GEOMETRIC.fullmatch(name):
-        count, copies = int(found[1]), int(found[2] or 1)
-        if count == 0 or copies == 0:
-            raise ValueError(f"{name}: give at least one node and one copy")
-        return GraphName("geometric", count, copies=copies)
+            what = "one row and one column" if kind == "grid" else "one node on each side"
+            raise ValueError(f"{name}: a {kind} has at least {what}")
+        count = rows * columns if kind == "grid" else rows + columns
+        return GraphName(kind, count, shape=(rows, columns))  # type: ignore[arg-type]
+    if found := _RANDOM.fullmatch(name):
+        kind, count, copies = found[1], int(found[2]), int(found[3] or 1)
+        if count < _SMALLEST[kind] or copies == 0:
+            fewest = "one node" if kind == "geometric" else "three nodes"
+            raise ValueError(f"{name}: give at least {fewest} and one copy")
+        return GraphName(kind, count, copies=copies)  # type: ignore[arg-type]
     if found := _EDGES.fullmatch(name):
         return _parse_edges(name, int(found[1]), found[2])
     raise ValueError(f"{name!r} is not a graph name: use {_EXAMPLES}")
@@ -76,7 +84,7 @@ class QueueingConfig(Config):
     graphs: tuple[str, ...] = Field(("line3",), min_length=1)
     """Names of the conflict graphs; each world samples one at reset."""
     graph_seed: int = Field(0, ge=0, lt=2**63)
-    """Random seed of the geometric graphs, independent of the seed of the environment."""
+    """Random seed of the random graphs, independent of the seed of the environment."""
     arrival_law: Literal["bernoulli", "poisson", "fixed"] = "bernoulli"
     """Distribution of the packets that arrive per slot."""
     arrival_rate: RealRange = 0.4
@@ -100,6 +108,8 @@ class QueueingConfig(Config):
     """Maximum initial queue length; lengths are uniform from 0 to this."""
     node_priority: Literal["none", "increasing", "random"] = "increasing"
     """Node feature that distinguishes interchangeable nodes."""
+    prior: Literal["none", "weight"] = "none"
+    """`weight` observes queue times channel of each node as `action_prior`, for models with `model.prior`."""
     interference_penalty: float = Field(0.0, ge=0.0)
     """Cost of each node that a conflict silences."""
     max_backlog: float = Field(1000.0, gt=0.0)

@@ -11,6 +11,7 @@ from edgewise.envs.base import GraphEnv
 from edgewise.envs.entries import Entries
 from edgewise.envs.transition import Transition
 from edgewise.graphs.actions import ChooseIndependentSet
+from edgewise.graphs.keys import PRIOR
 from edgewise.systems.queueing import dynamics, observe, scenario
 from edgewise.systems.queueing.config import QueueingConfig
 from edgewise.systems.queueing.graphs import conflict_graphs
@@ -116,8 +117,9 @@ class QueueingEnv(GraphEnv[QueueingConfig]):
         return self.config.max_backlog if given is None else given
 
     def observe(self, state: TensorDict) -> Entries:
-        """Return the conflict graph and the metrics."""
-        return {"graph": observe.graph(state, adjacency=self.adjacency), "metrics": observe.metrics(state)}
+        """Return the conflict graph, the metrics and, if the config asks for it, a prior."""
+        seen = {"graph": observe.graph(state, adjacency=self.adjacency), "metrics": observe.metrics(state)}
+        return seen if self.config.prior == "none" else {**seen, PRIOR: state["queues"] * state["service"]}
 
     def mask(self, state: TensorDict) -> Tensor:
         """Return which nodes have something to send, `[B, N]` bool."""

@@ -1,4 +1,4 @@
-"""Conflict graphs by name: common shapes, geometric graphs and explicit edge lists, padded to one size."""
+"""Conflict graphs by name: common shapes, random graphs and explicit edge lists, padded to one size."""
 
 from __future__ import annotations
 
@@ -16,6 +16,9 @@ from edgewise.systems.queueing.config import GraphName, parse_graph
 
 MEAN_NEIGHBOURS = 3.0
 """Mean degree of a geometric graph, ignoring its border."""
+
+ATTACHMENTS = 2
+"""Edges of each new node in preferential attachment."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +72,7 @@ def conflict_graphs(names: tuple[str, ...], *, seed: int = 0) -> ConflictGraphs:
 
     Args:
         names: graph names of the env card, such as `line8` or `geometric12*20`.
-        seed: random seed of the geometric graphs; copies differ from each other.
+        seed: random seed of the random graphs; copies differ from each other.
 
     Example:
         >>> conflict_graphs(("line3", "ring5")).node_mask.sum(-1)
@@ -101,6 +104,13 @@ def _build(name: GraphName, draw: random.Random) -> ConflictGraph:
             columns = name.shape[1]
             across = [(node, node + 1) for node in nodes if (node + 1) % columns]
             pairs = across + [(node, node + columns) for node in nodes[:-columns]]
+        case "tree":
+            pairs = [((node - 1) // 2, node) for node in nodes[1:]]
+        case "bipartite":
+            first = name.shape[0]
+            pairs = [(left, right) for left in range(first) for right in nodes[first:]]
+        case "barabasi":
+            pairs = _attached_pairs(count, draw)
         case "geometric":
             pairs = _close_pairs(count, draw)
         case "edges":
@@ -118,3 +128,17 @@ def _close_pairs(count: int, draw: random.Random) -> list[tuple[int, int]]:
         for high in range(low + 1, count)
         if math.dist(points[low], points[high]) <= radius
     ]
+
+
+def _attached_pairs(count: int, draw: random.Random) -> list[tuple[int, int]]:
+    """Sample a graph by preferential attachment (Barabási and Albert, 1999)."""
+    pairs = [(0, 1), (0, 2), (1, 2)]
+    ends = [node for pair in pairs for node in pair]
+    for node in range(3, count):
+        chosen: set[int] = set()
+        while len(chosen) < ATTACHMENTS:
+            chosen.add(draw.choice(ends))
+        for other in sorted(chosen):
+            pairs.append((other, node))
+            ends += [other, node]
+    return pairs

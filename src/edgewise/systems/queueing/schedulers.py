@@ -12,29 +12,41 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from edgewise.graphs.diagram_batch import DiagramBatch
 from edgewise.graphs.heaviest import KEY_BITS, heaviest_set
 from edgewise.graphs.independent_sets import MAX_SETS, maximal_sets
+from edgewise.graphs.set_diagram import IN, MAX_STATES, OUT, set_diagram
+from edgewise.models.distributions.diagram_set import SetDiagrams
 from edgewise.systems.queueing.graphs import ConflictGraphs
 
 
 class SetScheduler:
     """Exact maximisation over independent sets, each world on its own graph.
 
-    The maximal sets of every graph are enumerated once; each slot is then a product of weights and sets. A
-    graph with too many sets is solved world by world instead.
+    The maximal sets of a graph are enumerated once if they are few; each slot is then a product of weights
+    and sets. Otherwise a decision diagram is built once, and each slot is a dynamic program over its layers.
+    A graph whose diagram is too wide is solved world by world.
 
     Args:
         graphs: conflict graphs.
         limit: maximum number of sets to enumerate.
+        max_states: maximum number of states in a layer of a diagram.
     """
 
-    def __init__(self, graphs: ConflictGraphs, *, limit: int = MAX_SETS) -> None:
-        self.graphs = graphs
-        self.sets: list[Tensor | None] = []
-        for graph in graphs.graphs:
+    def __init__(
+        self, graphs: ConflictGraphs, *, limit: int = MAX_SETS, max_states: int = MAX_STATES
+    ) -> None:
+        self.graphs, self.max_states = graphs, max_states
+        self.maximal: dict[int, SetDiagrams] = {}
+        self.sets: list[Tensor | DiagramBatch | None] = []
+        for number, graph in enumerate(graphs.graphs):
             found = maximal_sets(graph.adjacency, limit=limit)
-            padding = (0, graphs.num_nodes - graph.num_nodes)
-            self.sets.append(None if found is None else torch.nn.functional.pad(found, padding).float())
+            if found is not None:
+                padding = (0, graphs.num_nodes - graph.num_nodes)
+                self.sets.append(torch.nn.functional.pad(found, padding).float())
+                continue
+            diagram = set_diagram(graphs.adjacency[number], maximal=False, limit=max_states)
+            self.sets.append(None if diagram is None else DiagramBatch([diagram]))
 
     def best(self, graph: Tensor, scores: Sequence[Tensor], *, order: Tensor, counted: Tensor) -> Tensor:
         """Return the maximal set that is best by the first score, then the second, and so on, then by order.
@@ -54,12 +66,13 @@ class SetScheduler:
             if not len(rows):
                 continue
             mine = [score[rows] for score in scores]
+            ties = {"order": order[rows], "counted": counted[rows]}
             if sets is None:
-                chosen[rows] = self._solve(number, mine, order[rows], counted[rows])
+                chosen[rows] = self._solve(number, mine, **ties)
+            elif isinstance(sets, DiagramBatch):
+                chosen[rows] = best_path(sets.to(graph.device), mine, **ties)
             else:
-                chosen[rows] = best_listed(
-                    sets.to(graph.device), mine, order=order[rows], counted=counted[rows]
-                )
+                chosen[rows] = best_listed(sets.to(graph.device), mine, **ties)
         return chosen
 
     def random(self, graph: Tensor, generator: torch.Generator) -> Tensor:
@@ -67,15 +80,31 @@ class SetScheduler:
         draw = torch.rand(graph.shape, generator=generator, device=graph.device)
         chosen = torch.zeros(*graph.shape, self.graphs.num_nodes, dtype=torch.bool, device=graph.device)
         for number, sets in enumerate(self.sets):
-            if sets is None:
+            rows = graph == number
+            if isinstance(sets, Tensor):
+                chosen[rows] = sets.to(graph.device)[(draw[rows] * len(sets)).long()].bool()
+            elif rows.any():
+                chosen[rows] = self._random_path(number, int(rows.sum()), generator)
+        return chosen
+
+    def _random_path(self, number: int, count: int, generator: torch.Generator) -> Tensor:
+        """Sample maximal sets of a graph with too many to list uniformly, `[count, N]` bool."""
+        if number not in self.maximal:
+            diagram = set_diagram(self.graphs.adjacency[number], limit=self.max_states)
+            if diagram is None:
                 raise ValueError(
                     f"{self.graphs.names[number]} has too many maximal sets to draw from: use random-greedy"
                 )
-            rows = graph == number
-            chosen[rows] = sets.to(graph.device)[(draw[rows] * len(sets)).long()].bool()
-        return chosen
+            tables = SetDiagrams(self.graphs.adjacency[[number]], [diagram])
+            self.maximal[number] = tables.to(generator.device)
+        nodes = self.graphs.node_mask[number].to(generator.device).expand(count, -1)
+        equal, graph = (
+            torch.zeros_like(nodes, dtype=torch.float32),
+            torch.zeros_like(nodes[:, 0]).long(),
+        )
+        return self.maximal[number].distribution(equal, nodes, graph=graph).sample(generator=generator)
 
-    def _solve(self, number: int, scores: list[Tensor], order: Tensor, counted: Tensor) -> Tensor:
+    def _solve(self, number: int, scores: list[Tensor], *, order: Tensor, counted: Tensor) -> Tensor:
         """Solve one world after another with an exact solver, `[R, N]` bool."""
         graph = self.graphs.graphs[number]
         size, padding = graph.num_nodes, (0, self.graphs.num_nodes - graph.num_nodes)
@@ -92,11 +121,48 @@ def best_listed(sets: Tensor, scores: Sequence[Tensor], *, order: Tensor, counte
     alive = torch.ones(len(order), len(sets), dtype=torch.bool, device=sets.device)
     for score in scores:
         alive = _keep_best(alive, score @ sets.T)
+    for key in _tie_keys(order, counted):
+        alive = _keep_best(alive, key.to(sets.dtype) @ sets.T)
+    return sets[alive.int().argmax(-1)].bool()
+
+
+def best_path(diagrams: DiagramBatch, scores: Sequence[Tensor], *, order: Tensor, counted: Tensor) -> Tensor:
+    """Return the best set of a diagram of independent sets; other arguments as in `SetScheduler.best`.
+
+    Every state keeps the best scores of the sets that go on from it, which are compared lexicographically.
+    """
+    one_graph = torch.zeros(len(order), dtype=torch.int64, device=order.device)
+    every = torch.stack([*(score.double() for score in scores), *_tie_keys(order, counted)], 1)
+    weights = every[..., diagrams.order[0]]
+    values = torch.stack((torch.zeros_like(weights[..., 0]), torch.full_like(weights[..., 0], -torch.inf)))
+    takes: list[Tensor] = []
+    for number in reversed(range(diagrams.depth)):
+        after = diagrams.after(values.flatten(1), number, one_graph).unflatten(-1, weights.shape[:2])
+        out, taken = after[OUT], after[IN] + weights[..., number]
+        takes.insert(0, _exceeds(taken, out))
+        found = torch.where(takes[0].unsqueeze(-1), taken, out)
+        values = torch.cat((found, torch.full_like(found[:1], -torch.inf)))
+
+    def take(number: int, state: Tensor, child: Tensor) -> Tensor:  # noqa: ARG001
+        return takes[number].gather(0, state.unsqueeze(0)).squeeze(0)
+
+    return diagrams.walk(torch.ones_like(counted.T), one_graph, take)
+
+
+def _exceeds(one: Tensor, other: Tensor) -> Tensor:
+    """Return whether scores `[..., K]` are lexicographically larger than others, `[...]` bool."""
+    larger, equal = one > other, one == other
+    before = torch.cat((torch.ones_like(equal[..., :1]), equal[..., :-1].cumprod(-1).bool()), -1)
+    return (before & larger).any(-1)
+
+
+def _tie_keys(order: Tensor, counted: Tensor) -> list[Tensor]:
+    """Return scores `[R, N]` float64 that are highest for the set that the order prefers, in turn."""
+    keys = []
     for first in reversed(range(0, order.shape[-1], KEY_BITS)):
         within = counted & (order >= first) & (order < first + KEY_BITS)
-        key = torch.where(within, 2.0 ** (order - first), 0.0)
-        alive = _keep_best(alive, -(key @ sets.T))
-    return sets[alive.int().argmax(-1)].bool()
+        keys.append(-torch.where(within, 2.0 ** (order - first).double(), 0.0))
+    return keys
 
 
 def _keep_best(alive: Tensor, value: Tensor) -> Tensor:

@@ -10,6 +10,9 @@ from edgewise.models.config import EncoderConfig, ModelConfig
 from edgewise.systems.queueing.config import QueueingConfig
 from edgewise.systems.queueing.recipes.family_dagger import FAMILY
 
+HUBS = ("star8", "star12", "tree7", "bipartite2x3", "bipartite3x4", "barabasi8*4", "barabasi12*4", "grid3x3")
+"""Graphs with hubs, and one with more than two rows, of up to twelve nodes."""
+
 RECIPE = Recipe(
     name="queueing-family-ppo",
     summary="PPO trained on graphs of up to six links schedules larger, unseen ones better than MaxWeight",
@@ -20,14 +23,15 @@ RECIPE = Recipe(
         name="queueing-family-ppo",
         # A distribution over whole sets needs no feature that breaks the symmetry between links.
         env=QueueingConfig(
-            graphs=FAMILY,
+            graphs=(*FAMILY, *HUBS),
             load=(0.6, 0.95),
             initial_queue=4,
             max_steps=200,
             reward_scale=20.0,
             node_priority="none",
+            prior="weight",
         ),
-        model=ModelConfig(encoder=EncoderConfig(hidden=32, layers=3), pool="sum", sets="whole"),
+        model=ModelConfig(encoder=EncoderConfig(hidden=32, layers=3), pool="sum", sets="whole", prior=0.5),
         algorithm=PPOConfig(
             gamma=0.99,
             lmbda=0.9,
