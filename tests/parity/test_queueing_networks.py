@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from edgewise.systems.multihop.baselines import Ties
 from edgewise.systems.multihop.config import SHIPPED
+from edgewise.systems.multihop.routers import Ties
 from edgewise.systems.multihop.networks.instance import read_instance
 from edgewise.systems.multihop.simulate import baseline_run
 

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgewise.systems.multihop.baselines import (
+from edgewise.systems.multihop.routers import (
     BackPressure,
     BiasedBackPressure,
     OneLinkBackPressure,

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from edgewise.config.errors import ConfigError
-from edgewise.systems.multihop.baselines import ROUTERS, BackPressure, BiasedBackPressure, Ties
+from edgewise.systems.multihop.routers import ROUTERS, BackPressure, BiasedBackPressure, Ties
 from edgewise.systems.multihop.dynamics import at_nodes
 from edgewise.systems.multihop.networks.batch import networks_of
 from edgewise.systems.multihop.networks.generate import barabasi_network, capacity_factor, scaled

@@ -16,5 +16,6 @@ SYSTEM = System(
     },
     recipes={
         "multihop-clone": "edgewise.systems.multihop.recipes.clone:RECIPE",
+        "multihop-ppo": "edgewise.systems.multihop.recipes.ppo:RECIPE",
     },
 )

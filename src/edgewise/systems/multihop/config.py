@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Literal
 
 from pydantic import Field, field_validator
 
 from edgewise.config.model import Config
+from edgewise.envs.ranges import RealRange, lower_bound, upper_bound
 
 SHIPPED = Path(__file__).parent / "instances"
 _DRAWN = re.compile(r"barabasi(\d+)(?:\*(\d+))?")
@@ -31,10 +33,14 @@ class MultihopConfig(Config):
     """Names or files of the networks; each world samples one at reset."""
     network_seed: int = Field(0, ge=0, lt=2**63)
     """Random seed of the random networks, independent of the seed of the environment."""
-    network_load: float = Field(0.8, gt=0.0)
-    """Traffic of random networks, as a fraction of their capacity."""
+    network_load: RealRange = 0.8
+    """Traffic of random networks, as a fraction of their capacity, or the range from which each network
+    samples its own."""
     idle_allowed: bool = True
     """Whether a link may always stay idle; otherwise only if it cannot carry anything."""
+    prior: Literal["none", "backpressure", "spbp", "length-backpressure"] = "none"
+    """Baseline whose scores are observed as `action_prior`, for models with `model.prior`: positive for the
+    class that the baseline sends on a link, and larger the higher its pressure."""
     max_backlog: float = Field(1000.0, gt=0.0)
     """Number of waiting packets above which an episode is truncated."""
     overflow_cost: float | None = Field(None, ge=0.0)
@@ -57,3 +63,10 @@ class MultihopConfig(Config):
                     f"{name!r} is not a network: use {known}, barabasi12*20, or a path that ends in .json"
                 )
         return names
+
+    @field_validator("network_load")
+    @classmethod
+    def _load_is_positive(cls, load: RealRange) -> RealRange:
+        if not 0.0 < lower_bound(load) <= upper_bound(load):
+            raise ValueError(f"a load is above zero, got {load}")
+        return load

@@ -10,9 +10,11 @@ from edgewise.envs.base import GraphEnv
 from edgewise.envs.entries import Entries
 from edgewise.envs.transition import Transition
 from edgewise.graphs.actions import ChooseEdgePerGroup
+from edgewise.graphs.keys import PRIOR
 from edgewise.systems.multihop import dynamics, observe, scenario
 from edgewise.systems.multihop.config import MultihopConfig
 from edgewise.systems.multihop.networks.batch import Networks, networks_of
+from edgewise.systems.multihop.routers import PRESSURE_ROUTERS
 
 
 class MultihopEnv(GraphEnv[MultihopConfig]):
@@ -34,6 +36,8 @@ class MultihopEnv(GraphEnv[MultihopConfig]):
         self.graph = observe.graph_spec(self.networks)
         self.actions = ChooseEdgePerGroup(self.networks.num_links, self.networks.num_classes)
         self.networks.to(self.device)
+        rule = self.config.prior
+        self.router = None if rule == "none" else PRESSURE_ROUTERS[rule](self.networks)
         self.register_buffer("pairs", observe.present(self.networks))
         self.register_buffer("constant", observe.constant_features(self.networks))
 
@@ -86,13 +90,17 @@ class MultihopEnv(GraphEnv[MultihopConfig]):
         return self.config.max_backlog if given is None else given
 
     def observe(self, state: TensorDict) -> Entries:
-        """Return the graph over pairs of node and class, and the metrics."""
+        """Return the graph over pairs of node and class, the metrics and, if the config asks for it, a prior."""
         network = state["network"]
         exists, constant = Networks.of(self.pairs, network), Networks.of(self.constant, network)
-        return {
+        seen = {
             "graph": observe.graph(state, exists=exists, constant=constant),
             "metrics": observe.metrics(state),
         }
+        if self.router is None:
+            return seen
+        scores = self.router.scores(state["queues"], state["capacity"], network)
+        return {**seen, PRIOR: torch.nn.functional.pad(scores, (1, 0))}
 
     def mask(self, state: TensorDict) -> Tensor:
         """Return what each link may carry, `[B, M, 1 + K]` bool; entry 0 is nothing."""

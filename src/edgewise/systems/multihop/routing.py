@@ -33,6 +33,21 @@ def distance_bias(distance: Tensor, wiring: Wiring) -> Tensor:
     return torch.where(differs, 1.0 / gain, 0.0).float()
 
 
+def length_bias(distance: Tensor, wiring: Wiring, *, weight: float) -> Tensor:
+    """Compute `weight * (D_start - D_end)` for each link and class, zero if a distance is infinite.
+
+    Args:
+        distance: `[*B, N, K]` float64, from each node to each destination; may be infinite.
+        wiring: the links.
+        weight: packets per unit of length.
+
+    Returns:
+        `[*B, M, K]` float32.
+    """
+    gain = at_nodes(distance, wiring.start) - at_nodes(distance, wiring.end)
+    return torch.where(gain.isfinite(), weight * gain, 0.0).float()
+
+
 def pressure(queues: Tensor, wiring: Wiring, *, bias: Tensor | None = None) -> Tensor:
     """Compute queue difference plus bias of each link, `[*B, M, K]`; -inf if nothing can be sent."""
     here = at_nodes(queues, wiring.start)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -9,19 +10,20 @@ import torch
 from torch import Tensor
 
 from edgewise.envs.arrivals import invert_row
+from edgewise.envs.ranges import RealNumbers, lower_bound, upper_bound
 from edgewise.systems.multihop.config import SHIPPED, MultihopConfig, parse_drawn
 from edgewise.systems.multihop.networks.batch import Networks
 from edgewise.systems.multihop.networks.generate import barabasi_network
 from edgewise.systems.multihop.networks.instance import Instance, read_instance
 
 
-def load_instances(names: Sequence[str], *, seed: int = 0, load: float = 0.8) -> list[Instance]:
+def load_instances(names: Sequence[str], *, seed: int = 0, load: RealNumbers = 0.8) -> list[Instance]:
     """Load instances by name: included ones, files and generated ones.
 
     Args:
         names: such as `two-path`, `mine.json` or `barabasi12*20`.
         seed: random seed of generated networks; copies differ from each other.
-        load: load of generated networks.
+        load: load of generated networks, or the range from which each of them samples its own.
     """
     found: list[Instance] = []
     for name in names:
@@ -31,7 +33,9 @@ def load_instances(names: Sequence[str], *, seed: int = 0, load: float = 0.8) ->
             continue
         nodes, copies = drawn
         for _ in range(copies):
-            found.append(barabasi_network(nodes, seed=seed * 1_000_003 + len(found), load=load))
+            number = seed * 1_000_003 + len(found)
+            share = random.Random(f"load {number}").uniform(lower_bound(load), upper_bound(load))
+            found.append(barabasi_network(nodes, seed=number, load=share))
     return found
 
 

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from edgewise.config.errors import ConfigError
 from edgewise.systems.multihop import dynamics, scenario
-from edgewise.systems.multihop.baselines import ROUTERS, Ties
+from edgewise.systems.multihop.routers import ROUTERS, Ties
 from edgewise.systems.multihop.networks.batch import Networks, networks_of
 from edgewise.systems.multihop.networks.instance import Instance, read_instance
 
