@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from edgewise.systems.multihop.config import SHIPPED
-from edgewise.systems.multihop.routers import Ties
 from edgewise.systems.multihop.networks.instance import read_instance
+from edgewise.systems.multihop.routers import Ties
 from edgewise.systems.multihop.simulate import baseline_run
 
 NETWORKS = Path(__file__).parents[3] / "shared" / "data" / "networks"

@@ -7,6 +7,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from edgewise.systems.multihop.dynamics import Wiring, at_nodes
+from edgewise.systems.multihop.networks.batch import networks_of
+from edgewise.systems.multihop.networks.generate import barabasi_network
+from edgewise.systems.multihop.networks.instance import Instance, Link, TrafficClass
 from edgewise.systems.multihop.routers import (
     BackPressure,
     BiasedBackPressure,
@@ -14,10 +18,6 @@ from edgewise.systems.multihop.routers import (
     ShortestPaths,
     Ties,
 )
-from edgewise.systems.multihop.dynamics import Wiring, at_nodes
-from edgewise.systems.multihop.networks.batch import networks_of
-from edgewise.systems.multihop.networks.generate import barabasi_network
-from edgewise.systems.multihop.networks.instance import Instance, Link, TrafficClass
 from edgewise.systems.multihop.routing import pressure
 from edgewise.systems.multihop.scenario import load_instances
 

@@ -6,11 +6,11 @@ import pytest
 import torch
 
 from edgewise.config.errors import ConfigError
-from edgewise.systems.multihop.routers import ROUTERS, BackPressure, BiasedBackPressure, Ties
 from edgewise.systems.multihop.dynamics import at_nodes
 from edgewise.systems.multihop.networks.batch import networks_of
 from edgewise.systems.multihop.networks.generate import barabasi_network, capacity_factor, scaled
 from edgewise.systems.multihop.networks.instance import Instance, Link, TrafficClass
+from edgewise.systems.multihop.routers import ROUTERS, BackPressure, BiasedBackPressure, Ties
 from edgewise.systems.multihop.scenario import load_instances
 from edgewise.systems.multihop.simulate import baseline_run, simulate_slots
 

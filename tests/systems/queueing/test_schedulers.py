@@ -13,6 +13,8 @@ from edgewise.systems.queueing.graphs import ConflictGraphs, conflict_graphs
 from edgewise.systems.queueing.schedulers import SetScheduler, local_greedy, local_maxima
 
 WORLDS = 6
+LIMITS = ({"limit": 20_000}, {"limit": 0}, {"limit": 0, "max_states": 0})
+"""Sets are listed, walked through in a diagram, or solved for."""
 
 
 @st.composite
@@ -49,18 +51,21 @@ def best_by_hand(graph, scores, order, counted):
 
 @settings(max_examples=50)
 @given(weighted_graphs(), st.booleans())
-def test_the_best_set_is_that_of_brute_force_listed_or_solved(case, most_members):
+def test_the_best_set_is_that_of_brute_force_listed_walked_or_solved(case, most_members):
     graphs, number, weight, order = case
     counted = weight > 0
     scores = [weight, counted.float()] if most_members else [weight]
     listed = SetScheduler(graphs).best(number, scores, order=order, counted=counted)
-    solved = SetScheduler(graphs, limit=0).best(number, scores, order=order, counted=counted)
+    walked = SetScheduler(graphs, limit=0).best(number, scores, order=order, counted=counted)
+    solver = SetScheduler(graphs, limit=0, max_states=0)
+    solved = solver.best(number, scores, order=order, counted=counted)
     for world in range(WORLDS):
         graph = graphs.graphs[number[world]]
         rows = [score[world].tolist() for score in scores]
         expected = best_by_hand(graph, rows, order[world].tolist(), counted[world].tolist())
         kept = {node for node in expected if counted[world, node]}
         assert set((listed & counted)[world].nonzero().flatten().tolist()) == kept
+        assert set((walked & counted)[world].nonzero().flatten().tolist()) == kept
         assert set((solved & counted)[world].nonzero().flatten().tolist()) == kept
 
 
@@ -73,8 +78,8 @@ def test_large_graphs_are_solved_as_exactly_as_listed(unit):
     weight = packets.double() * unit
     order = torch.arange(24).expand(4, 24)
     chosen, solved = (
-        SetScheduler(graphs, limit=limit).best(number, [weight.float()], order=order, counted=weight > 0)
-        for limit in (20_000, 0)
+        SetScheduler(graphs, **limits).best(number, [weight.float()], order=order, counted=weight > 0)
+        for limits in ({"limit": 20_000}, {"limit": 0, "max_states": 0})
     )
     heaviest, solved_weight = (packets * chosen).sum(-1), (packets * solved).sum(-1)
     assert torch.equal(heaviest, solved_weight)
@@ -141,8 +146,17 @@ def test_random_sets_are_maximal_and_evenly_drawn():
     assert torch.allclose(clique.float().mean(0), torch.full((4,), 0.25), atol=0.03)
 
 
-def test_random_sets_of_a_graph_with_too_many_are_refused():
-    scheduler = SetScheduler(conflict_graphs(("line30",)), limit=10)
+def test_random_sets_of_a_graph_with_too_many_to_list_are_evenly_drawn():
+    """A line of five nodes has four maximal sets; node 0 is in three of them."""
+    scheduler = SetScheduler(conflict_graphs(("line5",)), limit=0)
+    drawn = scheduler.random(torch.zeros(8000, dtype=torch.long), torch.Generator().manual_seed(0))
+    codes, counts = drawn.unique(dim=0, return_counts=True)
+    assert len(codes) == 4
+    assert counts.min() > 1800
+
+
+def test_random_sets_of_a_graph_that_is_too_wide_are_refused():
+    scheduler = SetScheduler(conflict_graphs(("line30",)), limit=10, max_states=2)
     with pytest.raises(ValueError, match="random-greedy"):
         scheduler.random(torch.zeros(1, dtype=torch.long), torch.Generator())
 
@@ -169,8 +183,8 @@ def test_ties_among_more_nodes_than_one_key_holds():
     graphs = conflict_graphs(("line24",))
     weight = torch.ones(2, 24)
     order = torch.stack((torch.arange(24), torch.arange(24).flip(0)))
-    for limit in (20_000, 0):
-        chosen = SetScheduler(graphs, limit=limit).best(
+    for limits in LIMITS:
+        chosen = SetScheduler(graphs, **limits).best(
             torch.zeros(2, dtype=torch.int64), [weight], order=order, counted=weight > 0
         )
         assert chosen[0].nonzero().flatten().tolist() == list(range(0, 24, 2))
@@ -184,8 +198,8 @@ def test_the_last_node_decides_before_those_that_another_key_holds():
     graphs = ConflictGraphs(("two sets",), (ConflictGraph(22, pairs),))
     weight = torch.zeros(1, 22)
     weight[:, [3, 5, 19, 20]] = 1.0
-    for limit in (20_000, 0):
-        chosen = SetScheduler(graphs, limit=limit).best(
+    for limits in LIMITS:
+        chosen = SetScheduler(graphs, **limits).best(
             torch.zeros(1, dtype=torch.int64), [weight], order=torch.arange(22)[None], counted=weight > 0
         )
         assert (chosen & (weight > 0))[0].nonzero().flatten().tolist() == [5, 19]

@@ -90,7 +90,7 @@ class MultihopEnv(GraphEnv[MultihopConfig]):
         return self.config.max_backlog if given is None else given
 
     def observe(self, state: TensorDict) -> Entries:
-        """Return the graph over pairs of node and class, the metrics and, if the config asks for it, a prior."""
+        """Return the graph over pairs of node and class, the metrics and, if the config asks, a prior."""
         network = state["network"]
         exists, constant = Networks.of(self.pairs, network), Networks.of(self.constant, network)
         seen = {

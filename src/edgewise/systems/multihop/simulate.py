@@ -12,9 +12,9 @@ from torch import Tensor
 
 from edgewise.config.errors import ConfigError
 from edgewise.systems.multihop import dynamics, scenario
-from edgewise.systems.multihop.routers import ROUTERS, Ties
 from edgewise.systems.multihop.networks.batch import Networks, networks_of
 from edgewise.systems.multihop.networks.instance import Instance, read_instance
+from edgewise.systems.multihop.routers import ROUTERS, Ties
 
 Requests = Callable[[Tensor, Tensor, Tensor], Tensor]
 

@@ -35,19 +35,19 @@ RECIPE = Recipe(
             normalise_value=True,
         ),
         training=TrainingConfig(
-            total_frames=48_000,
+            total_frames=16_000,
             num_envs=64,
             rollout_length=25,
             schedules={"learning_rate": Linear(start=1e-3, end=1e-4)},
         ),
         evaluation=EvaluationConfig(
-            every=48_000,
+            every=16_000,
             episodes=16,
             settings={"networks": ["barabasi14*16"], "network_seed": 1, "max_steps": 500},
             baselines=("length-backpressure", "spbp", "backpressure"),
             metric="backlog",
             maximise=False,
         ),
-        checkpoint=CheckpointConfig(every=48_000),
+        checkpoint=CheckpointConfig(every=16_000),
     ),
 )
