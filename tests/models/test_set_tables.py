@@ -16,6 +16,7 @@ from edgewise.models.distributions.diagram_set import SetDiagrams
 from edgewise.models.distributions.maximal_set import SetLists
 from edgewise.models.distributions.sequential_set import SequentialSet, SetGraphs
 from edgewise.models.distributions.set_tables import set_tables
+from edgewise.models.set_decoding import best_maximal_set
 from edgewise.systems.queueing.graphs import conflict_graphs
 
 cases = st.tuples(st.integers(1, 8), st.sampled_from([0.0, 0.2, 0.5, 1.0]), st.integers(0, 1000))
@@ -100,6 +101,22 @@ def test_the_heaviest_maximal_set_is_the_mode_of_the_list(size):
     adjacency, logits, allowed, graph = random_case(*size, worlds=1)
     mode = set_tables(adjacency).distribution(logits, allowed, graph=graph).mode[0]
     assert torch.equal(heaviest_maximal_set(adjacency[graph[0]], logits[0], allowed[0]), mode)
+
+
+@pytest.mark.parametrize("name", ["line100", "ring30", "grid4x5", "barabasi20", "star20"])
+def test_an_exported_policy_decodes_the_heaviest_set(name):
+    """With numpy alone, from edges in both directions, of which some are absent."""
+    graph = conflict_graphs((name,)).graphs[0]
+    generator = torch.Generator().manual_seed(0)
+    logits = torch.randn(1, graph.num_nodes, generator=generator)
+    allowed = torch.rand(1, graph.num_nodes, generator=generator) < 0.8
+    index = torch.tensor([*graph.pairs, (0, 0)]).T.unsqueeze(0)
+    exists = torch.arange(index.shape[-1]).unsqueeze(0) < len(graph.pairs)
+    inputs = {"node_mask": allowed, "edge_index": index, "edge_mask": exists}
+    arrays = {key: value.numpy() for key, value in inputs.items()}
+    found = best_maximal_set(arrays, {"logits": logits.numpy()})
+    expected = heaviest_maximal_set(graph.adjacency, logits[0], allowed[0])
+    assert torch.equal(torch.from_numpy(found[0]), expected)
 
 
 def sequential(size):

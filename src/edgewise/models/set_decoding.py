@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy
@@ -23,19 +23,39 @@ def take_in_turn(inputs: Arrays, outputs: Arrays) -> numpy.ndarray[Any, Any]:
 def best_maximal_set(inputs: Arrays, outputs: Arrays) -> numpy.ndarray[Any, Any]:
     """Take the maximal set of allowed nodes without neighbours that has the largest sum of logits."""
 
-    def maximal_sets(free: set[int], near: dict[int, set[int]]) -> Iterator[list[int]]:
-        if not free:
-            yield []
-        for node in free & (near[min(free)] | {min(free)}) if free else ():
-            yield from ([node, *rest] for rest in maximal_sets(free - near[node] - {node}, near))
+    def best_set(free: set[int], near: dict[int, set[int]], logits: Any) -> tuple[int, ...]:
+        # Decide node after node. Keep the best set for each state of the decided nodes that still have
+        # undecided neighbours: taken, covered by a taken neighbour, or neither yet.
+        best: dict[frozenset[tuple[int, str]], tuple[float, tuple[int, ...]]] = {frozenset(): (0.0, ())}
+        edge: set[int] = set()
+        while free:
+            node = min(free, key=lambda one: (len(near[one] & free) - 2 * len(near[one] & edge), one))
+            free = free - {node}
+            edge = {one for one in edge | {node} if near[one] & free}
+            after: dict[frozenset[tuple[int, str]], tuple[float, tuple[int, ...]]] = {}
+            for state, (score, members) in best.items():
+                before = dict(state)
+                blocked = any(before.get(other) == "taken" for other in near[node])
+                ways = [(before | {node: "covered" if blocked else "neither"}, score, members)]
+                if not blocked:
+                    covered = dict.fromkeys(near[node] & before.keys(), "covered")
+                    taken = (*members, node)
+                    ways.append((before | covered | {node: "taken"}, score + float(logits[node]), taken))
+                for found, total, chosen in ways:
+                    if all(found[one] != "neither" for one in found.keys() - edge):
+                        key = frozenset((one, found[one]) for one in found.keys() & edge)
+                        after[key] = max(after.get(key, (total, chosen)), (total, chosen))
+            best = after
+        return best[frozenset()][1]
 
     allowed = inputs["node_mask"] & inputs.get("action_mask", True)
     chosen = numpy.zeros_like(allowed)
     for number, logits in enumerate(outputs["logits"]):
-        near: dict[int, set[int]] = {node: set() for node in range(len(logits))}
+        free = set(allowed[number].nonzero()[0].tolist())
+        near: dict[int, set[int]] = {node: set() for node in free}
         for one, other in inputs["edge_index"][number][:, inputs["edge_mask"][number]].T.tolist():
-            near[one].add(other)
-            near[other].add(one)
-        sets = maximal_sets(set(allowed[number].nonzero()[0].tolist()), near)
-        chosen[number, max(sets, key=lambda nodes: logits[nodes].sum())] = True
+            if one in free and other in free:
+                near[one].add(other)
+                near[other].add(one)
+        chosen[number, list(best_set(free, near, logits))] = True
     return chosen

@@ -9,6 +9,7 @@ from edgewise.config.errors import ConfigError, DataError
 from edgewise.envs.contract import check_graph_env
 from edgewise.envs.registry import make_env
 from edgewise.models.actor_critic import make_actor_critic
+from edgewise.models.config import EncoderConfig, ModelConfig
 from edgewise.systems.multihop.baselines import BASELINES
 from edgewise.systems.multihop.config import MultihopConfig
 from edgewise.systems.multihop.env import MultihopEnv
@@ -23,7 +24,9 @@ def multihop(num_envs=8, seed=0, **settings):
     return MultihopEnv(MultihopConfig(**{"networks": MIXED, **settings}), num_envs=num_envs, seed=seed)
 
 
-@pytest.mark.parametrize("settings", [{}, {"idle_allowed": False}, {"networks": ("diamond",)}])
+@pytest.mark.parametrize(
+    "settings", [{}, {"idle_allowed": False}, {"networks": ("diamond",), "prior": "length-backpressure"}]
+)
 def test_mixed_networks_keep_the_contract(settings):
     check_graph_env(multihop(**settings))
 
@@ -165,3 +168,37 @@ def test_log_probabilities_of_all_choices_sum_to_one():
     assert len(every) > 1
     dist = model.actor.get_dist(root.expand(len(every), 1).reshape(-1))
     assert dist.log_prob(every).exp().sum().item() == pytest.approx(1.0, abs=1e-4)
+
+
+@pytest.mark.parametrize("rule", ["backpressure", "spbp", "length-backpressure"])
+def test_a_policy_with_a_prior_begins_as_its_rule(rule):
+    env = multihop(16, prior=rule)
+    config = ModelConfig(encoder=EncoderConfig(hidden=8, layers=1), policy_gain=1e-6, prior=2.0)
+    actor = make_actor_critic(env.graph, env.actions, config).actor
+    root, act = env.reset(), BASELINES[rule](env)
+    for _ in range(12):
+        root = act(root)
+        with torch.no_grad():
+            assert torch.equal(actor.get_dist(root).mode, root["action"])
+        root = env.step_mdp(env.step(root))
+
+
+def test_a_prior_needs_scores_of_the_environment():
+    env = multihop(2)
+    actor = make_actor_critic(env.graph, env.actions, ModelConfig(prior=1.0)).actor
+    with pytest.raises(ConfigError, match="gives no action_prior"):
+        actor(env.reset())
+
+
+def test_each_random_network_samples_its_load():
+    """Traffic of the same network is proportional to its load; a range gives loads within it."""
+    names = ("barabasi8*4",)
+    low, high, drawn = (
+        [sum(sum(each.sources.values()) for each in one.classes) for one in load_instances(names, load=load)]
+        for load in (0.5, 1.0, (0.5, 1.0))
+    )
+    shares = [(here - one) / (other - one) for here, one, other in zip(drawn, low, high, strict=True)]
+    assert all(0.0 <= share <= 1.0 for share in shares)
+    assert max(shares) - min(shares) > 0.1
+    with pytest.raises(ValueError, match="a load is above zero"):
+        MultihopConfig(network_load=(0.0, 0.5))

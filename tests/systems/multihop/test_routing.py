@@ -12,8 +12,10 @@ from edgewise.systems.multihop.networks.batch import networks_of
 from edgewise.systems.multihop.networks.generate import barabasi_network
 from edgewise.systems.multihop.networks.instance import Instance, Link, TrafficClass
 from edgewise.systems.multihop.routers import (
+    PRESSURE_ROUTERS,
     BackPressure,
     BiasedBackPressure,
+    LengthBackPressure,
     OneLinkBackPressure,
     ShortestPaths,
     Ties,
@@ -187,3 +189,25 @@ def test_an_empty_queue_presses_nowhere():
     queues = torch.tensor([[[0.0, 3.0], [0.0, 1.0], [0.0, 0.0]]])
     found = pressure(queues, wiring, bias=torch.ones(1, 2, 2))
     assert found.tolist() == [[[-math.inf, 3.0], [-math.inf, 4.0]]]
+
+
+@given(st.integers(0, 10_000), st.sampled_from(list(PRESSURE_ROUTERS)))
+def test_scores_choose_what_the_rule_requests(seed, rule):
+    """Of a link, the highest score is that of the class it requests, and only that score is positive."""
+    network, queues, capacity = worlds(seed)
+    router = PRESSURE_ROUTERS[rule](NETWORKS)
+    scores, request = router.scores(queues, capacity, network), router.requests(queues, capacity, network)
+    assert torch.equal(scores > 0, request > 0)
+    sends = (request > 0).any(-1)
+    assert torch.equal(scores.argmax(-1)[sends], request.argmax(-1)[sends])
+
+
+def test_a_length_counts_as_packets():
+    """On every link with finite distances, for one world, by hand."""
+    network = torch.tensor([4])
+    bias = LengthBackPressure(NETWORKS).bias(network, NETWORKS.wiring(network))[0]
+    for link, (start, end) in enumerate(zip(NETWORKS.start[4], NETWORKS.end[4], strict=True)):
+        for kind in NETWORKS.class_mask[4].nonzero().flatten():
+            gain = float(NETWORKS.delay[4, start, kind] - NETWORKS.delay[4, end, kind])
+            expected = 64.0 * gain if math.isfinite(gain) else 0.0
+            assert float(bias[link, kind]) == pytest.approx(expected, rel=1e-5)

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgewise.config.errors import ConfigError
+from edgewise.envs.contract import check_graph_env
 from edgewise.envs.registry import make_env
 from edgewise.envs.symlog import symlog
 from edgewise.systems.queueing.baselines import BASELINES, MaxWeight
@@ -251,3 +252,10 @@ def test_initial_queues_are_uniform_up_to_the_largest():
     shares = torch.stack([(queues == length).float().mean() for length in range(3)])
     assert shares.sum() == 1
     assert (shares - 1 / 3).abs().max() < 0.05
+
+
+def test_the_prior_is_queue_times_channel():
+    env = make_env("queueing", graphs=("line3", "ring5"), num_envs=8, seed=0, initial_queue=5, prior="weight")
+    check_graph_env(env)
+    seen = env.reset()
+    assert torch.equal(seen["action_prior"], seen["state", "queues"] * seen["state", "service"])

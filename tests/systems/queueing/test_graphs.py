@@ -19,6 +19,8 @@ SHAPES = {
     "star5": nx.star_graph(4),
     "clique4": nx.complete_graph(4),
     "grid3x4": nx.convert_node_labels_to_integers(nx.grid_2d_graph(3, 4), ordering="sorted"),
+    "tree6": nx.Graph([(0, 1), (0, 2), (1, 3), (1, 4), (2, 5)]),
+    "bipartite3x4": nx.complete_bipartite_graph(3, 4),
     "5:0-1,0-2,0-3,1-2,1-3,2-4,3-4": nx.Graph([(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 4), (3, 4)]),
     "3:": nx.empty_graph(3),
 }
@@ -102,3 +104,13 @@ def test_geometric_graphs_follow_their_seed_and_differ():
     assert one.graphs == again.graphs
     assert len({graph.pairs for graph in (*one.graphs, *other.graphs)}) == 6
     assert one.numbers(("geometric12*3",)) == [0, 1, 2]
+
+
+def test_preferential_attachment_gives_two_edges_to_every_new_node():
+    one, other = conflict_graphs(("barabasi30*2",)).graphs
+    for graph in (one, other):
+        assert len(graph.pairs) == len(set(graph.pairs)) == 3 + 2 * 27
+        for node in range(3, 30):
+            assert sum(high == node for _, high in graph.pairs) == 2
+    assert one.pairs != other.pairs
+    assert max(int(graph.adjacency.sum(-1).max()) for graph in (one, other)) >= 8
