@@ -10,12 +10,22 @@ from edgewise.models.config import EncoderConfig, ModelConfig
 from edgewise.systems.queueing.config import QueueingConfig
 from edgewise.systems.queueing.recipes.family_dagger import FAMILY
 
-HUBS = ("star8", "star12", "tree7", "bipartite2x3", "bipartite3x4", "barabasi8*4", "barabasi12*4", "grid3x3")
-"""Graphs with hubs, and one with more than two rows, of up to twelve nodes."""
+HUBS = (
+    "star8",
+    "star16",
+    "star24",
+    "tree7",
+    "bipartite2x3",
+    "bipartite3x4",
+    "barabasi8*4",
+    "barabasi12*4",
+    "grid3x3",
+)
+"""Graphs with hubs of up to 23 neighbours, and one with more than two rows."""
 
 RECIPE = Recipe(
     name="queueing-family-ppo",
-    summary="PPO trained on graphs of up to twelve links schedules larger, unseen ones better than MaxWeight",
+    summary="PPO trained on graphs of up to 24 links schedules larger, unseen ones better than MaxWeight",
     config=RunConfig[QueueingConfig, ModelConfig, PPOConfig](
         recipe="queueing-family-ppo",
         env_name="queueing",
@@ -42,7 +52,7 @@ RECIPE = Recipe(
             normalise_value=True,
         ),
         training=TrainingConfig(
-            total_frames=200_000,
+            total_frames=150_000,
             num_envs=256,
             rollout_length=32,
             schedules={
@@ -51,19 +61,19 @@ RECIPE = Recipe(
             },
         ),
         evaluation=EvaluationConfig(
-            every=200_000,
-            episodes=64,
+            every=150_000,
+            episodes=32,
             # Larger than the training graphs; the results page uses other, still larger graphs.
             settings={
                 "graphs": ["line7", "ring8", "grid2x4"],
                 "load": 0.8,
                 "initial_queue": 0,
-                "max_steps": 500,
+                "max_steps": 300,
             },
             baselines=("maxweight", "max-departures", "local-greedy"),
             metric="backlog",
             maximise=False,
         ),
-        checkpoint=CheckpointConfig(every=100_000),
+        checkpoint=CheckpointConfig(every=75_000),
     ),
 )
