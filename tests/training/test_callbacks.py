@@ -87,6 +87,18 @@ def staged(**settings):
     return toy_config(training={"curriculum": stages}, **settings)
 
 
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A run without callbacks that was left alone."""
+    return run(tmp_path_factory.mktemp("whole") / "run", toy_config())
+
+
+@pytest.fixture(scope="module")
+def whole_staged(tmp_path_factory):
+    """The same with stages."""
+    return run(tmp_path_factory.mktemp("staged") / "run", staged())
+
+
 def test_a_callback_gets_every_number(tmp_path):
     recorder = Recorder()
     folder = run(tmp_path / "run", staged(), callbacks=[recorder])
@@ -144,8 +156,7 @@ def test_rows_may_be_fewer_but_a_callback_gets_all_batches(tmp_path):
 
 
 @pytest.mark.parametrize("hook", HOOKS)
-def test_one_that_fails_is_left_out_and_changes_nothing(tmp_path, caplog, hook):
-    plain = run(tmp_path / "plain", staged())
+def test_one_that_fails_is_left_out_and_changes_nothing(tmp_path, caplog, hook, whole_staged):
     callback, after = failing(hook, ValueError("broken")), Recorder()
     folder = run(tmp_path / "run", staged(), callbacks=[callback, after])
     warnings = [record.message for record in caplog.records if record.levelno >= logging.WARNING]
@@ -155,11 +166,11 @@ def test_one_that_fails_is_left_out_and_changes_nothing(tmp_path, caplog, hook):
     assert len(callback.failures) == 1
     assert callback.of("on_end") == []
     assert after.of("on_end") == [(96, "done")]
-    assert files(folder) == files(plain)
-    assert same(state(folder), state(plain))
+    assert files(folder) == files(whole_staged)
+    assert same(state(folder), state(whole_staged))
 
 
-def test_one_that_draws_and_changes_what_it_gets_changes_nothing(tmp_path):
+def test_one_that_draws_and_changes_what_it_gets_changes_nothing(tmp_path, whole):
     class Meddler(Callback):
         def on_batch(self, frames, metrics):
             torch.rand(3), random.random(), np.random.rand()
@@ -168,17 +179,17 @@ def test_one_that_draws_and_changes_what_it_gets_changes_nothing(tmp_path):
         on_evaluation = on_checkpoint = on_start = lambda self, *_: torch.manual_seed(1)
 
     recorder = Recorder()
-    plain = run(tmp_path / "plain", toy_config())
     folder = run(tmp_path / "run", toy_config(), callbacks=[Meddler(), recorder])
-    assert files(folder) == files(plain)
-    assert same(state(folder), state(plain))
+    assert files(folder) == files(whole)
+    assert same(state(folder), state(whole))
     assert all(metrics for _, metrics in recorder.of("on_batch"))
 
 
 class TestStopTraining:
     @pytest.mark.parametrize("hook", HOOKS[:-1])
-    def test_the_run_ends_with_a_checkpoint_and_resumes_as_if_never_stopped(self, tmp_path, hook):
-        whole = run(tmp_path / "whole", staged())
+    def test_the_run_ends_with_a_checkpoint_and_resumes_as_if_never_stopped(
+        self, tmp_path, hook, whole_staged
+    ):
         callback, after = failing(hook, StopTraining("enough")), Recorder()
         folder = run(tmp_path / "run", staged(), callbacks=[callback, after])
         frames, reason = after.of("on_end")[0]
@@ -188,17 +199,16 @@ class TestStopTraining:
         assert checkpoint.step_of(checkpoint.latest(folder.checkpoints)) == frames
         assert events(folder, "stop")[-1]["reason"] == reason
         run(folder, staged())
-        assert (folder.path / "metrics.csv").read_bytes() == (whole.path / "metrics.csv").read_bytes()
-        assert same(state(folder), state(whole))
+        assert files(folder)["metrics.csv"] == files(whole_staged)["metrics.csv"]
+        assert same(state(folder), state(whole_staged))
 
-    def test_in_the_middle(self, tmp_path):
+    def test_in_the_middle(self, tmp_path, whole):
         class Enough(Callback):
             def on_batch(self, frames, metrics):
                 if frames == 32:
                     raise StopTraining
 
         recorder = Recorder()
-        whole = run(tmp_path / "whole", toy_config())
         folder = run(tmp_path / "run", toy_config(), callbacks=[Enough(), recorder])
         assert recorder.of("on_end") == [(32, "Enough")]
         assert checkpoint.step_of(checkpoint.latest(folder.checkpoints)) == 32
