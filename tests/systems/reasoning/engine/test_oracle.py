@@ -17,7 +17,7 @@ from edgewise.systems.reasoning.engine.proof import derive, prove
 from edgewise.systems.reasoning.knowledge.dataset import Dataset, load_dataset
 from edgewise.systems.reasoning.knowledge.leaks import LeakReport
 
-SHARED = Path(__file__).parents[4] / "shared" / "data"
+SHARED = Path(__file__).parents[5] / "shared" / "data"
 
 
 def shared(name, **options):
