@@ -4,9 +4,12 @@ import pytest
 import torch
 from tests.algorithms.worlds import SETTINGS, Signals, ToyConfig, batches, learner, mean_reward, toy
 
+from edgewise.config.errors import ConfigError
 from edgewise.data.chunks import split_into_chunks
 from edgewise.data.rollout import Rollout
 from edgewise.evaluation.evaluate import evaluate
+from edgewise.experiments.build import Builder
+from edgewise.experiments.load import load_config
 from edgewise.graphs.keys import RECURRENT
 from edgewise.models.actor_critic import make_actor_critic
 from edgewise.models.config import EncoderConfig, ModelConfig
@@ -157,5 +160,13 @@ def test_what_was_shown_once_is_done_later_by_those_who_remember():
 
 def test_memory_is_of_agents():
     env = toy("marked")
-    with pytest.raises(ValueError, match="recurrent models have one hidden state per agent"):
+    with pytest.raises(ConfigError, match="recurrent models have one hidden state per agent"):
         make_actor_critic(env.graph, env.actions, REMEMBERS)
+
+
+@pytest.mark.parametrize("algorithm", ["clone", "reinforce"])
+def test_who_learns_from_single_steps_refuses_memory(algorithm):
+    expert = {"algorithm.expert": "straight"} if algorithm == "clone" else {}
+    config = load_config("swarm", algorithm=algorithm, keywords={"model.recurrent": True} | expert)
+    with pytest.raises(ConfigError, match=f"model.recurrent: {algorithm} learns from single steps"):
+        _ = Builder(config, num_envs=2, rollout_length=2).algorithm

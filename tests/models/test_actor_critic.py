@@ -8,6 +8,7 @@ from tests.models.worlds import NODES, explicit_spec, observation, radius_spec
 from tests.objectives.action_values import QNetwork
 from torchrl.envs.utils import ExplorationType, set_exploration_type
 
+from edgewise.config.errors import ConfigError
 from edgewise.graphs.actions import AgentsDiscrete, ChooseIndependentSet, ChooseNode
 from edgewise.models.actor_critic import make_actor_critic
 from edgewise.models.config import EncoderConfig, ModelConfig
@@ -89,7 +90,7 @@ def test_values_of_absent_agents_are_zero():
 
 
 def test_a_critic_of_agents_needs_agents():
-    with pytest.raises(ValueError, match='critic="node" values each agent, and ChooseNode has none'):
+    with pytest.raises(ConfigError, match=r"model\.critic: node values each agent, and ChooseNode has none"):
         model(ChooseNode(), critic="node")
 
 

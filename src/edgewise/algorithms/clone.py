@@ -17,6 +17,7 @@ from edgewise.algorithms.config import CloneConfig
 from edgewise.algorithms.scalars import scalars, with_scalar
 from edgewise.algorithms.setup import Setup
 from edgewise.algorithms.state import load_module_state, load_optimizer_state, module_state, optimizer_state
+from edgewise.config.errors import ConfigError
 from edgewise.data.demonstrations import ExpertMixture
 from edgewise.distributed.group import ALONE, Group
 from edgewise.graphs.compile import compile_module
@@ -83,8 +84,18 @@ class Clone:
 
     @classmethod
     def from_setup(cls, setup: Setup) -> Self:
-        """Build the algorithm for a run; `config.expert` names the baseline to imitate."""
+        """Build the algorithm for a run; `config.expert` names the baseline to imitate.
+
+        Raises:
+            ConfigError: the model is recurrent.
+        """
         model = setup.make_model()
+        if getattr(model, "recurrent", False):
+            raise ConfigError(
+                "model.recurrent: clone learns from single steps, whose hidden states are those of older "
+                "weights",
+                hint="use --algorithm ppo",
+            )
         return cls(
             model,
             setup.config,

@@ -13,6 +13,7 @@ from tensordict.nn.probabilistic import interaction_type
 from torch import Tensor, nn
 from torch.distributions import Distribution
 
+from edgewise.config.errors import ConfigError
 from edgewise.graphs.actions import ActionLayout
 from edgewise.graphs.bridge import pool_nodes
 from edgewise.graphs.keys import ACTIVE, GRAPH
@@ -215,7 +216,7 @@ def make_actor_critic(
         config: see `ModelConfig`.
 
     Raises:
-        ValueError: the critic or the recurrence needs agents, and the action layout has none.
+        ConfigError: the critic or the recurrence needs agents, and the action layout has none.
 
     Example:
         >>> import edgewise as ew
@@ -229,14 +230,15 @@ def make_actor_critic(
     if config.critic == "auto":
         config = config.model_copy(update={"critic": "central" if agents else "graph"})
     if config.critic != "graph" and not agents:
-        raise ValueError(
-            f'critic="{config.critic}" values each agent, and {type(actions).__name__} has none: '
-            'use critic="graph"'
+        raise ConfigError(
+            f"model.critic: {config.critic} values each agent, and {type(actions).__name__} has none",
+            hint="set it to graph",
         )
     if config.recurrent and config.critic == "graph":
-        raise ValueError(
-            'recurrent models have one hidden state per agent: use critic="node" or "central" and an '
-            f'environment with agents, got critic="graph" and {type(actions).__name__}'
+        raise ConfigError(
+            "model.recurrent: recurrent models have one hidden state per agent, also in the critic; got the "
+            f"critic graph and {type(actions).__name__}",
+            hint="where agents act, set model.critic to node or central; elsewhere, leave model.recurrent out",
         )
 
     def memory(name: str) -> Memory | None:
