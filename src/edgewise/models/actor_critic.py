@@ -238,7 +238,7 @@ def make_actor_critic(
         raise ConfigError(
             "model.recurrent: recurrent models have one hidden state per agent, also in the critic; got the "
             f"critic graph and {type(actions).__name__}",
-            hint="where agents act, set model.critic to node or central; elsewhere, leave model.recurrent out",
+            hint="where agents act, set model.critic to node or central; elsewhere leave model.recurrent out",
         )
 
     def memory(name: str) -> Memory | None:
