@@ -28,12 +28,18 @@ WORKS = [
     ("multihop", "iqn", {}),
     ("swarm", "rainbow", {}),
     ("swarm", "ddpg", {"env.continuous": True}),
+    ("multihop", "clone", {}),
+    ("queueing", "reinforce", {}),
 ]
 REFUSED = [
     ("queueing", "dqn", "the best of all sets"),
     ("swarm", "ddpg", "needs continuous actions"),
     ("marine", "dqn", "needs discrete actions"),
     ("hex", "ddpg", "a game of two players"),
+    ("hex", "reinforce", "a game of two players"),
+    ("graphwalk", "expert_iteration", "is for games of two players"),
+    ("graphwalk", "ac-iqn", "needs continuous actions"),
+    ("queueing", "sac", "the best of all sets"),
 ]
 
 
