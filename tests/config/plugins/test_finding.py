@@ -7,7 +7,7 @@ import pytest
 import edgewise as ew
 from edgewise.config import plugins
 from edgewise.config.errors import ConfigError
-from edgewise.config.plugins import find, register, use_plugin
+from edgewise.config.plugins import allow, check_allowed, find, register, use_plugin
 from edgewise.config.plugins.kinds import KINDS, NAMED_BY_USER
 
 ENV = """
@@ -172,3 +172,21 @@ def test_a_name_that_is_nowhere():
     said = refused("environment", "graphwlak")
     assert "did you mean graphwalk?" in said
     assert "--plugin" in said
+
+
+def test_code_is_refused_before_it_is_needed(write, folder):
+    """A config is refused when it is loaded; a name may still be found later, and nothing is imported."""
+    write("waiting.py", "raise SystemError\n")
+    for reference in ("waiting.py:Thing", "waiting:Thing"):
+        with pytest.raises(ConfigError, match="nothing on this command line allows"):
+            check_allowed("encoder", reference)
+    check_allowed("encoder", "some_name")
+    allow("waiting.py")
+    check_allowed("encoder", "waiting.py:Thing")
+
+
+def test_a_module_that_a_system_lists_counts_once(write):
+    text = "import sys\nimport edgewise as ew\ndef recognises(layer): ...\ndef planned_runs(layer): ...\n"
+    file = write("own_format.py", text + "SYSTEM = ew.System('own', file_formats=(sys.modules[__name__],))\n")
+    module = use_plugin(str(file))
+    assert plugins.file_formats().count(module) == 1
