@@ -1,6 +1,6 @@
 """Takes the picture of a report that the README shows: its top in the light, its episode in the dark.
 
-    edgewise train docs/images/report.yaml
+    edgewise train graphwalk-ppo --seed 1
     python docs/images/report_picture.py runs/graphwalk-ppo-1 3
 
 Needs Chromium. The number is the frame of the episode to show.

@@ -16,7 +16,7 @@ def rows():
 
 def _row(card):
     own = [one for one in card.figures if one.policy == card.name]
-    shown = [one for one in own if one.measure == card.measure][:1] or own[:3]
+    shown = [one for one in own if one.measure == card.measure][:1] or own[:2]
     first = shown[0]
     same = [one for one in card.figures if (one.measure, one.settings) == (first.measure, first.settings)]
     beside = [f"`{one.policy}` {one.mean:.4g}" for one in same if one.baseline]
@@ -25,7 +25,7 @@ def _row(card):
         beside.append(f"other seeds {', '.join(seeds)}")
     figures = "; ".join(f"{one.measure} {one.mean:.4g} [{one.low:.4g}, {one.high:.4g}]" for one in shown)
     size = sum(path.stat().st_size for path in (FOLDER / card.name).rglob("*") if path.is_file())
-    return f"| `zoo:{card.name}` | {size // 1000} | `{card.command}` | {figures} | {'; '.join(beside)} |"
+    return f"| `zoo:{card.name}` | {size // 1000} | {card.seed} | {figures} | {'; '.join(beside)} |"
 
 
 def main():
