@@ -23,6 +23,8 @@ from edgewise.config.schema import find
 from edgewise.config.settings import from_flags
 from edgewise.experiments.defaults import schema_of
 from edgewise.experiments.recipes import recipe
+from edgewise.systems.reasoning.embeddings.config import KGEConfig
+from edgewise.systems.reasoning.mining.config import MiningConfig
 from edgewise.terminal.parser import Parser
 
 ROOT = Path(__file__).parents[2]
@@ -34,6 +36,8 @@ PAGES = [
 ]
 WITH_COMMANDS = [page for page in PAGES if page.name != "CHANGELOG.md"]
 """The changelog names commands in part, and those of its time."""
+OWN = {"kge": KGEConfig, "mine": MiningConfig}
+"""Verbs with settings of their own."""
 IN_TEXT = re.compile(r"`(?:[A-Z_]+=\S+ )?edgewise ([^`]+)`")
 IN_BLOCK = re.compile(r"^(?:\$ )?edgewise (.+?)(?:\s+#.*)?$", re.MULTILINE)
 PLACEHOLDER = re.compile(r"[A-Z]+")
@@ -69,7 +73,9 @@ def faults(arguments):
     flags = [*options.settings, *((text.partition("=")[0], "1") for text in getattr(options, "set", []))]
     if name in ("train", "sweep"):
         return train_faults(options, flags)
-    if name == "kge" or options.plugin:
+    if name in OWN:
+        return [flag for flag, _ in flags if isinstance(find(OWN[name], flag.removeprefix("--")), str)]
+    if options.plugin:
         return []
     named = [options.env] if name == "baseline" else list(environments())
     if any(is_file_or_address(env) for env in named):
