@@ -1,4 +1,4 @@
-"""PPO from a pressure rule on random networks: routes in unseen networks with less backlog than the rule."""
+"""PPO that begins as a pressure rule, on random networks, for unseen ones."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from edgewise.systems.multihop.config import MultihopConfig
 
 RECIPE = Recipe(
     name="multihop-ppo",
-    summary="PPO improves a BackPressure rule on random networks and routes in unseen ones",
+    summary="PPO begins as BackPressure with path lengths on random networks and routes in unseen ones",
     config=RunConfig[MultihopConfig, ModelConfig, PPOConfig](
         recipe="multihop-ppo",
         env_name="multihop",
