@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 
@@ -86,6 +87,28 @@ def test_tables_in_docstrings_become_tables():
     assert convert(["No | table", ""]) == ["No | table", ""]
 
 
+def broken_links(site):
+    """Links of a built site that lead to no file or heading of it; links to the web are left out."""
+    texts = {path: path.read_text(encoding="utf-8") for path in site.rglob("*.html")}
+    for path, text in texts.items():
+        for link in re.findall(r'(?:href|src)="([^"]+)"', text):
+            file, _, anchor = re.sub(r"\?v=\w+$", "", link).partition("#")
+            target = (path.parent / unquote(file)).resolve() if file else path
+            if re.match(r"[a-z]+:", link):
+                continue
+            if not target.exists() or (anchor and target in texts and f'id="{anchor}"' not in texts[target]):
+                yield f"{path.relative_to(site)}: {link}"
+
+
+def test_a_broken_link_is_found(tmp_path):
+    (tmp_path / "a.html").write_text(
+        '<a href="b.html#x">b</a> <a href="https://example.org">web</a> <p id="y">'
+    )
+    assert list(broken_links(tmp_path)) == ["a.html: b.html#x"]
+    (tmp_path / "b.html").write_text('<p id="x"><a href="a.html#y">a</a><a href="#z">here</a>')
+    assert list(broken_links(tmp_path)) == ["b.html: #z"]
+
+
 @pytest.mark.thorough
 def test_the_site_builds_without_a_warning(tmp_path):
     pytest.importorskip("myst_parser", reason="building the site needs pip install -e '.[docs]'")
@@ -104,3 +127,4 @@ def test_the_site_builds_without_a_warning(tmp_path):
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "edgewise train" in (tmp_path / "reference/commands.html").read_text()
+    assert not list(broken_links(tmp_path))
