@@ -65,6 +65,17 @@ def configure(parser: Parser) -> None:
         "an entry of the observation such as x[2], pos or agents.ego; several separated by commas",
     )
     parser.add_argument(
+        "--against",
+        metavar="NAMES",
+        help="compare with baselines or other runs on the same instances, pair by pair: difference and ratio "
+        "with intervals; several separated by commas",
+    )
+    parser.add_argument(
+        "--measures",
+        metavar="NAMES",
+        help="measures that --ablate and --against show, separated by commas (all)",
+    )
+    parser.add_argument(
         "--set",
         action="append",
         default=[],
@@ -81,6 +92,7 @@ def configure(parser: Parser) -> None:
         "edgewise eval runs/graphwalk-ppo-1 --num-nodes 8,16,32 --episodes 200",
         "edgewise eval runs/graphwalk-ppo-1 --decode sample:16",
         "edgewise eval runs/graphwalk-ppo-1 --ablate edges,x[0] --episodes 500",
+        "edgewise eval runs/graphwalk-ppo-1 --against shortest_path,runs/graphwalk-ppo-2 --measures success",
         "edgewise eval runs/graphwalk-ppo-1 --set env.num_nodes=[4,8],[20,40]",
         "edgewise eval runs/graphwalk-ppo-1 runs/graphwalk-ppo-2 runs/graphwalk-ppo-3 --json",
     )
@@ -108,6 +120,10 @@ def run(options: Namespace, console: Console) -> int:
             mode.given(options), f"has no effect without {mode.FLAG}", f"add {mode.FLAG}, or omit them"
         )
     _check_decoding(options)
+    if options.ablate and options.against:
+        raise ConfigError("--ablate and --against are two comparisons", hint="give one of them")
+    if options.measures and not (options.ablate or options.against):
+        _check_unused(["measures"], "has no effect without --ablate or --against", "omit it")
     chosen = combinations(config.env, given_settings(options.set, options.settings))
     prepare(threads=options.threads)
     from edgewise.experiments.code import code_changes
@@ -116,8 +132,8 @@ def run(options: Namespace, console: Console) -> int:
 
     check_device(options.device or "cpu")
     _note_threads(configs, options, console)
-    if options.ablate:
-        return _ablate(options, chosen, console)
+    if options.ablate or options.against:
+        return _compare(options, chosen, console)
     evaluated = []
     for settings in chosen:
         evaluated.append(_evaluate(options, settings))
@@ -151,52 +167,74 @@ def _note_threads(configs: Sequence[AnyRun], options: Namespace, console: Consol
             )
 
 
-def _ablate(options: Namespace, chosen: list[dict[str, Any]], console: Console) -> int:
-    """Compare each run with itself without something, at every combination of settings."""
-    from edgewise.experiments.measure import measure_ablations
-    from edgewise.terminal.outcome import ablation_rows
+def _compare(options: Namespace, chosen: list[dict[str, Any]], console: Console) -> int:
+    """Compare each run with others, or with itself without something, at every combination of settings."""
+    from edgewise.terminal.outcome import paired_table
 
-    unused = [name for name in ("baselines", "stochastic", "decode") if vars(options)[name]]
-    _check_unused(unused, "has no effect with --ablate", "omit them")
-    names = [name.strip() for name in options.ablate.split(",") if name.strip()]
-    rows: list[dict[str, Any]] = []
-    for settings in chosen:
-        for folder in options.runs:
-            whole, ablated = measure_ablations(
-                folder,
-                names,
-                settings=settings,
-                episodes=options.episodes,
-                seed=options.seed,
-                which=options.checkpoint,
-                device=options.device,
-            )
-            rows += [
-                row
-                for one in ablated
-                for row in ablation_rows(whole, one.what, one.result, one.changed_actions)
-            ]
-    header = ["run", "settings", "without", "measure", "as it is", "ablated", "difference", "actions changed"]
-    shown = [
-        [
-            row["run"],
-            " ".join(f"{name}={value}" for name, value in row["settings"].items()),
-            row["without"],
-            row["measure"],
-            f"{row['whole']:.4g}",
-            f"{row['ablated']:.4g}",
-            f"{row['difference']:.3g} [{row['low']:.3g}, {row['high']:.3g}]",
-            f"{row['changed_actions']:.1%}",
-        ]
-        for row in rows
-    ]
-    console.show({"ablations": rows}, table(header, shown))
+    unused = ["baselines", "decode", *(["stochastic"] if options.ablate else [])]
+    flag = "--ablate" if options.ablate else "--against"
+    _check_unused([name for name in unused if vars(options)[name]], f"has no effect with {flag}", "omit them")
+    pairs = _ablated if options.ablate else _against
+    rows = [row for settings in chosen for row in pairs(options, settings)]
+    if options.measures:
+        rows = _of_measures(rows, _names(options.measures))
+    console.show({"ablations" if options.ablate else "pairs": rows}, paired_table(rows))
     return 0
+
+
+def _against(options: Namespace, settings: dict[str, Any]) -> list[dict[str, Any]]:
+    from edgewise.evaluation.paired import paired_rows
+    from edgewise.experiments.against import measure_against
+
+    pairs = measure_against(
+        options.runs,
+        _names(options.against),
+        settings=settings,
+        episodes=options.episodes,
+        seed=options.seed,
+        which=options.checkpoint,
+        deterministic=not options.stochastic,
+        device=options.device,
+    )
+    return [row for pair in pairs for row in paired_rows(*pair)]
+
+
+def _ablated(options: Namespace, settings: dict[str, Any]) -> list[dict[str, Any]]:
+    from edgewise.experiments.ablations import ablation_rows, save_ablations
+    from edgewise.experiments.measure import measure_ablations
+
+    rows = []
+    for folder in options.runs:
+        pairs = measure_ablations(
+            folder,
+            _names(options.ablate),
+            settings=settings,
+            episodes=options.episodes,
+            seed=options.seed,
+            which=options.checkpoint,
+            device=options.device,
+        )
+        found = [row for whole, ablated in pairs for row in ablation_rows(whole, ablated)]
+        save_ablations(folder, found)
+        rows += found
+    return rows
+
+
+def _of_measures(rows: list[dict[str, Any]], names: list[str]) -> list[dict[str, Any]]:
+    known = list(dict.fromkeys(row["measure"] for row in rows))
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise ConfigError(f"--measures: got {', '.join(unknown)}, expected some of {', '.join(known)}")
+    return [row for row in rows if row["measure"] in names]
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def _episode_options(options: Namespace) -> list[str]:
     """Return the given options that only apply to episodes."""
-    names = ("episodes", "baselines", "stochastic", "decode", "ablate", "set", "device")
+    names = ("episodes", "baselines", "stochastic", "decode", "ablate", "against", "measures", "set", "device")
     given = [name for name in names if vars(options)[name]]
     return [*given, *(flag for flag, _ in options.settings)]
 

@@ -21,7 +21,7 @@ from edgewise.config import run_files
 
 FILE = "digests.jsonl"
 RECORDED = re.compile(
-    r"(config|versions|code|graphs|card)\.json|graphs\.safetensors|checkpoints/best\.json"
+    r"(config|versions|code|graphs|card|ablations)\.json|graphs\.safetensors|checkpoints/best\.json"
     r"|(evaluations|replays)/[^/]+\.json"
 )
 """Names of files that are recorded whenever they are written; logs record themselves."""

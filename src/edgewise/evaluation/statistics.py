@@ -196,6 +196,34 @@ def paired_difference(
     return bca_interval(left - right, generator=generator, level=level, resamples=resamples)
 
 
+def paired_ratio(
+    values: ArrayLike,
+    other: ArrayLike,
+    *,
+    generator: np.random.Generator,
+    level: float = 0.95,
+    resamples: int = RESAMPLES,
+) -> Interval | None:
+    """Compute the mean of `values` over the mean of `other`, with its percentile interval over pairs.
+
+    Arguments are those of `paired_difference`.
+
+    Returns:
+        The ratio; None unless every mean of `other`, also of every resample, is above zero.
+    """
+    pairs = np.stack([_table(one, "pairs", level)[:, 0] for one in (values, other)], -1)
+    draws = np.concatenate(
+        [
+            pairs[generator.integers(0, len(pairs), size=(count, len(pairs)))].mean(1)
+            for count in _chunks(resamples, max(1, _CHUNK // pairs.size))
+        ]
+    )
+    means = pairs.mean(0)
+    if means[1] <= 0 or (draws[:, 1] <= 0).any():
+        return None
+    return _interval(float(means[0] / means[1]), draws[:, 0] / draws[:, 1], level)
+
+
 def bootstrap(
     table: Values, statistic: Statistic, *, generator: np.random.Generator, resamples: int = RESAMPLES
 ) -> Values:

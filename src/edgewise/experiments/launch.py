@@ -19,6 +19,7 @@ from edgewise.distributed.ranks import place_of_this_process
 from edgewise.experiments.build import Builder
 from edgewise.experiments.code import accept_code, refuse_changes, warn_of_changes, write_code
 from edgewise.experiments.given_graphs import refuse_changed_graphs, refuse_trained_graphs, write_graphs
+from edgewise.experiments.imported import Weights, set_weights
 from edgewise.experiments.load import load_config
 from edgewise.experiments.room import refuse_too_large
 from edgewise.experiments.shares import refuse_other_processes, refuse_unequal_shares
@@ -61,6 +62,26 @@ def start(config: AnyRun, *, folder: Path | None = None, callbacks: Sequence[Cal
     log.info("run folder: %s", run.path)
     with run.locked() if group.first else nullcontext():
         _drive(Trainer(config, parts, run, callbacks=callbacks, group=group), run, group)
+    return run.path
+
+
+def start_from(config: AnyRun, weights: Weights, *, folder: Path | None = None) -> Path:
+    """Create a run whose networks have given weights, evaluate it untrained, and return its folder.
+
+    Args:
+        config: of the run.
+        weights: tensors by their name in the algorithm's networks; others keep their initial values.
+        folder: as in `start`.
+
+    Raises:
+        ConfigError: a name or a shape does not fit the networks.
+    """
+    config, parts = make_parts(config)
+    set_weights(parts.algorithm, weights)
+    run = RunFolder(_new_run(config, folder))
+    with run.locked():
+        Trainer(config, parts, run).begin()
+    _report(run)
     return run.path
 
 

@@ -144,29 +144,14 @@ def measure_run(
         raise ConfigError(f"decode: got {how} with sampled actions", hint="choose sample:1, or leave one out")
     if episodes is not None and episodes < 1:
         raise ConfigError(f"episodes: got {episodes}, expected 1 or more")
-    folder = _folder(run)
-    own = load_config(folder.config_file)
-    if own.evaluation.stages and not settings:
-        return _measure_kinds(
-            run,
-            own,
-            episodes=episodes,
-            seed=seed,
-            which=which,
-            baselines=baselines,
-            deterministic=deterministic,
-            device=device,
-            apart=apart,
-            decode=how,
-            progress=progress,
-        )
-    trained, instances = _on_instances(
-        run, own, settings=settings, episodes=episodes, seed=seed, which=which, device=device
+    trained, instances = load_on_instances(
+        run, settings=settings, episodes=episodes, seed=seed, which=which, device=device
     )
     instances = replace(instances, deterministic=deterministic)
     decoded = replace(instances, decode=how, progress=progress)
-    found = replace(decoded(trained.policy), policy=folder.path.name, frames=trained.frames)
-    return [found, *measure_baselines(instances, baselines)]
+    own = replace(decoded(trained.policy), policy=_folder(run).path.name, frames=trained.frames)
+    found = [own, *measure_baselines(instances, baselines)]
+    return [part for one in found for part in parts_of(one, instances)] if apart else found
 
 
 def measure_ablations(
@@ -178,7 +163,7 @@ def measure_ablations(
     seed: int | None = None,
     which: str = "best",
     device: str | None = None,
-) -> tuple[Evaluation, list[Ablated]]:
+) -> list[tuple[Evaluation, Ablated]]:
     """Evaluate the policy of a run as it is, and without each thing in `names`, on the same instances.
 
     Args:
@@ -191,86 +176,61 @@ def measure_ablations(
         device: on which to evaluate; the run's own device if not given.
 
     Returns:
-        The evaluation of the policy as it is, and the ablations.
+        The evaluation of the policy as it is with each ablation; where the run's evaluation has stages, one
+        pair for each stage.
     """
-    own = load_config(_folder(run).config_file)
-    trained, instances = _on_instances(
-        run, own, settings=settings, episodes=episodes, seed=seed, which=which, device=device
+    trained, instances = load_on_instances(
+        run, settings=settings, episodes=episodes, seed=seed, which=which, device=device
     )
     env, name = instances.env, _folder(run).path.name
     policies = {each: ablate(trained.policy, each, env) for each in names}
-    whole = replace(instances(trained.policy), policy=name, frames=trained.frames)
+    whole = parts_of(replace(instances(trained.policy), policy=name, frames=trained.frames), instances)
     found = []
     for each, policy in policies.items():
         compared = ComparedPolicy(trained.policy, policy, env)
         share = compared.share(instances(compared))
         result = replace(instances(policy), policy=f"{name} without {each}", frames=trained.frames)
-        found.append(Ablated(each, result, share))
-    return whole, found
+        ablated = [Ablated(each, part, share) for part in parts_of(result, instances)]
+        found += list(zip(whole, ablated, strict=True))
+    return found
 
 
-def _on_instances(
+def load_on_instances(
     run: Path,
-    own: AnyRun,
     *,
     settings: Mapping[str, Any] | None,
     episodes: int | None,
     seed: int | None,
-    which: str,
-    device: str | None,
+    which: str = "best",
+    device: str | None = None,
 ) -> tuple[Trained, Instances]:
-    """Load the policy of a run and build instances for it, with some settings of its evaluation changed."""
-    differing = with_split(own.env, {**own.evaluation.settings, **with_named_graphs(settings or {})})
+    """Load the policy of a run and build instances for it; arguments as in `measure_run`.
+
+    Where the run's evaluation has stages and no settings are given, the instances are those of its stages in
+    one batch, and `episodes` is their number in every stage.
+    """
+    own = load_config(_folder(run).config_file)
+    chosen = own.evaluation
+    differing = with_split(own.env, {**chosen.settings, **with_named_graphs(settings or {})})
     refuse_trained_graphs(own.env, differing, _folder(run).path)
     trained = load_trained(run, settings=differing, which=which, device=device)
-    instances = Instances.make(
-        environment(own.env_name),
-        own.env,
-        episodes=episodes or own.evaluation.episodes,
-        seed=own.evaluation.seed if seed is None else seed,
-        settings=differing,
-        device=trained.config.device,
-    )
-    return trained, replace(instances, algorithm=own.algorithm)
+    stages = () if settings else chosen.stages
+    changes = {
+        "stages": tuple(
+            stage.model_copy(update={"episodes": episodes or stage.episodes}) for stage in stages
+        ),
+        "episodes": episodes or chosen.episodes,
+        "seed": chosen.seed if seed is None else seed,
+        "settings": differing,
+    }
+    evaluation = chosen.model_copy(update=changes)
+    asked = own.model_copy(update={"evaluation": evaluation, "device": trained.config.device})
+    return trained, Instances.of(asked, entry=environment(own.env_name))
 
 
-def _measure_kinds(
-    run: Path,
-    own: AnyRun,
-    *,
-    episodes: int | None,
-    seed: int | None,
-    which: str,
-    baselines: Sequence[str],
-    deterministic: bool,
-    device: str | None,
-    apart: bool,
-    decode: Decoding | None,
-    progress: Progress | None,
-) -> list[Evaluation]:
-    """Evaluate on each stage of the run's own evaluation: all in one batch, with one result per stage.
-
-    `episodes` is then the number of instances of every stage.
-    """
-    refuse_trained_graphs(own.env, own.evaluation.settings, _folder(run).path)
-    trained = load_trained(run, settings=own.evaluation.settings, which=which, device=device)
-    chosen = own.evaluation
-    stages = tuple(
-        stage.model_copy(update={"episodes": episodes or stage.episodes}) for stage in chosen.stages
-    )
-    changes = {"stages": stages, "seed": chosen.seed if seed is None else seed}
-    asked = own.model_copy(
-        update={"evaluation": chosen.model_copy(update=changes), "device": trained.config.device}
-    )
-    entry = environment(own.env_name)
-    instances = replace(Instances.of(asked, entry=entry), deterministic=deterministic)
-    name = _folder(run).path.name
-    decoded = replace(instances, decode=decode, progress=progress)
-    found = [
-        replace(decoded(trained.policy), policy=name, frames=trained.frames),
-        *measure_baselines(instances, baselines),
-    ]
-    return [part for one in found for part in split_by_stage(one, instances.stages)] if apart else found
+def parts_of(evaluation: Evaluation, instances: Instances) -> list[Evaluation]:
+    """Return the results of each stage of the instances; the evaluation itself where they have none."""
+    return split_by_stage(evaluation, instances.stages) if instances.stages else [evaluation]
 
 
 def measure_baselines(instances: Instances, names: Sequence[str]) -> list[Evaluation]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from edgewise.evaluation.result import Evaluation
 from edgewise.evaluation.statistics import Interval
-from edgewise.report import comparison, curves, health, timeline
+from edgewise.report import ablations, comparison, curves, health, timeline
 from edgewise.report.metrics_table import CLOCKS, Curve
 from edgewise.report.run_data import RunData
 
@@ -42,6 +42,7 @@ def build_page_data(runs: Sequence[RunData]) -> Json:
         "evaluation": _evaluation_charts(groups, main, measure),
         "comparison": _comparison(groups, main, measure, maximise=maximise),
         "sweep": _sweep(groups, main, measure),
+        "used": [{"run": run.name, **row} for run in runs for row in ablations.used(run.ablations)],
         "stages": timeline.stages(first),
         "training": _metric_charts(groups, healthy=False),
         "health": {

@@ -13,6 +13,7 @@ from edgewise.config.errors import DataError
 from edgewise.config.run_format import check_run_format
 from edgewise.evaluation.replays import files as replay
 from edgewise.evaluation.result import Evaluation
+from edgewise.report import ablations
 from edgewise.report.metrics_table import CLOCKS, MetricsTable, read_metrics
 
 MAX_REPLAYS = 6
@@ -42,6 +43,7 @@ class RunData:
         events: events.jsonl, oldest first.
         evaluations: in order of training frames, baselines last.
         replays: recorded episodes, the latest in training first.
+        ablations: rows of ablations.json.
         seconds: time spent over all processes of the run.
         notes: problems while reading, one sentence each.
     """
@@ -53,6 +55,7 @@ class RunData:
     events: list[dict[str, Any]]
     evaluations: list[Evaluation]
     replays: list[RecordedEpisode]
+    ablations: list[dict[str, Any]] = field(default_factory=list)
     seconds: float | None = None
     notes: list[str] = field(default_factory=list)
 
@@ -92,6 +95,7 @@ def read_run(folder: Path | str) -> RunData:
         events=_part(place / "events.jsonl", read_events, [], notes),
         evaluations=_evaluations(place / "evaluations", notes),
         replays=_replays(place / "replays", notes),
+        ablations=_part(place / ablations.FILE, ablations.read_ablations, [], notes),
         seconds=_part(place / "timing.csv", read_seconds, None, notes),
         notes=notes,
     )

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from edgewise.config.errors import DataError
-from edgewise.evaluation.result import Evaluation, compared_measures
+from edgewise.evaluation.result import Evaluation
 from edgewise.experiments.launch import REPORT
 from edgewise.terminal.console import Console, table
 
@@ -99,27 +99,29 @@ def summary_table(evaluations: list[Evaluation]) -> str:
     return table(header, [[*row[:count], int(row[count]), *row[count + 1 :]] for row in rows])
 
 
-def ablation_rows(
-    whole: Evaluation, what: str, ablated: Evaluation, changed_actions: float
-) -> list[dict[str, Any]]:
-    """Return a row for every measure of a policy and of the same policy without something.
-
-    The difference is ablated minus whole over the same instances, with its 95 % interval; instances on which
-    either is undefined are left out.
-    """
-    return [
-        {
-            "run": whole.policy,
-            "settings": dict(whole.settings),
-            "without": what,
-            "measure": row.measure,
-            "episodes": row.episodes,
-            "whole": row.first,
-            "ablated": row.second,
-            "difference": row.difference.estimate,
-            "low": row.difference.low,
-            "high": row.difference.high,
-            "changed_actions": changed_actions,
-        }
-        for row in compared_measures(whole, ablated)
+def paired_table(rows: Sequence[dict[str, Any]]) -> str:
+    """Format the output of `evaluation.paired.paired_rows`, and the share of changed actions where the rows have it."""
+    header = ["run", "against", "settings", "measure", "run's", "other's", "difference", "ratio"]
+    shown = [
+        [
+            row["run"],
+            row["other"],
+            " ".join(f"{name}={value}" for name, value in row["settings"].items()),
+            row["measure"],
+            f"{row['mean']:.4g}",
+            f"{row['other_mean']:.4g}",
+            _span(row, "difference"),
+            _span(row, "ratio"),
+        ]
+        for row in rows
     ]
+    if any("changed_actions" in row for row in rows):
+        header.append("actions changed")
+        shown = [[*cells, f"{row['changed_actions']:.1%}"] for cells, row in zip(shown, rows, strict=True)]
+    return table(header, shown)
+
+
+def _span(row: dict[str, Any], name: str) -> str:
+    if row[name] is None:
+        return ""
+    return f"{row[name]:.3g} [{row[f'{name}_low']:.3g}, {row[f'{name}_high']:.3g}]"

@@ -8,6 +8,7 @@ tensorboard/     the same metrics as TensorBoard events
 checkpoints/     see `checkpoint`
 evaluations/     one JSON per evaluation
 replays/         recorded episodes
+ablations.json   what the policy uses, from `edgewise eval --ablate`
 digests.jsonl    SHA-256 of the files above, see `run_digests`
 report.html      built from the above
 """

@@ -41,6 +41,8 @@ UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EIO)
 
 DONE = "done"
 """The reason of a run that ended because all frames are trained."""
+UNTRAINED = "not trained"
+"""The reason of a run that was saved before its first batch."""
 
 log = logging.getLogger(__name__)
 
@@ -113,6 +115,14 @@ class Trainer:
                 self.frames,
                 self._iteration.last_checkpoint,
             )
+
+    def begin(self) -> None:
+        """Evaluate and save the algorithm as it is, without training, so that `restore` and `run` go on."""
+        torch.set_num_threads(self.config.threads)
+        self._callbacks.start(self._info())
+        self._begin()
+        self._report_best()
+        self._callbacks.end(self.frames, UNTRAINED)
 
     def restore(self, path: Path | None = None) -> Path | None:
         """Restore a checkpoint, so that `run` continues from it.

@@ -145,5 +145,6 @@ FILES: dict[str, Callable[[Path], object]] = {
     run_digests.FILE: run_digests.check_record,
     "graphs.safetensors": load_graph_set,
     "graphs.json": _check_graphs,
+    "ablations.json": _check_object,
 }
 NEEDED = ("config.json", "versions.json", run_digests.FILE)

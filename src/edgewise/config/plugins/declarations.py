@@ -82,6 +82,7 @@ class Environment:
         simulation: function that runs baselines on one network file.
         exploitability: function that finds the positions in which a player can be beaten, exactly.
         oracle: function that solves small instances exactly.
+        importer: function that reads a file of published weights (`experiments/imported.py`).
         opponents: mapping from a scheme, as in `scheme:rest`, to an `Opponent` (`experiments/opponents.py`).
         board: function that shows one world of a game on the page of `edgewise play`.
         record: function that writes a game from its moves.
@@ -97,6 +98,7 @@ class Environment:
     simulation: Any = None
     exploitability: Any = None
     oracle: Any = None
+    importer: Any = None
     opponents: Any = None
     board: Any = None
     record: Any = None

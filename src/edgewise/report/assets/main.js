@@ -16,7 +16,7 @@ function build() {
   const links = element("nav", { "aria-label": "sections" });
   const others = [tilesOf(data), notesOf(data)].filter((node) => node !== null);
   page.append(links, ...others);
-  const sections = [() => learningSection(data), () => comparisonSection(data), () => episode, () => healthSection(data), () => configSection(data)];
+  const sections = [() => learningSection(data), () => comparisonSection(data), () => usedSection(data), () => episode, () => healthSection(data), () => configSection(data)];
   for (const make of sections) {
     const node = make();
     if (!node) continue;

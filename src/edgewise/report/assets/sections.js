@@ -170,6 +170,31 @@ function sweepTable(data) {
   return tablePanel(["other instances", "settings", "episodes", data.measure.name], body);
 }
 
+function usedSection(data) {
+  const command = data.runs.length === 1 ? `edgewise eval ${data.runs[0].name} --ablate edges,nodes` : "edgewise eval RUN --ablate edges,nodes";
+  if (!data.used.length) {
+    const text = `No ablation has been measured. ${command} lets the policy act without edges and without node features on the same instances, and adds the result here.`;
+    return section("used", "What the policy uses", "A policy can be good without using what it observes.", element("p", { class: "muted" }, text));
+  }
+  const percent = (value) => `${(100 * value).toFixed(1)} %`;
+  const body = data.used.map((row) =>
+    element(
+      "tr",
+      {},
+      element("td", {}, element("b", {}, row.without), data.runs.length > 1 ? ` (${row.run})` : ""),
+      element("td", {}, row.settings),
+      element("td", {}, row.measure),
+      element("td", {}, formatNumber(row.mean)),
+      element("td", {}, formatNumber(row.ablated)),
+      element("td", {}, formatNumber(row.difference.estimate), " ", element("span", { class: "range" }, formatRange(row.difference))),
+      element("td", {}, percent(row.changed)),
+    ),
+  );
+  const lead = "The same weights without something, on the same instances. An interval that contains zero and few changed actions mean that the policy does not use it.";
+  const names = ["without", "settings", "measure", "as it is", "without it", "as it is minus without it", "actions changed"];
+  return section("used", "What the policy uses", lead, tablePanel(names, body));
+}
+
 function tablePanel(names, body) {
   const head = element("thead", {}, element("tr", {}, names.map((name) => element("th", { scope: "col" }, name))));
   return element("div", { class: "panel scroll" }, element("table", {}, head, element("tbody", {}, body)));

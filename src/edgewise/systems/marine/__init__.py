@@ -1,6 +1,6 @@
 """Marine: steer boats across a current to their goals by the rules of the sea. README.md is the card."""
 
-from edgewise.config.plugins import Environment, System
+from edgewise.config.plugins import Environment, System, Verb
 
 SYSTEM = System(
     name="marine",
@@ -11,6 +11,7 @@ SYSTEM = System(
             summary="steer boats across a current to their goals by the rules of the sea",
             baselines="edgewise.systems.marine.baselines:BASELINES",
             replay="edgewise.systems.marine.render:replay",
+            importer="edgewise.systems.marine.published:read_published",
         ),
     },
     recipes={
@@ -22,5 +23,12 @@ SYSTEM = System(
         "marine-sac": "edgewise.systems.marine.recipes.sac:RECIPE",
         "marine-ddpg": "edgewise.systems.marine.recipes.ddpg:RECIPE",
     },
+    verbs=(
+        Verb(
+            "import",
+            "write a run folder from published weights",
+            "edgewise.systems.marine.commands.import_weights",
+        ),
+    ),
     file_formats=("edgewise.systems.marine.schedules.file",),
 )

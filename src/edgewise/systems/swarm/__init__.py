@@ -15,6 +15,7 @@ SYSTEM = System(
     },
     recipes={
         "swarm-mappo": "edgewise.systems.swarm.recipes.mappo:RECIPE",
+        "swarm-mappo-dense": "edgewise.systems.swarm.recipes.mappo_dense:RECIPE",
         "swarm-mappo-mixed": "edgewise.systems.swarm.recipes.mappo_mixed:RECIPE",
         "swarm-mappo-published": "edgewise.systems.swarm.recipes.mappo_published:RECIPE",
     },

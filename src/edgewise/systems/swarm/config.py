@@ -7,7 +7,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from edgewise.config.model import Config
-from edgewise.envs.ranges import WholeRange, lower_bound, upper_bound
+from edgewise.envs.ranges import RealRange, WholeRange, lower_bound, upper_bound
 
 
 class SwarmConfig(Config):
@@ -23,14 +23,17 @@ class SwarmConfig(Config):
     """Number of obstacles, or the range to sample it from."""
     max_steps: int = Field(25, gt=0)
     """Steps of an episode."""
-    world_size: float = Field(2.0, gt=0)
-    """Side of the square in which all entities start."""
+    world_size: RealRange = 2.0
+    """Side of the square in which all entities start, or the range to sample it from."""
     walls: bool = False
     """Whether walls keep agents inside the square."""
     constant_density: bool = False
     """Whether the square grows with the team, so that its density stays that of three agents."""
-    sensing_radius: float = Field(1.0, gt=0)
-    """Distance up to which entities are connected by edges."""
+    sensing_radius: float = Field(1.0, ge=0)
+    """Distance up to which entities are connected by edges; 0 for agents that sense nothing."""
+    edge_features: Literal["relative", "nearness"] = "relative"
+    """`relative`: displacement, distance and relative velocity. `nearness`: displacement, relative velocity,
+    and the direction to a body scaled by how near it is, now and if both coast for two steps."""
     one_way: bool = False
     """Whether only agents receive messages; otherwise every entity does."""
     goal_nodes: bool = False
@@ -79,6 +82,8 @@ class SwarmConfig(Config):
     def _fits(self) -> Self:
         if lower_bound(self.num_agents) < 1:
             raise ValueError(f"a swarm needs at least 1 agent, got num_agents {self.num_agents}")
+        if not lower_bound(self.world_size) > 0:
+            raise ValueError(f"world_size must be positive, got {self.world_size}")
         if lower_bound(self.num_obstacles) < 0:
             raise ValueError(f"num_obstacles must not be negative, got {self.num_obstacles}")
         if upper_bound(self.num_agents) > self.agent_capacity:

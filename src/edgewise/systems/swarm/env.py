@@ -47,7 +47,12 @@ class SwarmEnv(GraphEnv[SwarmConfig]):
         """Sample new worlds with every agent at rest."""
         stage = self.stage
         num_agents = self.sample_int(stage.num_agents, count)
-        half_side = torch.full((count,), stage.world_size / 2, device=self.device)
+        side = stage.world_size
+        half_side = (
+            self.sample_float(side, count) / 2
+            if isinstance(side, tuple)
+            else torch.full((count,), side / 2, device=self.device)
+        )
         if stage.constant_density:
             half_side = half_side * (num_agents / 3).sqrt()
         placed = scenario.sample_swarms(

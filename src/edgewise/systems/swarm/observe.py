@@ -17,13 +17,23 @@ NODE_FEATURES = 4
 """Velocity, and the offset to the goal (or to the nearest landmark if agents have no goals); zero for other
 nodes."""
 
+NOTHING = 1e-30
+"""Radius within which there is no other body."""
+NEAR = dynamics.DIAMETER
+"""Gap between two bodies at which their nearness is 1/e."""
+COASTED = dynamics.TIME_STEP * ((1.0 - dynamics.DAMPING) + (1.0 - dynamics.DAMPING) ** 2)
+"""Distance that a free body coasts in two steps, per unit of speed."""
+
 
 def graph_spec(config: SwarmConfig) -> GraphSpec:
     """Describe the graph: agents, visible goals or landmarks, obstacles; edges within the sensing radius."""
     goals = config.landmark_capacity if config.shows_landmarks else 0
+    relative = PairFunction(_relative_velocity, 2)
     rule = Radius(
-        config.sensing_radius,
-        features=(Displacement(), Distance(), PairFunction(_relative_velocity, 2)),
+        config.sensing_radius or NOTHING,
+        features=(Displacement(), Distance(), relative)
+        if config.edge_features == "relative"
+        else (Displacement(), relative, PairFunction(_nearness, 4)),
         receivers=(AGENT,) if config.one_way else None,
     )
     nodes = config.agent_capacity + goals + config.obstacle_capacity
@@ -33,6 +43,19 @@ def graph_spec(config: SwarmConfig) -> GraphSpec:
 def _relative_velocity(graph: TensorDict, pairs: Pairs) -> Tensor:
     velocity = graph["x"][..., :2]
     return pairs.source(velocity) - pairs.target(velocity)
+
+
+def _nearness(graph: TensorDict, pairs: Pairs) -> Tensor:
+    """Return the direction to a body scaled by its nearness, now and after coasting, four numbers."""
+    ahead = pairs.displacement + COASTED * _relative_velocity(graph, pairs)
+    return torch.cat([_scaled_direction(offset) for offset in (pairs.displacement, ahead)], -1)
+
+
+def _scaled_direction(offset: Tensor) -> Tensor:
+    """Scale an offset `[..., 2]` to a length of 1 at contact that falls exponentially with the gap."""
+    distance = dynamics.length(offset).unsqueeze(-1)
+    nearness = torch.exp((dynamics.DIAMETER - distance).clamp(max=0.0) / NEAR)
+    return offset / distance.clamp(min=1e-6) * nearness
 
 
 def landmarks(state: TensorDict, task: str) -> tuple[Tensor, Tensor]:

@@ -1,0 +1,57 @@
+"""Dense worlds and a high cost of contacts, so that agents learn to keep clear of each other."""
+
+from __future__ import annotations
+
+from edgewise.algorithms.config import PPOConfig
+from edgewise.config.run import CheckpointConfig, EvaluationConfig, RunConfig, TrainingConfig
+from edgewise.config.schedules import Linear
+from edgewise.experiments.recipe import Recipe
+from edgewise.models.config import EncoderConfig, ModelConfig
+from edgewise.systems.swarm.config import SwarmConfig
+
+RECIPE = Recipe(
+    name="swarm-mappo-dense",
+    summary="teams in squares of many densities learn to reach their goals without touching each other",
+    config=RunConfig[SwarmConfig, ModelConfig, PPOConfig](
+        recipe="swarm-mappo-dense",
+        env_name="swarm",
+        algorithm_name="ppo",
+        name="swarm-mappo-dense",
+        # Ten agents in the smallest square are as dense as sixty in one of side 2.
+        env=SwarmConfig(
+            num_agents=(3, 10),
+            num_obstacles=(0, 5),
+            world_size=(0.8, 2.0),
+            sensing_radius=0.5,
+            one_way=True,
+            edge_features="nearness",
+            collision_cost=20.0,
+            reward="individual",
+        ),
+        model=ModelConfig(
+            encoder=EncoderConfig(hidden=32, layers=2, heads=4), critic="node", shared_trunk=True
+        ),
+        # A contact is avoided within a few steps, so a short horizon is enough and less noisy.
+        algorithm=PPOConfig(
+            gamma=0.95,
+            epochs=4,
+            minibatch_size=800,
+            max_grad_norm=10.0,
+            normalise_value=True,
+            huber_delta=10.0,
+        ),
+        training=TrainingConfig(
+            total_frames=960_000,
+            num_envs=128,
+            rollout_length=25,
+            schedules={"learning_rate": Linear(start=1.5e-3, end=1e-4)},
+        ),
+        evaluation=EvaluationConfig(
+            every=160_000,
+            episodes=100,
+            settings={"num_agents": 15, "num_obstacles": [0, 10], "world_size": 2.0, "collision_cost": 5.0},
+            baselines=("straight", "cautious"),
+        ),
+        checkpoint=CheckpointConfig(every=320_000),
+    ),
+)
