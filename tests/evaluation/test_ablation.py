@@ -15,6 +15,7 @@ from edgewise.config.errors import ConfigError
 from edgewise.evaluation.ablation import ComparedPolicy, ablate
 from edgewise.evaluation.evaluate import evaluate
 from edgewise.models.actor_critic import make_actor_critic
+from edgewise.report.ablations import read_ablations
 
 
 @pytest.fixture
@@ -177,8 +178,23 @@ def test_the_command_pairs_the_policy_with_itself(tmp_path, capsys):
     rows = json.loads(capsys.readouterr().out)["ablations"]
     assert {row["without"] for row in rows} == {"edges", "x[0]"}
     row = next(row for row in rows if row["measure"] == "return" and row["without"] == "edges")
-    assert row["difference"] == pytest.approx(row["ablated"] - row["whole"])
-    assert row["low"] <= row["difference"] <= row["high"]
+    assert row["difference"] == pytest.approx(row["mean"] - row["other_mean"])
+    assert row["difference_low"] <= row["difference"] <= row["difference_high"]
     assert 0 <= row["changed_actions"] <= 1
+    assert read_ablations(run.path / "ablations.json") == rows
+    assert main(["verify", str(run.path)]) == 0
     assert main(["eval", str(run.path), "--ablate", "wind"]) == 2
     assert "expected edges, nodes, memory" in capsys.readouterr().err
+    _kept_beside_others(run.path, rows, capsys)
+
+
+def _kept_beside_others(path, rows, capsys):
+    """Of the same instances the newest result is kept; those of other instances stay."""
+    assert main(["eval", str(path), "--ablate", "edges", "--episodes", "6", "--json"]) == 0
+    assert (
+        main(["eval", str(path), "--ablate", "edges", "--episodes", "6", "--num-nodes", "7", "--json"]) == 0
+    )
+    capsys.readouterr()
+    kept = read_ablations(path / "ablations.json")
+    assert kept[: len(rows)] == rows
+    assert {row["settings"].get("num_nodes") for row in kept[len(rows) :]} == {7}

@@ -204,3 +204,35 @@ def test_replays_are_spread_over_the_training(tmp_path):
         (folder / "replays" / f"000000200000-{number}.json").write_text(text)
     names = [episode.name.lstrip("0") for episode in read_run(folder).replays]
     assert names == ["200000-0", "200000-1", "200000-2", "140000-0", "70000-0", "-0"]
+
+
+ABLATED = {
+    "without": "edges",
+    "measure": "return",
+    "settings": {"num_nodes": 9},
+    "mean": 2.0,
+    "other_mean": 0.5,
+    "difference": 1.5,
+    "difference_low": 1.0,
+    "difference_high": 2.0,
+    "changed_actions": 0.4,
+}
+
+
+def test_what_the_policy_uses_is_told_from_its_ablations(told, tmp_path):
+    assert told["used"] == []
+    folder = make_run(tmp_path / "walk-0", rows=5)
+    (folder / "ablations.json").write_text(json.dumps({"format": "edgewise-ablations/1", "rows": [ABLATED]}))
+    (row,) = build_page_data([read_run(folder)])["used"]
+    assert (row["run"], row["without"], row["settings"]) == ("walk-0", "edges", "num_nodes = 9")
+    assert (row["mean"], row["ablated"], row["changed"]) == (2.0, 0.5, 0.4)
+    assert row["difference"] == {"estimate": 1.5, "low": 1.0, "high": 2.0}
+
+
+@pytest.mark.parametrize("rows", [[{**ABLATED, "mean": "2"}], [{"without": "edges"}], {}, None])
+def test_damaged_ablations_cost_their_section_only(rows, tmp_path):
+    folder = make_run(tmp_path / "walk-0", rows=5)
+    (folder / "ablations.json").write_text(json.dumps({"format": "edgewise-ablations/1", "rows": rows}))
+    found = build_page_data([read_run(folder)])
+    assert found["used"] == []
+    assert any("ablations.json" in note for note in found["notes"])

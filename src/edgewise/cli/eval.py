@@ -234,7 +234,17 @@ def _names(text: str) -> list[str]:
 
 def _episode_options(options: Namespace) -> list[str]:
     """Return the given options that only apply to episodes."""
-    names = ("episodes", "baselines", "stochastic", "decode", "ablate", "against", "measures", "set", "device")
+    names = (
+        "episodes",
+        "baselines",
+        "stochastic",
+        "decode",
+        "ablate",
+        "against",
+        "measures",
+        "set",
+        "device",
+    )
     given = [name for name in names if vars(options)[name]]
     return [*given, *(flag for flag, _ in options.settings)]
 

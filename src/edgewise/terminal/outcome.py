@@ -100,7 +100,7 @@ def summary_table(evaluations: list[Evaluation]) -> str:
 
 
 def paired_table(rows: Sequence[dict[str, Any]]) -> str:
-    """Format the output of `evaluation.paired.paired_rows`, and the share of changed actions where the rows have it."""
+    """Format rows of `paired_rows`, with the share of changed actions where they have it."""
     header = ["run", "against", "settings", "measure", "run's", "other's", "difference", "ratio"]
     shown = [
         [

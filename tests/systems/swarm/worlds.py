@@ -27,6 +27,11 @@ def placed(env, agents, goals, obstacles=()):
     return TensorDict({**env.initial_state(born), "step": torch.zeros(1, dtype=torch.int64)}, [1])
 
 
+def single(state):
+    """The same state in single precision."""
+    return state.apply(lambda entry: entry.float() if entry.is_floating_point() else entry)
+
+
 def follow(env, state, actions):
     """The state and the rewards `[A]` after each of `actions`, an iterable of one action per agent."""
     passed = []

@@ -25,6 +25,12 @@ class SwarmConfig(Config):
     """Steps of an episode."""
     world_size: RealRange = 2.0
     """Side of the square in which all entities start, or the range to sample it from."""
+    dynamics: Literal["damped", "double_integrator"] = "damped"
+    """`damped`: agents with damping, a speed limit and soft contacts. `double_integrator`: that of GCBF+,
+    which accelerates freely and passes through other bodies; it needs continuous actions."""
+    obstacle_speed: RealRange = 0.0
+    """Speed of obstacles, which move straight and turn back at the sides of the square, or the range to
+    sample the speed of each from; 0 for fixed obstacles."""
     walls: bool = False
     """Whether walls keep agents inside the square."""
     constant_density: bool = False
@@ -74,6 +80,11 @@ class SwarmConfig(Config):
         return {"formation": 1, "line": 2}.get(self.task, self.agent_capacity)
 
     @property
+    def obstacles_move(self) -> bool:
+        """Whether obstacles have a velocity."""
+        return upper_bound(self.obstacle_speed) > 0
+
+    @property
     def shows_landmarks(self) -> bool:
         """Whether goals or landmarks are nodes of the graph."""
         return self.goal_nodes or self.task != "target"
@@ -82,6 +93,10 @@ class SwarmConfig(Config):
     def _fits(self) -> Self:
         if lower_bound(self.num_agents) < 1:
             raise ValueError(f"a swarm needs at least 1 agent, got num_agents {self.num_agents}")
+        if lower_bound(self.obstacle_speed) < 0:
+            raise ValueError(f"obstacle_speed must not be negative, got {self.obstacle_speed}")
+        if self.dynamics == "double_integrator" and (self.walls or not self.continuous):
+            raise ValueError("dynamics double_integrator needs continuous: true and walls: false")
         if not lower_bound(self.world_size) > 0:
             raise ValueError(f"world_size must be positive, got {self.world_size}")
         if lower_bound(self.num_obstacles) < 0:

@@ -99,6 +99,26 @@ def move(position: Tensor, velocity: Tensor, force: Tensor) -> tuple[Tensor, Ten
     return position + TIME_STEP * velocity, velocity
 
 
+def move_obstacles(
+    obstacle: Tensor, velocity: Tensor, *, half_side: Tensor, step: float
+) -> tuple[Tensor, Tensor]:
+    """Move obstacles `[*B, O, 2]` straight for a time `step`; those that leave the square turn back.
+
+    Args:
+        obstacle: positions.
+        velocity: same shape.
+        half_side: half the side of each square, `[*B]`.
+        step: duration.
+
+    Returns:
+        New positions and velocities.
+    """
+    side = half_side.view(*half_side.shape, 1, 1)
+    moved = obstacle + step * velocity
+    inward = torch.where(moved > side, -velocity.abs(), torch.where(moved < -side, velocity.abs(), velocity))
+    return torch.minimum(torch.maximum(moved, -side), side), inward
+
+
 @dataclass(frozen=True)
 class Touches:
     """Contacts of each agent, `[*B, A]`: number of touched `agents`, and whether it touches an `obstacle`."""

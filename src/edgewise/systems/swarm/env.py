@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from tensordict import TensorDict
 from torch import Tensor
@@ -11,7 +13,7 @@ from edgewise.envs.base import GraphEnv
 from edgewise.envs.entries import Entries
 from edgewise.envs.transition import Transition
 from edgewise.graphs.actions import AgentsContinuous, AgentsDiscrete
-from edgewise.systems.swarm import dynamics, observe, scenario, tasks
+from edgewise.systems.swarm import double_integrator, dynamics, observe, scenario, tasks
 from edgewise.systems.swarm.config import SwarmConfig
 
 
@@ -55,6 +57,7 @@ class SwarmEnv(GraphEnv[SwarmConfig]):
         )
         if stage.constant_density:
             half_side = half_side * (num_agents / 3).sqrt()
+        free = self.config.dynamics == "double_integrator"
         placed = scenario.sample_swarms(
             num_agents,
             self.sample_int(stage.num_obstacles, count),
@@ -63,8 +66,21 @@ class SwarmEnv(GraphEnv[SwarmConfig]):
             obstacles=self.config.obstacle_capacity,
             task=self.config.task,
             generator=self.generator,
+            spacing=double_integrator.SPACING if free else dynamics.DIAMETER,
+            inner=1.0 if free else scenario.INNER,
         )
-        return self.initial_state(placed | ({"half_side": half_side} if self.config.walls else {}))
+        if self.config.obstacles_move:
+            placed["obstacle_velocity"] = self._obstacle_velocity(count)
+        has_sides = self.config.walls or self.config.obstacles_move
+        return self.initial_state(placed | ({"half_side": half_side} if has_sides else {}))
+
+    def _obstacle_velocity(self, count: int) -> Tensor:
+        """Sample velocities of any direction, `[count, O, 2]`."""
+        number = count * self.config.obstacle_capacity
+        speed = self.sample_float(self.stage.obstacle_speed, number)
+        angle = self.sample_float((0.0, 2 * math.pi), number)
+        velocity = speed.unsqueeze(-1) * torch.stack((angle.cos(), angle.sin()), -1)
+        return velocity.view(count, -1, 2)
 
     def initial_state(self, placed: dict[str, Tensor]) -> dict[str, Tensor]:
         """Complete a state from the bodies' positions: at rest, all sums zero."""
@@ -78,6 +94,7 @@ class SwarmEnv(GraphEnv[SwarmConfig]):
             "velocity": torch.zeros_like(placed["position"]),
             "contact": self._contact(placed, placed["position"], pairs),
             "arrival": never,
+            "touched": torch.zeros_like(placed["active"]),
             "touches": none,
             "earned": none.clone(),
         }
@@ -85,13 +102,10 @@ class SwarmEnv(GraphEnv[SwarmConfig]):
     def advance(self, state: TensorDict, action: Tensor) -> Transition:
         """Move the agents by thrust and contact forces, and compute rewards."""
         config, active = self.config, state["active"]
-        thrust = (
-            dynamics.SENSITIVITY * action
-            if config.continuous
-            else dynamics.control_force(action, state["goal"])
-        )
-        position, velocity = dynamics.move(state["position"], state["velocity"], thrust + state["contact"])
-        pairs = dynamics.gaps(position, state["obstacle"], active, state["obstacle_mask"])
+        position, velocity = self._move(state, action)
+        moved = self._move_obstacles(state)
+        obstacle = moved.get("obstacle", state["obstacle"])
+        pairs = dynamics.gaps(position, obstacle, active, state["obstacle_mask"])
         goal = self._goal(state, position)
         left = dynamics.length(goal - position)
         touches = dynamics.touched(pairs)
@@ -112,10 +126,37 @@ class SwarmEnv(GraphEnv[SwarmConfig]):
             "goal": goal,
             "contact": self._contact(state, position, pairs),
             "arrival": torch.minimum(arrived, state["arrival"]),
+            "touched": state["touched"] | (active & ((touches.agents > 0) | touches.obstacle)),
             "touches": state["touches"] + (0.5 * touches.agents + touches.obstacle).sum(-1),
             "earned": state["earned"] + own.sum(-1),
         }
-        return Transition(changed, reward=self._team_reward(own, active))
+        return Transition(changed | moved, reward=self._team_reward(own, active))
+
+    def _move(self, state: TensorDict, action: Tensor) -> tuple[Tensor, Tensor]:
+        """Move the agents by their actions and by contact forces; return positions and velocities."""
+        if self.config.dynamics == "double_integrator":
+            return double_integrator.move(state["position"], state["velocity"], action)
+        thrust = (
+            dynamics.SENSITIVITY * action
+            if self.config.continuous
+            else dynamics.control_force(action, state["goal"])
+        )
+        return dynamics.move(state["position"], state["velocity"], thrust + state["contact"])
+
+    def _move_obstacles(self, state: TensorDict) -> dict[str, Tensor]:
+        """Return the changed entries of obstacles; nothing if they do not move."""
+        if not self.config.obstacles_move:
+            return {}
+        obstacle, velocity = dynamics.move_obstacles(
+            state["obstacle"], state["obstacle_velocity"], half_side=state["half_side"], step=self.time_step
+        )
+        return {"obstacle": obstacle, "obstacle_velocity": velocity}
+
+    @property
+    def time_step(self) -> float:
+        """Duration of a step."""
+        free = self.config.dynamics == "double_integrator"
+        return double_integrator.TIME_STEP if free else dynamics.TIME_STEP
 
     def _goal(self, state: Entries, position: Tensor) -> Tensor:
         """Return the target position of each agent, `[B, A, 2]`: its goal, or its assigned place."""
@@ -126,6 +167,8 @@ class SwarmEnv(GraphEnv[SwarmConfig]):
 
     def _contact(self, state: Entries, position: Tensor, pairs: dynamics.Gaps) -> Tensor:
         """Compute the contact force on each agent from agents, obstacles and walls, `[B, A, 2]`."""
+        if self.config.dynamics == "double_integrator":
+            return torch.zeros_like(position)
         force = dynamics.contact_force(pairs)
         return force + dynamics.wall_force(position, state["half_side"]) if self.config.walls else force
 

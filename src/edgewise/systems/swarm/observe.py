@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import torch
 from tensordict import TensorDict
 from torch import Tensor
@@ -9,20 +11,23 @@ from torch import Tensor
 from edgewise.graphs.pair_features import Displacement, Distance, PairFunction, Pairs
 from edgewise.graphs.rules import Radius
 from edgewise.graphs.spec import GraphSpec
-from edgewise.systems.swarm import dynamics, tasks
+from edgewise.systems.swarm import double_integrator, dynamics, tasks
 from edgewise.systems.swarm.config import SwarmConfig
 
 AGENT, GOAL, OBSTACLE = range(3)
 NODE_FEATURES = 4
-"""Velocity, and the offset to the goal (or to the nearest landmark if agents have no goals); zero for other
-nodes."""
+"""Velocity, and the offset to the goal (or to the nearest landmark if agents have no goals); zero for nodes
+that have none."""
 
 NOTHING = 1e-30
 """Radius within which there is no other body."""
 NEAR = dynamics.DIAMETER
 """Gap between two bodies at which their nearness is 1/e."""
-COASTED = dynamics.TIME_STEP * ((1.0 - dynamics.DAMPING) + (1.0 - dynamics.DAMPING) ** 2)
-"""Distance that a free body coasts in two steps, per unit of speed."""
+COASTED = {
+    "damped": dynamics.TIME_STEP * ((1.0 - dynamics.DAMPING) + (1.0 - dynamics.DAMPING) ** 2),
+    "double_integrator": 10 * double_integrator.TIME_STEP,
+}
+"""Distance that a free body coasts in two steps, or in ten short ones, per unit of speed."""
 
 
 def graph_spec(config: SwarmConfig) -> GraphSpec:
@@ -33,7 +38,7 @@ def graph_spec(config: SwarmConfig) -> GraphSpec:
         config.sensing_radius or NOTHING,
         features=(Displacement(), Distance(), relative)
         if config.edge_features == "relative"
-        else (Displacement(), relative, PairFunction(_nearness, 4)),
+        else (Displacement(), relative, Nearness(COASTED[config.dynamics])),
         receivers=(AGENT,) if config.one_way else None,
     )
     nodes = config.agent_capacity + goals + config.obstacle_capacity
@@ -45,10 +50,24 @@ def _relative_velocity(graph: TensorDict, pairs: Pairs) -> Tensor:
     return pairs.source(velocity) - pairs.target(velocity)
 
 
-def _nearness(graph: TensorDict, pairs: Pairs) -> Tensor:
-    """Return the direction to a body scaled by its nearness, now and after coasting, four numbers."""
-    ahead = pairs.displacement + COASTED * _relative_velocity(graph, pairs)
-    return torch.cat([_scaled_direction(offset) for offset in (pairs.displacement, ahead)], -1)
+@dataclass(frozen=True)
+class Nearness:
+    """The direction to a body scaled by its nearness, now and if both coast, four numbers.
+
+    Args:
+        coasted: time for which bodies move on at their present velocity.
+    """
+
+    coasted: float
+
+    def width(self, position_dim: int) -> int:
+        """Return two numbers for each of two directions."""
+        return 2 * position_dim
+
+    def __call__(self, graph: TensorDict, pairs: Pairs) -> Tensor:
+        """Return both directions."""
+        ahead = pairs.displacement + self.coasted * _relative_velocity(graph, pairs)
+        return torch.cat([_scaled_direction(offset) for offset in (pairs.displacement, ahead)], -1)
 
 
 def _scaled_direction(offset: Tensor) -> Tensor:
@@ -84,9 +103,12 @@ def graph(state: TensorDict, config: SwarmConfig) -> dict[str, Tensor]:
         kinds.insert(1, (*landmarks(state, config.task), GOAL))
     places, masks, _ = zip(*kinds, strict=True)
     place = torch.cat(places, -2)
+    features = torch.nn.functional.pad(agents, (0, 0, 0, place.shape[-2] - agents.shape[-2]))
+    if config.obstacles_move:
+        features[..., features.shape[-2] - obstacle.shape[-2] :, :2] = state["obstacle_velocity"]
     node_type = torch.cat([torch.full_like(mask, kind, dtype=torch.int64) for _, mask, kind in kinds], -1)
     return {
-        "x": torch.nn.functional.pad(agents, (0, 0, 0, place.shape[-2] - agents.shape[-2])),
+        "x": features,
         "pos": place,
         "node_mask": torch.cat(masks, -1),
         "node_type": node_type,
@@ -97,19 +119,25 @@ def metrics(state: TensorDict, *, max_steps: int) -> dict[str, Tensor]:
     """Return the metrics of the episode so far, each `[B]`, means over agents except `success`.
 
     `success`: every agent arrived at least once. `time`: fraction of the episode until an agent first
-    arrives, 1 if it does not. `collisions`: contacts per agent, each touching pair counted once. `reward`:
+    arrives, 1 if it does not. `collisions`: contacts per agent, each touching pair counted once. `safe`:
+    never touched another body. `finish`: arrived. `safe_finish`: both, the success rate of GCBF+. `reward`:
     sum of the individual rewards. `distance`: distance to the goal.
     """
     active = state["active"]
     agents = active.sum(-1).clamp(min=1)
     arrival = state["arrival"].masked_fill(~active, 0)
     left = dynamics.length(state["goal"] - state["position"]).masked_fill(~active, 0.0)
+    finished = active & (arrival <= max_steps)
+    safe = active & ~state["touched"]
     return {
         "success": ((arrival <= max_steps).all(-1)).float(),
         "time": arrival.clamp(max=max_steps).sum(-1) / (agents * max_steps),
         "collisions": state["touches"] / agents,
         "reward": state["earned"] / agents,
         "distance": left.sum(-1) / agents,
+        "safe": safe.sum(-1) / agents,
+        "finish": finished.sum(-1) / agents,
+        "safe_finish": (safe & finished).sum(-1) / agents,
     }
 
 
@@ -125,6 +153,8 @@ def ego_view(state: TensorDict, task: str) -> tuple[Tensor, Tensor]:
     place = torch.cat((position, goal, obstacle), -2)
     target = torch.cat((position + goal_offset(state, task), goal, obstacle), -2)
     velocity = torch.nn.functional.pad(state["velocity"], (0, 0, 0, place.shape[-2] - position.shape[-2]))
+    if (drift := state.get("obstacle_velocity", None)) is not None:
+        velocity[..., place.shape[-2] - obstacle.shape[-2] :, :] = drift
     seen = [
         velocity.unsqueeze(-3) - state["velocity"].unsqueeze(-2),
         place.unsqueeze(-3) - position.unsqueeze(-2),

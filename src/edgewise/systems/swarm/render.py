@@ -102,9 +102,17 @@ def _frame(state: TensorDict, attention: Tensor | None) -> dict[str, Any]:
     return {
         "agents": {"x": x, "y": y, "color": ["good" if there else "accent" for there in arrived.tolist()]},
         "goals": {"x": goal_x, "y": goal_y},
+        **_moving_obstacles(state),
         "heard": _edges(heard.triu(1)),
         "watched": _edges(watched),
     }
+
+
+def _moving_obstacles(state: TensorDict) -> dict[str, Any]:
+    if state.get("obstacle_velocity", None) is None:
+        return {}
+    x, y = state["obstacle"][state["obstacle_mask"]].T.tolist()
+    return {"obstacles": {"x": x, "y": y}}
 
 
 def _edges(share: Tensor) -> dict[str, Any]:

@@ -22,11 +22,13 @@ def sample_swarms(
     obstacles: int,
     generator: torch.Generator,
     task: str = "target",
+    spacing: float = dynamics.DIAMETER,
+    inner: float = INNER,
 ) -> dict[str, Tensor]:
     """Sample one world for each entry of `num_agents`.
 
     Agents and goals are placed one after another, each at the first of `TRIES` uniform positions that is at
-    least a diameter away from every obstacle and every body of its kind placed before. Goals ignore agents.
+    least `spacing` away from every obstacle and every body of its kind placed before. Goals ignore agents.
     If no candidate fits, the one with the largest clearance is taken and counted in `crowded`. A circle or a
     line is placed as a whole, clear of obstacles.
 
@@ -38,6 +40,8 @@ def sample_swarms(
         obstacles: O, maximum number of obstacles.
         generator: source of randomness.
         task: task that decides which goals or landmarks to sample.
+        spacing: least distance between two agents, two goals, and to obstacles.
+        inner: fraction of the square in which obstacles and goals lie.
 
     Returns:
         `position` `[B, A, 2]`, `obstacle` `[B, O, 2]`, `active` `[B, A]`, `obstacle_mask` `[B, O]`, `crowded`
@@ -51,12 +55,16 @@ def sample_swarms(
     def uniform(*shape: int) -> Tensor:
         return torch.rand(count, *shape, 2, generator=generator, device=device) * 2.0 - 1.0
 
-    obstacle = uniform(obstacles) * INNER * side
+    obstacle = uniform(obstacles) * inner * side
     places = uniform(agents, TRIES) * side.unsqueeze(-1)
-    position, crowded = _place(places, active, obstacle=obstacle, obstacle_mask=obstacle_mask)
+    position, crowded = _place(
+        places, active, obstacle=obstacle, obstacle_mask=obstacle_mask, spacing=spacing
+    )
     if task in ("target", "coverage"):
-        goal_places = uniform(agents, TRIES) * INNER * side.unsqueeze(-1)
-        goal, goals_crowded = _place(goal_places, active, obstacle=obstacle, obstacle_mask=obstacle_mask)
+        goal_places = uniform(agents, TRIES) * inner * side.unsqueeze(-1)
+        goal, goals_crowded = _place(
+            goal_places, active, obstacle=obstacle, obstacle_mask=obstacle_mask, spacing=spacing
+        )
     else:
         shape = _circles if task == "formation" else _lines
         landmarks, room = shape(uniform(TRIES, 2), num_agents, half_side, obstacle, obstacle_mask)
@@ -72,7 +80,7 @@ def sample_swarms(
 
 
 def _place(
-    places: Tensor, exists: Tensor, *, obstacle: Tensor, obstacle_mask: Tensor
+    places: Tensor, exists: Tensor, *, obstacle: Tensor, obstacle_mask: Tensor, spacing: float
 ) -> tuple[Tensor, Tensor]:
     """Choose a candidate of `[B, A, K, 2]` for each body, `[B, A, 2]`, and count those too close, `[B]`."""
     clearance = _clearance(places, obstacle.unsqueeze(1), obstacle_mask.unsqueeze(1))
@@ -80,7 +88,7 @@ def _place(
     crowded = torch.zeros(len(places), dtype=torch.int64, device=places.device)
     for body in range(places.shape[1]):
         room = torch.minimum(clearance[:, body], _clearance(places[:, body], taken, exists[:, :body]))
-        fits = room >= dynamics.DIAMETER
+        fits = room >= spacing
         found = fits.any(-1)
         choice = torch.where(found, fits.int().argmax(-1), room.argmax(-1))
         chosen = places[:, body].gather(1, choice.view(-1, 1, 1).expand(-1, 1, 2))
