@@ -50,7 +50,7 @@ def of_env(name):
             "edges": edges.index * edges.mask.unsqueeze(-2),
             "capacity": torch.tensor(env.graph.num_nodes),
         }
-        return found
+        return found if edges.attr is None else found | {"edge_features": edges.attr}
 
     return result
 

@@ -136,6 +136,8 @@ SUBJECTS = [
             "goal_reward": (2.0, {"goal_threshold": 0.9}),
             "collision_cost": (1.0, {"num_agents": 8, "world_size": 0.7, "num_obstacles": 0}),
             "walls": (True, {"world_size": 0.7}),
+            "dynamics": ("double_integrator", {"continuous": True}),
+            "obstacle_speed": 0.5,
             "one_way": (True, {"goal_nodes": True}),
             "max_agents": 5,
             "max_obstacles": 5,

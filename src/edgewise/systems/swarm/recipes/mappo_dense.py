@@ -41,17 +41,17 @@ RECIPE = Recipe(
             huber_delta=10.0,
         ),
         training=TrainingConfig(
-            total_frames=960_000,
+            total_frames=384_000,
             num_envs=128,
             rollout_length=25,
             schedules={"learning_rate": Linear(start=1.5e-3, end=1e-4)},
         ),
         evaluation=EvaluationConfig(
-            every=160_000,
+            every=128_000,
             episodes=100,
             settings={"num_agents": 15, "num_obstacles": [0, 10], "world_size": 2.0, "collision_cost": 5.0},
             baselines=("straight", "cautious"),
         ),
-        checkpoint=CheckpointConfig(every=320_000),
+        checkpoint=CheckpointConfig(every=128_000),
     ),
 )
