@@ -49,6 +49,6 @@ def padded(state):
         wider[name] = torch.cat((state[name], state[name][:, :1].expand(-1, room, -1)), 1)
     for name, room in (("active", 6), ("obstacle_mask", 4)):
         wider[name] = torch.cat((state[name], state[name].new_zeros(6, room)), 1)
-    for name in ("arrival", "terminated"):
+    for name in ("arrival", "terminated", "touched"):
         wider[name] = torch.cat((state[name], state[name].new_zeros(6, 6)), 1)
     return wider

@@ -44,7 +44,7 @@ RECIPE = Recipe(
             total_frames=384_000,
             num_envs=128,
             rollout_length=25,
-            schedules={"learning_rate": Linear(start=1.5e-3, end=1e-4)},
+            schedules={"learning_rate": Linear(start=1.5e-3, end=3e-4)},
         ),
         evaluation=EvaluationConfig(
             every=128_000,
