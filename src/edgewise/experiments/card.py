@@ -75,9 +75,9 @@ def game_figures(
         yield Figure(policy=name, settings=dict(settings), episodes=games, measure=measure, **ends)
 
 
-def ablation_figures(whole: Evaluation, without: Sequence[Ablated]) -> Iterator[AblationFigure]:
+def ablation_figures(pairs: Sequence[tuple[Evaluation, Ablated]]) -> Iterator[AblationFigure]:
     """Yield the difference that each ablation makes in every measure."""
-    for one in without:
+    for whole, one in pairs:
         for row in compared_measures(whole, one.result):
             yield AblationFigure(
                 without=one.what,

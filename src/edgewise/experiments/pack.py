@@ -145,7 +145,7 @@ def _card(
             )
             figures += figures_of(found, name=shown)
         if measured.ablations:
-            whole, without = measure_ablations(
+            pairs = measure_ablations(
                 runs[0],
                 measured.ablations,
                 settings=settings,
@@ -153,7 +153,7 @@ def _card(
                 which=which,
                 device="cpu",
             )
-            ablations += ablation_figures(whole, without)
+            ablations += ablation_figures(pairs)
     recorded = run_files.read_json(runs[0] / "versions.json").get("commit")
     return Card(
         name=name,
