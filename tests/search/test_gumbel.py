@@ -109,6 +109,7 @@ def test_the_improved_policy_is_better_than_the_prior_even_with_two_simulations(
         policy = found["search_policy"][left == tokens]
         improved = (policy[:, : len(known)] * torch.tensor(list(known.values()))).sum(-1).mean()
         assert improved >= prior - 1e-6
+        assert (policy[:, len(known) :] == 0).all(), "illegal actions"
     assert found["search_policy"].sum(-1).allclose(torch.ones(len(root)))
 
 
