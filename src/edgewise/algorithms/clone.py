@@ -81,6 +81,7 @@ class Clone:
         self._compiled_loss = compile_module(self._loss, enabled=compile)
 
     needs_state = True
+    takes_older_steps = True
 
     @classmethod
     def from_setup(cls, setup: Setup) -> Self:

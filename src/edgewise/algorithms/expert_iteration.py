@@ -61,6 +61,8 @@ class ExpertIteration:
     rank_keys = ("generator", "noise")
     """Other keys of the state that differ between processes."""
     needs_state = True
+    takes_older_steps = True
+    acting_generators = ("noise",)
 
     def __init__(
         self,
@@ -111,6 +113,11 @@ class ExpertIteration:
     def policy(self) -> Actor:
         """The learnt policy without search, a TensorDict module that writes `action`."""
         return self.actor_critic.actor
+
+    @property
+    def acting_module(self) -> ActorCritic:
+        """The networks that the search uses."""
+        return self.actor_critic
 
     @property
     def behaviour(self) -> Policy:

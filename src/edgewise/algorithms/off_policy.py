@@ -56,6 +56,7 @@ class OffPolicy(ABC, Generic[ConfigT]):
 
     data_keys = ("replay_buffer", "transitions")
     rank_keys = ("generator",)
+    takes_older_steps = True
 
     def __init__(
         self,

@@ -19,7 +19,7 @@ from edgewise.data.chunks import split_into_chunks
 from edgewise.data.intervention import INTERVENED
 from edgewise.distributed.group import ALONE, Group
 from edgewise.graphs.compile import compile_module
-from edgewise.graphs.keys import ACTIVE
+from edgewise.graphs.keys import ACTIVE, STALENESS
 from edgewise.models.actor_critic import Actor, ActorCritic
 from edgewise.objectives.alignment import expand_agent_mask, match_shape
 from edgewise.objectives.average_reward import AverageReward
@@ -33,6 +33,7 @@ from edgewise.objectives.policy_gradient import (
     value_error,
 )
 from edgewise.objectives.value_norm import ValueNorm
+from edgewise.objectives.vtrace import importance_statistics
 
 Metrics = dict[str, Tensor]
 WEIGHTS = "loss_weights"
@@ -111,6 +112,12 @@ class PPO:
         )
 
     @property
+    def takes_older_steps(self) -> bool:
+        """Whether V-trace can correct for weights that are older."""
+        config = self.config
+        return not (config.two_player or config.average_reward or self.actor_critic.recurrent)
+
+    @property
     def policy(self) -> Actor:
         """The policy to collect with, a TensorDict module that writes `action` and `action_log_prob`."""
         return self.actor_critic.actor
@@ -124,9 +131,14 @@ class PPO:
             last step, evaluated with the batch shape of the collection: exactly 1 unless collecting and
             learning differ (dropout, batch norm, another precision). `ratio_first` is over the first
             minibatch, where another batch shape may change the rounding.
+
+            If the batch has `staleness`, older weights may have made it. V-trace then corrects advantages and
+            value targets, and the ratio is to the weights before the first update instead of those that
+            collected. `importance` and its kin are the ratios between these two.
         """
         batch = batch.to(self.device)
         with torch.no_grad():
+            batch, importance = self._corrected(batch)
             ratio_start = self._ratio_start(batch[..., -1])
             samples, explained = self._advantages(batch)
         updates: list[Metrics] = []
@@ -138,6 +150,7 @@ class PPO:
         values["ratio"] = self.group.max(values["ratio"])
         return (
             {name: value.mean() for name, value in values.items()}
+            | importance
             | {
                 "explained_variance": explained,
                 "ratio_start": self.group.max(ratio_start),
@@ -146,6 +159,27 @@ class PPO:
             }
             | ({} if self.average_reward is None else {"average_reward": self.average_reward.mean.clone()})
         )
+
+    def _corrected(self, batch: TensorDictBase) -> tuple[TensorDictBase, Metrics]:
+        """Give a batch the probabilities of its actions under the current weights, if it may be older.
+
+        Returns:
+            The batch, with `log_ratio` of the current to the collecting weights; and statistics of the ratio,
+            the importance weight of V-trace before it is clipped.
+        """
+        if batch.get(STALENESS, None) is None:
+            return batch, {}
+        read = (*self.policy.in_keys, "action", "action_log_prob", ACTIVE, INTERVENED)
+        samples = batch.select(*read, strict=False).reshape(-1)
+        found = [
+            _log_ratio(self.policy.get_dist(part), part) for part in samples.split(self.config.minibatch_size)
+        ]
+        log_ratio = torch.cat([ratio for ratio, _ in found])
+        masks = [mask for _, mask in found if mask is not None]
+        importance = importance_statistics(log_ratio, torch.cat(masks) if masks else None, group=self.group)
+        log_ratio = log_ratio.unflatten(0, batch.batch_size)
+        batch = batch.copy().set("log_ratio", log_ratio)
+        return batch.set("action_log_prob", batch["action_log_prob"] + log_ratio), importance
 
     def _advantages(self, batch: TensorDictBase) -> tuple[TensorDictBase, Tensor]:
         """Compute advantages and value targets of a batch, and the critic's explained variance.

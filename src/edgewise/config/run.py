@@ -145,6 +145,31 @@ class LoggingConfig(Config):
     """Number of evaluation episodes to record as replays for the report."""
 
 
+class RayConfig(Config):
+    """How the workers of a run are reached, and what happens when they are late."""
+
+    address: str | None = None
+    """Address of a Ray cluster, host:port, or auto for the one of this machine; none to start Ray on this
+    machine for this run alone, reachable by nobody else."""
+    cpus: float = Field(1.0, gt=0)
+    """CPUs of the cluster that each worker occupies."""
+    timeout: float = Field(600.0, gt=0)
+    """Seconds to wait for a worker before it is replaced and its work is repeated, and for the first one to
+    start."""
+    attempts: int = Field(10, gt=0)
+    """How often the same work is tried, on different workers, before the run stops."""
+    max_staleness: int = Field(0, ge=0, le=64)
+    """Updates by which the weights that collect a batch may be older than those that learn from it. 0 waits
+    for the new weights; 1 or more collects while the run learns, and V-trace corrects PPO for that."""
+
+    @field_validator("address")
+    @classmethod
+    def _names_a_cluster(cls, address: str | None) -> str | None:
+        if address is None or re.fullmatch(r"auto|[^\s:/]+:[0-9]+", address):
+            return address
+        raise ValueError(f'got "{address}", expected host:port, or auto for the cluster of this machine')
+
+
 class RunConfig(Config, Generic[EnvT, ModelT, AlgorithmT]):
     """Configuration of one run. On a CPU, equal configurations give bit-equal runs."""
 
@@ -165,6 +190,9 @@ class RunConfig(Config, Generic[EnvT, ModelT, AlgorithmT]):
     processes: int = Field(1, gt=0, le=1024)
     """Processes that train together. Each has an equal share of the worlds, of every minibatch and of the
     collected data, so other settings keep their meaning."""
+    workers: int = Field(0, ge=0, le=65536)
+    """Workers on a Ray cluster that collect and evaluate, each with an equal share of the worlds; 0 does both
+    in the process that learns. Needs `pip install edgewise[ray]`."""
     env: EnvT
     """Settings of the environment."""
     model: ModelT
@@ -179,6 +207,8 @@ class RunConfig(Config, Generic[EnvT, ModelT, AlgorithmT]):
     """When checkpoints are saved."""
     logging: LoggingConfig = LoggingConfig()
     """What the run records."""
+    ray: RayConfig = RayConfig()
+    """The cluster of the workers."""
 
     @field_validator("name")
     @classmethod

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Sequence
-from contextlib import nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from itertools import count
 from pathlib import Path
 
@@ -26,7 +26,7 @@ from edgewise.experiments.shares import refuse_other_processes, refuse_unequal_s
 from edgewise.graphs.devices import check_device, refuse_out_of_memory
 from edgewise.training import durable
 from edgewise.training.callbacks import Callback, checked_callbacks
-from edgewise.training.parts import Parts
+from edgewise.training.parts import HasClose, Parts
 from edgewise.training.probe import Candidate, choose_num_envs
 from edgewise.training.run_folder import RunFolder
 from edgewise.training.trainer import Trainer
@@ -58,10 +58,11 @@ def start(config: AnyRun, *, folder: Path | None = None, callbacks: Sequence[Cal
     group = this_group()
     config = with_processes(config, group)
     config, parts = make_parts(config, group)
-    run = RunFolder(group.broadcast(str(_new_run(config, folder)) if group.first else None))
-    log.info("run folder: %s", run.path)
-    with run.locked() if group.first else nullcontext():
-        _drive(Trainer(config, parts, run, callbacks=callbacks, group=group), run, group)
+    with _closing(parts):
+        run = RunFolder(group.broadcast(str(_new_run(config, folder)) if group.first else None))
+        log.info("run folder: %s", run.path)
+        with run.locked() if group.first else nullcontext():
+            _drive(Trainer(config, parts, run, callbacks=callbacks, group=group), run, group)
     return run.path
 
 
@@ -126,7 +127,7 @@ def resume(
     refuse_other_processes(folder, then=own.processes, now=group.size)
     config = with_processes(config, group)
     config, parts = make_parts(config, group)
-    with run.locked() if group.first else nullcontext():
+    with _closing(parts), run.locked() if group.first else nullcontext():
         trainer = Trainer(config, parts, run, callbacks=callbacks, group=group)
         restored = trainer.restore(checkpoint)
         if config.training.total_frames < min(wanted, trainer.frames):
@@ -184,7 +185,22 @@ def make_parts(config: AnyRun, group: Group = ALONE) -> tuple[AnyRun, Parts]:
         config = config.model_copy(update={"training": training})
     with refuse_out_of_memory("this run", hint="lower training.num_envs, or the size of the model"):
         device = device_of(config.device, place_of_this_process())
-        return config, Builder(config.model_copy(update={"device": device}), group=group).parts()
+        parts = Builder(config.model_copy(update={"device": device}), group=group).parts()
+    if config.workers:
+        from edgewise.experiments.workers.parts import with_workers
+
+        parts = with_workers(parts, config, group=group)
+    return config, parts
+
+
+@contextmanager
+def _closing(parts: Parts) -> Iterator[None]:
+    """End the workers of a run with the body."""
+    try:
+        yield
+    finally:
+        if isinstance(parts.rollout, HasClose):
+            parts.rollout.close()
 
 
 def create_folder(config: AnyRun, folder: Path | None) -> RunFolder:

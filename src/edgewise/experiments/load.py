@@ -67,6 +67,20 @@ def load_config(
     return _over(layers, schema, flags=flags, keywords=keywords)
 
 
+def from_plain(values: Mapping[str, Any]) -> AnyRun:
+    """Return the config whose `to_plain` gave these values, such as in another process.
+
+    Raises:
+        ConfigError: naming every problem, or what is not known here.
+    """
+    named = values.get("recipe")
+    if named is None:
+        schema = defaults(values["env_name"], values["algorithm_name"])[1]
+    else:
+        schema = recipe(named).schema
+    return resolve(schema, [Layer("the config of the run", dict(values))])
+
+
 def load_runs(
     source: str | Path,
     *,

@@ -20,3 +20,5 @@ EGO: NestedKey = ("agents", "ego")
 """Observations of single agents, `[*B, A, ...]`."""
 RESTARTED = "anew"
 """Steps before which a world began anew although its episode had not ended, `[*B]` bool."""
+STALENESS = "staleness"
+"""Updates by which the weights that made a step are older than those that learn from it, `[*B]` int64."""

@@ -39,6 +39,21 @@ def match_shape(signal: Tensor, to: Tensor, *, batch_dims: int, name: str) -> Te
         ) from None
 
 
+def match_log_ratio(log_ratio: Tensor, value: Tensor, *, batch_dims: int) -> Tensor:
+    """Return the log-ratio of the decisions that a value depends on, in the shape of `value`.
+
+    Args:
+        log_ratio: `[*B, ...]`, one per decision.
+        value: `[*B, ...]`: with as many entries in each state, each goes with its own decision; otherwise all
+            go with the joint decision, whose log-ratio is the sum.
+        batch_dims: number of dimensions of `*B`.
+    """
+    if log_ratio.shape[batch_dims:].numel() == value.shape[batch_dims:].numel():
+        return log_ratio.reshape(value.shape)
+    joint = log_ratio.flatten(batch_dims).sum(-1) if log_ratio.ndim > batch_dims else log_ratio
+    return joint.reshape(*joint.shape, *[1] * (value.ndim - batch_dims)).expand_as(value)
+
+
 def expand_agent_mask(mask: Tensor | None, value: Tensor, *, batch_dims: int) -> Tensor | None:
     """Reshape a mask of agents `[*B, A]` to the shape of `value`.
 

@@ -20,11 +20,12 @@ from torchrl.objectives.utils import hold_out_net
 from torchrl.objectives.value import ValueEstimatorBase
 
 from edgewise.distributed.group import ALONE, Group
-from edgewise.objectives.alignment import expand_agent_mask, match_shape
+from edgewise.objectives.alignment import expand_agent_mask, match_log_ratio, match_shape
 from edgewise.objectives.average_reward import AverageReward
 from edgewise.objectives.boundaries import bootstrap_mask, bootstrap_positions
 from edgewise.objectives.masked import masked_mean, standardise
 from edgewise.objectives.returns import generalized_advantage, two_player_advantage
+from edgewise.objectives.vtrace import vtrace
 
 CHUNK_ON_CPU, CHUNK_ELSEWHERE = 256, 8192
 """Default number of graphs per call of the critic."""
@@ -40,6 +41,10 @@ class GraphGAE(ValueEstimatorBase):
     Agents may be inactive or terminate before their world does. The advantage is zero where
     `("agents", "active")` is false, and an agent's episode ends where `("next", "agents", "terminated")` is
     true. Keys are set with `set_keys`.
+
+    If older weights made the steps, `log_ratio` is the log-probability of each decision now, minus that with
+    which it was made. V-trace then corrects targets and advantages, with both of its clips at 1; where all
+    log-ratios are zero they are those of GAE.
 
     Args:
         gamma: discount factor.
@@ -91,6 +96,7 @@ class GraphGAE(ValueEstimatorBase):
         player: NestedKey = "player"
         active: NestedKey = ("agents", "active")
         agent_terminated: NestedKey = ("agents", "terminated")
+        log_ratio: NestedKey = "log_ratio"
 
     default_keys = _AcceptedKeys
 
@@ -229,6 +235,23 @@ class GraphGAE(ValueEstimatorBase):
             after = next_value.masked_fill(terminated, 0.0)
             self.average_reward.update(reward, value=value, next_value=after, mask=active, group=self.group)
             reward = reward - self.average_reward.mean
+        log_ratio = tensordict.get(keys.log_ratio, None)
+        if log_ratio is not None:
+            if self.two_player:
+                raise ValueError("V-trace is for one player, so `log_ratio` does not go with two_player=True")
+            target = vtrace(
+                reward,
+                value,
+                next_value=next_value,
+                log_ratio=match_log_ratio(log_ratio, value, batch_dims=lead),
+                done=done,
+                terminated=terminated,
+                gamma=self.gamma,
+                lmbda=self.lmbda,
+                active=active,
+                time_dim=time_dim,
+            )[1]
+            return target - value
         if not self.two_player:
             return generalized_advantage(
                 reward,

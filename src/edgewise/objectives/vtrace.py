@@ -1,10 +1,12 @@
-"""V-trace: value targets and advantages from steps that older weights made, as a pure function."""
+"""V-trace: value targets and advantages from steps that older weights made, as pure functions."""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor
 
+from edgewise.distributed.group import ALONE, Group
+from edgewise.objectives.masked import masked_mean
 from edgewise.objectives.returns import discounted_scan
 
 
@@ -73,3 +75,28 @@ def vtrace(
     ahead = torch.where(follows, gamma * target.roll(-1, time_dim), bootstrap)
     advantage = torch.where(present, rho * (reward + ahead - value), 0.0)
     return advantage.detach(), target.detach()
+
+
+def importance_statistics(
+    log_ratio: Tensor, mask: Tensor | None = None, *, group: Group = ALONE
+) -> dict[str, Tensor]:
+    """Compute statistics of importance weights, 0-d each.
+
+    Args:
+        log_ratio: logarithms of the weights, any shape.
+        mask: same shape, bool, those that count; None if all do.
+        group: processes whose weights count too.
+
+    Returns:
+        `importance` and `importance_max`, the mean and the largest weight; `importance_clipped`, the share
+        above 1; and `importance_effective`, the effective number of samples as a share of their number.
+    """
+    ratio = log_ratio.exp()
+    mean, square = (masked_mean(ratio**power, mask, group=group) for power in (1, 2))
+    largest = ratio if mask is None else ratio.masked_fill(~mask, 0.0)
+    return {
+        "importance": mean,
+        "importance_max": group.max(largest.amax()),
+        "importance_clipped": masked_mean((ratio > 1).float(), mask, group=group),
+        "importance_effective": mean.square() / square.clamp_min(torch.finfo(square.dtype).tiny),
+    }

@@ -32,6 +32,10 @@ class Algorithm(Resumable, Protocol):
 
     An algorithm that needs other batches than those of `Rollout` may have
     `make_collector(env, rollout_length=...)`, which returns a `Collector`.
+
+    Workers collect with the weights of `policy`. An algorithm whose behaviour depends on more names it:
+    `acting_module`, a module with all weights, and `acting_generators`, its generators that it draws from.
+    With `takes_older_steps`, they may collect while it learns: steps have `staleness` then.
     """
 
     @property
@@ -55,6 +59,14 @@ class HasMetrics(Protocol):
 
     def metrics(self) -> Mapping[str, float]:
         """Return numbers by name; called after each batch."""
+
+
+@runtime_checkable
+class HasClose(Protocol):
+    """A collector that holds something which ends with the run, such as processes."""
+
+    def close(self) -> None:
+        """Let go of it; called once, however the run ends."""
 
 
 class Worlds(Resumable, Protocol):

@@ -24,6 +24,7 @@ from edgewise.config.plugins.identity import CodeRecord, changed_code, record_co
 from edgewise.config.plugins.registry import (
     address_of,
     name_of,
+    references,
     register,
     registered,
     systems,
@@ -60,6 +61,7 @@ __all__ = [
     "project_plugins",
     "recipes",
     "record_code",
+    "references",
     "register",
     "registered",
     "require_allowed",

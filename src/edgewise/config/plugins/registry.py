@@ -16,7 +16,7 @@ from edgewise.config.plugins.addresses import import_place, is_imported_by_path,
 from edgewise.config.plugins.declarations import AlgorithmEntry, Environment, System
 from edgewise.config.plugins.kinds import KINDS, NAMED_BY_USER, Kind, kind_of
 from edgewise.config.plugins.places import is_installed, real_file, real_path
-from edgewise.config.plugins.trust import allow, allowed_files, project_plugins
+from edgewise.config.plugins.trust import allow, allowed_files, allowed_modules, project_plugins
 
 SYSTEMS = "edgewise.systems"
 """The package whose `SYSTEMS` lists the declarations that ship with edgewise."""
@@ -122,6 +122,13 @@ def registered(kind: str) -> dict[str, Any]:
 def registered_at(kind: str, reference: str) -> Any:
     """Return what was registered of a kind under an address; None if nothing was."""
     return _registered[kind].addresses.get(address_key(reference))
+
+
+def references() -> list[str]:
+    """Return the files and modules that the user allowed or registered a class of, for another process."""
+    places = [key.rpartition(":")[0] for each in _registered.values() for key in each.addresses]
+    own = [place for place in places if place.partition(".")[0] != "edgewise"]
+    return list(dict.fromkeys([*map(str, allowed_files()), *allowed_modules(), *own]))
 
 
 def entry_of(kind: str, found: Any) -> Any:

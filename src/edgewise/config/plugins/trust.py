@@ -84,6 +84,11 @@ def allowed_files() -> list[Path]:
     return list(_files)
 
 
+def allowed_modules() -> list[str]:
+    """Return the names of the modules that are allowed."""
+    return list(_modules)
+
+
 def forget() -> None:
     """Withdraw everything that was allowed; for tests."""
     _files.clear()

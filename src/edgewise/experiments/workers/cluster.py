@@ -1,0 +1,80 @@
+"""Join a Ray cluster, or start one on this machine that nobody else can reach."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import math
+import os
+import socket
+from types import ModuleType
+
+from edgewise.config.errors import ConfigError
+from edgewise.config.run import RayConfig
+
+LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0", "RAY_USAGE_STATS_ENABLED": "0"}
+"""Environment variables with which Ray listens on the loopback interface only, and reports to nobody."""
+PATIENCE = 10.0
+"""Seconds for a cluster to accept a connection."""
+
+
+def connect(settings: RayConfig, *, workers: int) -> tuple[ModuleType, bool]:
+    """Connect this process to the cluster of the settings.
+
+    Returns:
+        The module `ray`, and whether the connection was made here and is to be closed here.
+
+    Raises:
+        ConfigError: Ray is not installed, or no cluster answers.
+    """
+    if settings.address is None:
+        for name, value in LOOPBACK.items():
+            os.environ.setdefault(name, value)
+    try:
+        import ray
+    except ImportError as error:
+        raise ConfigError(
+            "workers: they need Ray, which is not installed", hint="pip install edgewise[ray]"
+        ) from error
+    if ray.is_initialized():
+        return ray, False
+    try:
+        if settings.address is None:
+            ray.init(
+                address="local",
+                num_cpus=math.ceil(workers * settings.cpus),
+                include_dashboard=False,
+                log_to_driver=False,
+                logging_level=logging.ERROR,
+            )
+        else:
+            _check_reachable(settings.address)
+            ray.init(address=settings.address, log_to_driver=False, logging_level=logging.ERROR)
+    except (ConnectionError, OSError, RuntimeError, ValueError) as error:
+        where = "on this machine" if settings.address in (None, "auto") else f"at {settings.address}"
+        reason = str(error).strip().partition("\n")[0]
+        raise ConfigError(
+            f"ray.address: no cluster answers {where}: {reason}",
+            hint="start one with `ray start --head`, or leave ray.address out to start one for this run",
+        ) from error
+    _silence()
+    return ray, True
+
+
+def _check_reachable(address: str) -> None:
+    """Raise OSError within seconds if nothing listens at an address, for which Ray would wait for minutes."""
+    host, _, port = address.rpartition(":")
+    if host:
+        socket.create_connection((host, int(port)), timeout=PATIENCE).close()
+
+
+def _silence() -> None:
+    """Keep Ray from writing to stdout, where results go; `RayWorkers` logs what happens to workers."""
+    with contextlib.suppress(ImportError, AttributeError):
+        from ray._private import worker
+
+        worker.print_to_stdstream = _nothing
+
+
+def _nothing(*_: object, **__: object) -> None:
+    """Write nothing."""
