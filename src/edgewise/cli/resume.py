@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from pathlib import Path
+from typing import Any
 
 from edgewise.cli.processes import as_process, start_processes
 from edgewise.config.errors import ConfigError
@@ -39,6 +40,12 @@ def configure(parser: Parser) -> None:
         type=whole_number(1, 1024),
         metavar="N",
         help="processes that train together; a run continues with as many as it began with, by default",
+    )
+    parser.add_argument(
+        "--ray.address",
+        dest="ray_address",
+        metavar="ADDRESS",
+        help="cluster of the run's workers, if it has moved: host:port, or auto for that of this machine",
     )
     parser.add_argument(
         "--checkpoint",
@@ -81,13 +88,7 @@ def run(options: Namespace, console: Console) -> int:
     from edgewise.training.callbacks import make_loggers
     from edgewise.training.logging.progress import ShowProgress
 
-    given = {
-        "--total-frames": options.total_frames,
-        "--training.curriculum": options.curriculum,
-        "--device": options.device,
-        "--threads": options.threads,
-    }
-    flags = [(flag, str(value)) for flag, value in given.items() if value is not None]
+    flags = [(flag, str(value)) for flag, value in _changes(options).items() if value is not None]
     with as_process() as shows:
         folder = resume(
             options.run,
@@ -114,15 +115,20 @@ def _refuse_settings(options: Namespace) -> None:
         )
 
 
-def _words(options: Namespace) -> list[str]:
-    """Return the words of this command line, without the options of every verb."""
-    given = {
+def _changes(options: Namespace) -> dict[str, Any]:
+    """Return the settings that may change when a run continues, by their flags; None for those not given."""
+    return {
         "--total-frames": options.total_frames,
         "--curriculum": options.curriculum,
         "--device": options.device,
         "--threads": options.threads,
-        "--checkpoint": options.checkpoint,
+        "--ray.address": options.ray_address,
     }
+
+
+def _words(options: Namespace) -> list[str]:
+    """Return the words of this command line, without the options of every verb."""
+    given = {**_changes(options), "--checkpoint": options.checkpoint}
     words = ["resume", str(options.run)]
     words += [f"{flag}={value}" for flag, value in given.items() if value is not None]
     return words + (["--accept-changed-code"] if options.accept_changed_code else [])
