@@ -1,4 +1,4 @@
-"""Workers on a real Ray cluster of two nodes on the loopback interface: killed, hanging, gone, without room."""
+"""Workers on a real Ray cluster of two nodes on loopback: killed, hanging, gone, without room."""
 
 import json
 import os
@@ -34,6 +34,17 @@ MEMORY = 80 * 1024**2
 """Bytes of the object store of a node, nearly the least that Ray allows."""
 
 
+def patiently(start, attempts=8):
+    """Start a node; Ray gives up after 30 s, in which a busy machine cannot do it."""
+    for attempt in range(attempts):
+        try:
+            return start()
+        except Exception as error:
+            if attempt + 1 == attempts or "timed out during startup" not in str(error):
+                raise
+    return None
+
+
 class Nodes:
     """A cluster of real nodes, each of them stopped by its own handle."""
 
@@ -41,7 +52,7 @@ class Nodes:
         from ray.cluster_utils import Cluster
 
         first = {"num_cpus": 1, "include_dashboard": False, "object_store_memory": MEMORY, **settings}
-        self.cluster = Cluster(initialize_head=True, head_node_args=first)
+        self.cluster = patiently(lambda: Cluster(initialize_head=True, head_node_args=first))
         self.second = None
 
     @property
@@ -49,7 +60,7 @@ class Nodes:
         return self.cluster.address
 
     def join(self):
-        self.second = self.cluster.add_node(num_cpus=1, object_store_memory=MEMORY)
+        self.second = patiently(lambda: self.cluster.add_node(num_cpus=1, object_store_memory=MEMORY))
 
     def leave(self):
         self.cluster.remove_node(self.second, allow_graceful=False)
@@ -197,7 +208,7 @@ def test_a_full_object_store(monkeypatch, caplog):
     monkeypatch.setattr(pool_module, "PAUSE", 0.2)
     system = {"automatic_object_spilling_enabled": False, "local_fs_capacity_threshold": 0.0001}
     options = {"num_cpus": 1, "include_dashboard": False, "log_to_driver": False}
-    ray.init(address="local", object_store_memory=MEMORY, _system_config=system, **options)
+    patiently(lambda: ray.init(address="local", object_store_memory=MEMORY, _system_config=system, **options))
     try:
         config = config_of(training__num_envs=2000, training__rollout_length=16, workers=1)
         workers = workers_of(config, type("Joined", (), {"address": None}), attempts=200)

@@ -9,7 +9,7 @@ import os
 import socket
 from types import ModuleType
 
-from edgewise.config.errors import ConfigError
+from edgewise.config.errors import ConfigError, ProcessLost
 from edgewise.config.run import RayConfig
 
 LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0", "RAY_USAGE_STATS_ENABLED": "0"}
@@ -26,6 +26,7 @@ def connect(settings: RayConfig, *, workers: int) -> tuple[ModuleType, bool]:
 
     Raises:
         ConfigError: Ray is not installed, or no cluster answers.
+        ProcessLost: Ray does not start on this machine.
     """
     if settings.address is None:
         for name, value in LOOPBACK.items():
@@ -38,27 +39,39 @@ def connect(settings: RayConfig, *, workers: int) -> tuple[ModuleType, bool]:
         ) from error
     if ray.is_initialized():
         return ray, False
-    try:
-        if settings.address is None:
-            ray.init(
-                address="local",
-                num_cpus=math.ceil(workers * settings.cpus),
-                include_dashboard=False,
-                log_to_driver=False,
-                logging_level=logging.ERROR,
-            )
-        else:
-            _check_reachable(settings.address)
-            ray.init(address=settings.address, log_to_driver=False, logging_level=logging.ERROR)
-    except (ConnectionError, OSError, RuntimeError, ValueError) as error:
-        where = "on this machine" if settings.address in (None, "auto") else f"at {settings.address}"
-        reason = str(error).strip().partition("\n")[0]
-        raise ConfigError(
-            f"ray.address: no cluster answers {where}: {reason}",
-            hint="start one with `ray start --head`, or leave ray.address out to start one for this run",
-        ) from error
+    (_start if settings.address is None else _join)(ray, settings, workers)
     _silence()
     return ray, True
+
+
+def _start(ray: ModuleType, settings: RayConfig, workers: int) -> None:
+    """Start Ray on this machine, with room for all workers, until the connection is closed."""
+    try:
+        ray.init(
+            address="local",
+            num_cpus=math.ceil(workers * settings.cpus),
+            include_dashboard=False,
+            log_to_driver=False,
+            logging_level=logging.ERROR,
+        )
+    except Exception as error:  # Ray raises errors of any kind here
+        raise ProcessLost(
+            f"Ray could not be started on this machine: {_first_line(error)}",
+            hint="it gives up after 30 s where a machine is busy: try again, or join a cluster with ray.address",
+        ) from error
+
+
+def _join(ray: ModuleType, settings: RayConfig, workers: int) -> None:  # noqa: ARG001 - as in _start
+    assert settings.address is not None
+    try:
+        _check_reachable(settings.address)
+        ray.init(address=settings.address, log_to_driver=False, logging_level=logging.ERROR)
+    except Exception as error:  # Ray raises errors of any kind here
+        where = "on this machine" if settings.address == "auto" else f"at {settings.address}"
+        raise ConfigError(
+            f"ray.address: no cluster answers {where}: {_first_line(error)}",
+            hint="start one with `ray start --head`, or leave ray.address out to start one for this run",
+        ) from error
 
 
 def _check_reachable(address: str) -> None:
@@ -66,6 +79,10 @@ def _check_reachable(address: str) -> None:
     host, _, port = address.rpartition(":")
     if host:
         socket.create_connection((host, int(port)), timeout=PATIENCE).close()
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0]
 
 
 def _silence() -> None:
