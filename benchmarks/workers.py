@@ -4,9 +4,9 @@
 
 CPU seconds of a batch are measured in one process: what a worker spends to collect it (*collect*), and what
 the learner spends to pack and join messages (*exchange*) and to learn (*learn*). From these follow the frames
-per second of a worker, the bound of the learner, `frames / (exchange + learn)`, and the number of workers that
-reaches it. With `--wall`, also the frames per second of wall time with workers on this machine, which share
-its cores with the learner.
+per second of a worker, the bound of the learner, `frames / (exchange + learn)`, and the number of workers
+that reaches it. With `--wall`, also the frames per second of wall time with workers on this machine, which
+share its cores with the learner.
 """
 
 from __future__ import annotations
@@ -32,7 +32,10 @@ from edgewise.experiments.workers.worker import Blueprint
 RECIPES: dict[str, dict[str, Any]] = {
     "swarm-mappo": {},
     "marine-ac-iqn": {"algorithm.learning_starts": 1, "evaluation.stages": []},
+    "hex-expert": {},
 }
+MANY = 8
+"""Workers with which the cost of a call is found: that of their calls, less that of one with all worlds."""
 CPUS = 0.01
 """CPUs that a worker asks for, so that any number fits on this machine."""
 
@@ -74,26 +77,34 @@ def config_of(recipe: str, workers: int, **settings: Any) -> AnyRun:
     return load_config(recipe, keywords=chosen)
 
 
-def costs(recipe: str, batches: int) -> dict[str, Any]:
-    """Measure bytes and CPU seconds of a batch of one worker."""
-    config, watch = config_of(recipe, 1), Stopwatch()
-    frames = config.training.num_envs * config.training.rollout_length
-    workers = Watched(Blueprint.of(config, num_envs=config.training.num_envs), watch)
-    parts = with_workers(Builder(config).parts(), config, workers=workers)
+def timed(recipe: str, workers: int, batches: int) -> tuple[dict[str, float], dict[str, int]]:
+    """Return the CPU seconds of a batch by what they are spent on, and the bytes of one worker's messages."""
+    config, watch = config_of(recipe, workers), Stopwatch()
+    watched = Watched(Blueprint.of(config, num_envs=config.training.num_envs // workers), watch)
+    parts = with_workers(Builder(config).parts(), config, workers=watched)
     for number in range(batches + 1):
         if number == 1:
             watch.seconds.clear()
         batch = watch("all", parts.rollout.collect)
         watch("learn", lambda batch=batch: parts.algorithm.learn(batch))
     each = {name: value / batches for name, value in watch.seconds.items()}
-    exchange = each["all"] - each["collect"]
+    return {**each, "exchange": each["all"] - each["collect"]}, watched.bytes
+
+
+def costs(recipe: str, batches: int) -> dict[str, Any]:
+    """Measure bytes and CPU seconds of a batch."""
+    config = config_of(recipe, 1)
+    frames = config.training.num_envs * config.training.rollout_length
+    (each, sizes), (shared, _) = timed(recipe, 1, batches), timed(recipe, MANY, batches)
+    exchange = each["exchange"]
     bound = frames / (exchange + each["learn"])
     alone = frames / each["collect"]
     return {
         "recipe": recipe,
         "frames": frames,
-        "bytes": workers.bytes,
-        "bytes_per_frame": workers.bytes["batch"] / frames,
+        "bytes": sizes,
+        "bytes_per_frame": sizes["batch"] / frames,
+        "cpu_seconds_of_a_call": max(0.0, shared["exchange"] - exchange) / (MANY - 1),
         "cpu_seconds": {"collect": each["collect"], "exchange": exchange, "learn": each["learn"]},
         "frames_per_second_of_a_worker": alone,
         "bound_of_the_learner": bound,
@@ -168,10 +179,11 @@ def main() -> int:
 def _table(result: dict[str, Any]) -> str:
     seconds = ", ".join(f"{name} {value:.3f} s" for name, value in result["cpu_seconds"].items())
     sizes = ", ".join(f"{name} {value / 1e6:.3f} MB" for name, value in result["bytes"].items())
+    frame = f"{result['bytes_per_frame']:,.0f} bytes"
     lines = [
-        f"{result['recipe']}: batches of {result['frames']:,} frames of {result['bytes_per_frame']:,.0f} bytes",
+        f"{result['recipe']}: a batch has {result['frames']:,} frames of {frame}",
         f"  messages: {sizes}",
-        f"  CPU of a batch: {seconds}",
+        f"  CPU of a batch: {seconds}; {1000 * result['cpu_seconds_of_a_call']:.1f} ms for each further call",
         f"  a worker: {result['frames_per_second_of_a_worker']:,.0f} frames/s; the learner: at most "
         f"{result['bound_of_the_learner']:,.0f}, with {result['workers_at_the_bound']:.1f} workers",
     ]

@@ -283,7 +283,9 @@ def test_the_command_is_stopped_killed_and_continued(nodes, tmp_path, staleness)
     shown = edgewise(*TRAIN, *flags, "--out", str(tmp_path / "alone"), "--json")
     assert json.loads(shown.stdout)
     assert killed(tmp_path / "run", *TRAIN, *flags, number=signal.SIGTERM) == 130
-    edgewise("resume", str(tmp_path / "run"))
+    refused = edgewise("resume", str(tmp_path / "run"), code=2)
+    assert f"give it by yourself: --ray.address {nodes.address}" in refused.stderr
+    edgewise("resume", str(tmp_path / "run"), f"--ray.address={nodes.address}")
     assert differences(tmp_path / "alone", tmp_path / "run") == []
     assert killed(tmp_path / "other", *TRAIN, *flags, number=signal.SIGKILL) == -signal.SIGKILL
     edgewise("resume", str(tmp_path / "other"), f"--ray.address={nodes.address}")

@@ -10,6 +10,7 @@ from pydantic_core import PydanticCustomError
 
 from edgewise.config.model import Config
 from edgewise.config.overrides import override_problems
+from edgewise.config.plugins.trust import CLUSTER
 from edgewise.config.schedules import Schedule
 
 EnvT = TypeVar("EnvT", bound=Config)
@@ -165,7 +166,7 @@ class RayConfig(Config):
     @field_validator("address")
     @classmethod
     def _names_a_cluster(cls, address: str | None) -> str | None:
-        if address is None or re.fullmatch(r"auto|[^\s:/]+:[0-9]+", address):
+        if address is None or CLUSTER.fullmatch(address):
             return address
         raise ValueError(f'got "{address}", expected host:port, or auto for the cluster of this machine')
 

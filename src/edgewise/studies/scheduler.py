@@ -64,9 +64,9 @@ class Program:
         if not run.exists():
             verb = ["train", *job.words, f"--out={run}"]
         else:
-            # A run folder grants nothing: what the user typed for the run is what it may import.
+            # A run folder grants nothing: only what the user typed is imported and connected to.
             plugins += [word for word in map(_value, job.words) if Address.parse(word) is not None]
-            verb = ["resume", str(run)]
+            verb = ["resume", str(run), *(word for word in job.words if word.startswith("--ray.address="))]
         return [*self.command, *verb, *loggers, *(f"--plugin={each}" for each in dict.fromkeys(plugins))]
 
 

@@ -28,7 +28,7 @@ SOURCES = (
     "marine-rainbow",
     "queueing-line3-clone",
     "hex-expert",
-    "queueing-line3-rl",
+    "queueing-line3-ppo",
 )
 CASES = [
     pytest.param(source, staleness, marks=() if (source, staleness) in QUICK else pytest.mark.thorough)
@@ -71,8 +71,6 @@ def test_a_share_is_a_rollout_with_random_numbers_of_its_own():
 
 @pytest.mark.parametrize(("source", "staleness"), CASES)
 def test_order_and_repeats_change_nothing(source, staleness):
-    if source == "queueing-line3-rl" and staleness:
-        pytest.skip("it learns average rewards, for which there is no V-trace here")
     config = config_for(source, ray__max_staleness=staleness)
     batches, _ = trained(alone := parts_of(config), 5)
     for seed in range(2):

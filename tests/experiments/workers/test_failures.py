@@ -4,10 +4,12 @@ import pytest
 import torch
 from tests.experiments.workers.runs import config_of, parts_of
 
+from edgewise.cli.main import main
 from edgewise.config import plugins
 from edgewise.config.errors import ConfigError, IllegalActionError, NumericalStop
 from edgewise.config.plugins.isolation import isolated
 from edgewise.experiments.load import load_config
+from edgewise.experiments.workers import pool as pool_module
 from edgewise.experiments.workers import worker as worker_module
 from edgewise.experiments.workers.message import Failure, copied, failure_in, pack, unpack
 from edgewise.experiments.workers.worker import Blueprint, Worker
@@ -103,3 +105,22 @@ def test_a_worker_imports_what_the_user_named_and_refuses_other_code(tmp_path, m
     file.unlink()
     with isolated(), pytest.raises(ConfigError, match=r"line\.py"):
         Worker(Blueprint.from_json(blueprint.to_json()))
+
+
+@pytest.mark.parametrize("address", ["10.0.0.1:6379", "auto"])
+def test_a_file_cannot_choose_what_to_connect_to(address, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "mine.yaml"
+    text = f"recipe: graphwalk-ppo\nworkers: 2\nray: {{address: '{address}'}}\ntraining: {{num_envs: 4}}\n"
+    file.write_text(text)
+
+    def connect(*given, **named):
+        raise AssertionError("it connects")
+
+    monkeypatch.setattr(pool_module, "connect", connect)
+    with isolated():
+        assert main(["train", "mine.yaml"]) == 2
+        assert f"--ray.address {address}" in capsys.readouterr().err
+        assert not (tmp_path / "runs").exists()
+        with pytest.raises(AssertionError, match="it connects"):
+            main(["train", "mine.yaml", "--ray.address", address])

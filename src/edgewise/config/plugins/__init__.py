@@ -31,7 +31,13 @@ from edgewise.config.plugins.registry import (
     use_plugin,
     use_project_plugins,
 )
-from edgewise.config.plugins.trust import allow, allow_typed, project_plugins, require_allowed
+from edgewise.config.plugins.trust import (
+    allow,
+    allow_typed,
+    project_plugins,
+    require_allowed,
+    require_cluster,
+)
 
 __all__ = [
     "Address",
@@ -65,6 +71,7 @@ __all__ = [
     "register",
     "registered",
     "require_allowed",
+    "require_cluster",
     "systems",
     "use_plugin",
     "use_project_plugins",

@@ -22,7 +22,7 @@ def isolated() -> Iterator[None]:
         ...     module = use_plugin("tsp.py")
     """
     modules, path = set(sys.modules), list(sys.path)
-    tables: list[dict[Any, Any]] = [addresses._imported, trust._files, trust._modules]
+    tables: list[dict[Any, Any]] = [addresses._imported, trust._files, trust._modules, trust._clusters]
     tables += [table for each in registry._registered.values() for table in (each.names, each.addresses)]
     kept = [dict(table) for table in tables]
     trust.forget()

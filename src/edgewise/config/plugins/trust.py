@@ -1,9 +1,10 @@
-"""What may be imported. A run folder or a config file grants nothing; the user does, on this command line, in
-this process or in the project's own file."""
+"""What may be imported, and which cluster joined. A run folder or a config file grants nothing; the user
+does, on this command line, in this process or in the project's own file."""
 
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,12 @@ log = logging.getLogger(__name__)
 
 _files: dict[Path, None] = {}
 _modules: dict[str, None] = {}
+_clusters: dict[str, None] = {}
+
+CLUSTER = re.compile(r"auto|[^\s:/]+:[0-9]+")
+"""The address of a cluster: host:port, or auto for the one of this machine."""
+CLUSTER_FLAGS = ("--ray.address=", "--address=")
+"""How a command line names one."""
 
 PROJECT_FILES = ("edgewise.toml", "pyproject.toml")
 
@@ -36,14 +43,19 @@ def allow(reference: str) -> Address:
 
 
 def allow_typed(texts: Sequence[str]) -> None:
-    """Allow every address among the words of a command line, also in lists with commas."""
+    """Allow every address of code or of a cluster among the words of a command line, also in lists."""
     for text in texts:
         for address in _addresses(text):
             allow(str(address))
+        for word in _values(text):
+            if CLUSTER.fullmatch(word):
+                _clusters.setdefault(word)
 
 
 def require_allowed(texts: Sequence[str]) -> None:
     """Refuse words of a command line that were read from a file, if they name code that is not allowed.
+
+    The same holds for the address of a cluster.
 
     Raises:
         ConfigError: with the flag that would allow it.
@@ -54,6 +66,18 @@ def require_allowed(texts: Sequence[str]) -> None:
                 allow(listed)
         if not is_allowed(address):
             raise refusal(address)
+    for text in texts:
+        if text.startswith(CLUSTER_FLAGS):
+            require_cluster(text.partition("=")[2])
+
+
+def require_cluster(address: str) -> None:
+    """Raise ConfigError if the user has not named the address of a cluster: what it sends is executed here."""
+    if address not in _clusters:
+        raise ConfigError(
+            f"ray.address: {address} is in a file only, and a file cannot choose what edgewise connects to",
+            hint=f"give it by yourself: --ray.address {address}",
+        )
 
 
 def refusal(address: Address) -> ConfigError:
@@ -66,9 +90,13 @@ def refusal(address: Address) -> ConfigError:
 
 
 def _addresses(text: str) -> list[Address]:
-    value = text.partition("=")[2] if text.startswith("--") else text
-    found = (Address.parse(word) for word in (value, *value.split(",")))
+    found = (Address.parse(word) for word in _values(text))
     return [address for address in found if address is not None]
+
+
+def _values(text: str) -> tuple[str, ...]:
+    value = text.partition("=")[2] if text.startswith("--") else text
+    return (value, *value.split(","))
 
 
 def is_allowed(address: Address) -> bool:
@@ -93,6 +121,7 @@ def forget() -> None:
     """Withdraw everything that was allowed; for tests."""
     _files.clear()
     _modules.clear()
+    _clusters.clear()
 
 
 def project_plugins(folder: Path | None = None) -> list[str]:

@@ -57,7 +57,7 @@ def _start(ray: ModuleType, settings: RayConfig, workers: int) -> None:
     except Exception as error:  # Ray raises errors of any kind here
         raise ProcessLost(
             f"Ray could not be started on this machine: {_first_line(error)}",
-            hint="it gives up after 30 s where a machine is busy: try again, or join a cluster with ray.address",
+            hint="on a busy machine it gives up after 30 s: try again, or join a cluster with ray.address",
         ) from error
 
 

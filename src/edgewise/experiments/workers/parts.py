@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from edgewise.config import plugins
 from edgewise.config.errors import ConfigError
 from edgewise.config.run import AnyRun
 from edgewise.distributed.group import ALONE, Group
@@ -34,6 +35,8 @@ def with_workers(
     refuse_algorithm(algorithm, config)
     count = config.workers // group.size
     if workers is None:
+        if config.ray.address is not None:
+            plugins.require_cluster(config.ray.address)
         blueprint = Blueprint.of(config, num_envs=share_of_worker(config))
         workers = RayWorkers(blueprint, count=count, settings=config.ray)
     return replace(
