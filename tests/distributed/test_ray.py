@@ -78,7 +78,7 @@ def nodes():
 
 
 def workers_of(config, nodes, **settings):
-    given = RayConfig(**{"address": nodes.address, "timeout": 300, **settings})
+    given = RayConfig(**{"address": nodes.address, **settings})
     blueprint = Blueprint.of(config, num_envs=config.training.num_envs // config.workers)
     return RayWorkers(blueprint, count=config.workers, settings=given)
 
@@ -196,7 +196,7 @@ def test_a_node_that_leaves_and_returns(nodes, caplog, monkeypatch):
 @thorough
 def test_no_room_at_all_is_said(nodes):
     with pytest.raises(ProcessLost, match=r"no worker has run for 3 s; the cluster has 2 CPUs, .* takes 8"):
-        workers_of(config_of(), nodes, timeout=3, cpus=8)
+        workers_of(config_of(), nodes, start_timeout=3, cpus=8)
 
 
 @thorough

@@ -155,8 +155,10 @@ class RayConfig(Config):
     cpus: float = Field(1.0, gt=0)
     """CPUs of the cluster that each worker occupies."""
     timeout: float = Field(600.0, gt=0)
-    """Seconds to wait for a worker before it is replaced and its work is repeated, and for the first one to
-    start."""
+    """Seconds in which a worker must collect a batch or evaluate; one that is late is replaced, and its work
+    repeated."""
+    start_timeout: float = Field(600.0, gt=0)
+    """Seconds to wait while no worker runs, such as for the first one to start."""
     attempts: int = Field(10, gt=0)
     """How often the same work is tried, on different workers, before the run stops."""
     max_staleness: int = Field(0, ge=0, le=64)

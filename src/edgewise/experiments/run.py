@@ -103,19 +103,28 @@ class Run:
         total_frames: int | None = None,
         curriculum: Sequence[Mapping[str, Any]] | None = None,
         device: str | None = None,
+        ray_address: str | None = None,
         callbacks: Iterable[Callback] = (),
         progress: bool = True,
         accept_changed_code: bool = False,
     ) -> Run:
         """Continue training from the last checkpoint, to `total_frames` in all if given; see `ew.train`.
 
-        The first stage of a new `curriculum` begins now, unless the run is in one of its stages.
+        The first stage of a new `curriculum` begins now, unless the run is in one of its stages. A run with
+        workers on a cluster needs its address: a run folder does not decide where to connect.
         """
+        from edgewise.config import plugins
         from edgewise.experiments.launch import resume
         from edgewise.training.logging.progress import ShowProgress
 
+        plugins.allow_typed([] if ray_address is None else [ray_address])
         stages = None if curriculum is None else json.dumps(list(curriculum))
-        given = {"--total-frames": total_frames, "--training.curriculum": stages, "--device": device}
+        given = {
+            "--total-frames": total_frames,
+            "--training.curriculum": stages,
+            "--device": device,
+            "--ray.address": ray_address,
+        }
         flags = [(flag, str(value)) for flag, value in given.items() if value is not None]
         called = [*([ShowProgress()] if progress else []), *callbacks]
         resume(self.path, flags=flags, callbacks=called, accept_changed_code=accept_changed_code)

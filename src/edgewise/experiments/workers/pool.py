@@ -281,11 +281,11 @@ class RayWorkers:
             )
         if len(missing) < len(self._places):
             self._worked_at = now
-        elif now - self._worked_at > self._settings.timeout:
-            there = self._ray.cluster_resources().get("CPU", 0)
+        elif now - self._worked_at > self._settings.start_timeout:
+            there, needed = self._ray.cluster_resources().get("CPU", 0), self._settings.cpus
             raise ProcessLost(
-                f"no worker has run for {self._settings.timeout:g} s; the cluster has {there:g} CPUs, and a "
-                f"worker takes {self._settings.cpus:g}",
+                f"no worker has run for {self._settings.start_timeout:g} s; "
+                f"the cluster has {there:g} CPUs, and a worker takes {needed:g}",
                 hint="see `ray status`; continue with `edgewise resume` when there is room",
             )
 
