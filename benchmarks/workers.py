@@ -6,7 +6,7 @@ CPU seconds of a batch are measured in one process: what a worker spends to coll
 the learner spends to pack and join messages (*exchange*) and to learn (*learn*). From these follow the frames
 per second of a worker, the bound of the learner, `frames / (exchange + learn)`, and the number of workers
 that reaches it. With `--wall`, also the frames per second of wall time with workers on this machine, which
-share its cores with the learner.
+share its cores with the learner, and the learner's CPU seconds to collect with real ones.
 """
 
 from __future__ import annotations
@@ -112,8 +112,8 @@ def costs(recipe: str, batches: int) -> dict[str, Any]:
     }
 
 
-def measured(recipe: str, batches: int) -> dict[str, float]:
-    """Measure frames per second of whole batches, in wall time."""
+def measured(recipe: str, batches: int) -> dict[str, tuple[float, float]]:
+    """Measure frames per second of wall time, and the learner's CPU seconds to collect a batch."""
     found = {}
     for workers, staleness in ((0, 0), (1, 0), (2, 0), (2, 1)):
         config = config_of(recipe, workers, **{"ray.max_staleness": staleness})
@@ -128,12 +128,15 @@ def measured(recipe: str, batches: int) -> dict[str, float]:
                 running._step()
             parts = with_workers(parts, config, workers=running)
         frames = config.training.num_envs * config.training.rollout_length
+        watch = Stopwatch()
         for number in range(batches + 2):
             if number == 2:
                 began = time.perf_counter()
-            parts.algorithm.learn(parts.rollout.collect())
+                watch.seconds.clear()
+            parts.algorithm.learn(watch("collect", parts.rollout.collect))
         name = f"{workers} workers" + (f", staleness {staleness}" if staleness else "")
-        found[name] = frames * batches / (time.perf_counter() - began)
+        wall = time.perf_counter() - began
+        found[name] = (frames * batches / wall, watch.seconds["collect"] / batches)
         if running is not None:
             running.close()
     return found
@@ -187,9 +190,9 @@ def _table(result: dict[str, Any]) -> str:
         f"  a worker: {result['frames_per_second_of_a_worker']:,.0f} frames/s; the learner: at most "
         f"{result['bound_of_the_learner']:,.0f}, with {result['workers_at_the_bound']:.1f} workers",
     ]
-    lines += [
-        f"  {name}: {value:,.0f} frames/s of wall time" for name, value in result.get("measured", {}).items()
-    ]
+    for name, (wall, own) in result.get("measured", {}).items():
+        rate = f"{wall:,.0f} frames/s of wall time"
+        lines.append(f"  {name}: {rate}; the learner spends {own:.3f} s of CPU to collect a batch")
     return "\n".join(lines)
 
 
