@@ -124,3 +124,13 @@ def test_a_file_cannot_choose_what_to_connect_to(address, tmp_path, monkeypatch,
         assert not (tmp_path / "runs").exists()
         with pytest.raises(AssertionError, match="it connects"):
             main(["train", "mine.yaml", "--ray.address", address])
+
+
+def test_words_from_a_file_name_no_cluster():
+    with isolated():
+        plugins.require_allowed(["--workers=2", "--num-envs=auto", "--ray.timeout=3"])
+        for flag in ("--ray.address", "--address"):
+            with pytest.raises(ConfigError, match="a file cannot choose what edgewise connects to"):
+                plugins.require_allowed([f"{flag}=10.0.0.1:6379"])
+        plugins.allow_typed(["--ray.address", "10.0.0.1:6379"])
+        plugins.require_allowed(["--ray.address=10.0.0.1:6379"])
