@@ -259,13 +259,22 @@ def _killed(folder: RunFolder, aim: int, dice: random.Random, processes: int) ->
             for child in victims:
                 os.kill(child, signal.SIGKILL)
             status = os.waitstatus_to_exitcode(os.waitpid(children[victim], 0)[1])
-            _reap([child for child in children if child != children[victim]])
+            others = [child for child in children if child != children[victim]]
+            if PHASES[aim] == "starting":
+                _kill(others)
+            _reap(others)
             return PHASES[shared[victim][0]] if status == -signal.SIGKILL else _ended(status)
         done, status = os.waitpid(children[victim], os.WNOHANG)
         if done:
             _reap([child for child in children if child != children[victim]])
             return _ended(os.waitstatus_to_exitcode(status))
         time.sleep(0.0005)
+
+
+def _kill(children: list[int]) -> None:
+    """Kill processes that wait for one that never came to meet them, as the command that starts them does."""
+    for child in children:
+        os.kill(child, signal.SIGKILL)
 
 
 def _reap(children: list[int]) -> None:

@@ -72,7 +72,7 @@ def require_allowed(texts: Sequence[str]) -> None:
 
 
 def require_cluster(address: str) -> None:
-    """Raise ConfigError if the user has not named the address of a cluster, which can send code to execute."""
+    """Raise ConfigError if the user has not typed the address of a cluster: what it sends is executed."""
     if address not in _clusters:
         raise ConfigError(
             f"ray.address: {address} is in a file only, and a file cannot choose what edgewise connects to",
