@@ -14,6 +14,8 @@ from edgewise.config.run import RayConfig
 
 LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0", "RAY_USAGE_STATS_ENABLED": "0"}
 """Environment variables with which Ray listens on the loopback interface only, and reports to nobody."""
+STARTS = 5
+"""How often Ray is started: it gives up after 30 s, which a busy machine may need."""
 PATIENCE = 10.0
 """Seconds for a cluster to accept a connection."""
 
@@ -46,19 +48,23 @@ def connect(settings: RayConfig, *, workers: int) -> tuple[ModuleType, bool]:
 
 def _start(ray: ModuleType, settings: RayConfig, workers: int) -> None:
     """Start Ray on this machine, with room for all workers, until the connection is closed."""
-    try:
-        ray.init(
-            address="local",
-            num_cpus=math.ceil(workers * settings.cpus),
-            include_dashboard=False,
-            log_to_driver=False,
-            logging_level=logging.ERROR,
-        )
-    except Exception as error:  # Ray raises errors of any kind here
-        raise ProcessLost(
-            f"Ray could not be started on this machine: {_first_line(error)}",
-            hint="on a busy machine it gives up after 30 s: try again, or join a cluster with ray.address",
-        ) from error
+    for attempt in range(1, STARTS + 1):
+        try:
+            ray.init(
+                address="local",
+                num_cpus=math.ceil(workers * settings.cpus),
+                include_dashboard=False,
+                log_to_driver=False,
+                logging_level=logging.ERROR,
+            )
+            return
+        except Exception as error:  # Ray raises errors of any kind here
+            ray.shutdown()
+            if attempt == STARTS:
+                raise ProcessLost(
+                    f"Ray could not be started on this machine: {_first_line(error)}",
+                    hint="try again, or join a cluster with ray.address",
+                ) from error
 
 
 def _join(ray: ModuleType, settings: RayConfig, workers: int) -> None:  # noqa: ARG001 - as in _start
