@@ -21,7 +21,7 @@ from edgewise.config.settings import from_keywords
 from edgewise.envs.entries import Entries, replace_rows, to_new_tensordict, to_tensordict, where_rows
 from edgewise.envs.legality import check_actions
 from edgewise.envs.ranges import RealNumbers, WholeNumbers, lower_bound, upper_bound
-from edgewise.envs.specs import check_names, check_returned, check_room, check_setup, done_spec, spec_like
+from edgewise.envs.specs import check_names, check_room, check_setup, done_spec, spec_like, wrong_return
 from edgewise.envs.transition import DONE, Transition, apply_transition
 from edgewise.graphs.actions import ActionLayout
 from edgewise.graphs.devices import refuse_out_of_memory
@@ -231,7 +231,8 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
             check_actions(tensordict, self.actions, self.graph, name=self.name)
         before: TensorDict = tensordict.get("state")
         moved = self.advance(before, tensordict.get("action"))
-        check_returned(self, "advance", moved, Transition)
+        if not isinstance(moved, Transition):
+            raise wrong_return(self, "advance", moved)
         after, outcome = apply_transition(before, moved, max_steps=self.max_steps)
         count = len(outcome["reward"])
         entries = {**self._root_entries(after, count), **outcome}
@@ -284,7 +285,8 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
     def _initial_root(self, count: int) -> dict[str, Any]:
         """Return all entries of the root of `count` new worlds."""
         spawned = self.spawn(count)
-        check_returned(self, "spawn", spawned, (Mapping, TensorDictBase))
+        if not isinstance(spawned, Mapping | TensorDictBase):
+            raise wrong_return(self, "spawn", spawned)
         state = dict(spawned.items())
         state["step"] = torch.zeros(count, dtype=torch.int64, device=self.device)
         if self.num_agents:
@@ -305,7 +307,8 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
         """Return state, observation, mask and agents' flags of `count` worlds in `state`."""
         current = self._tensordict(state, count)
         observed = self.observe(current)
-        check_returned(self, "observe", observed, (Mapping, TensorDictBase))
+        if not isinstance(observed, Mapping | TensorDictBase):
+            raise wrong_return(self, "observe", observed)
         entries = {**dict(observed.items()), "state": current}
         mask = self.mask(current)
         if mask is None:

@@ -23,13 +23,10 @@ def check_setup(env: object) -> None:
             )
 
 
-def check_returned(env: object, method: str, found: object, wanted: type | tuple[type, ...]) -> None:
-    """Raise ConfigError if a method of an environment returned something of another type."""
-    if not isinstance(found, wanted):
-        expected = "a Transition" if method == "advance" else "a dict of tensors"
-        raise ConfigError(
-            f"{type(env).__name__}.{method} returned {type(found).__name__}, expected {expected}"
-        )
+def wrong_return(env: object, method: str, found: object) -> ConfigError:
+    """Return the error for a method of an environment that returned something of another type."""
+    expected = "a Transition" if method == "advance" else "a dict of tensors"
+    return ConfigError(f"{type(env).__name__}.{method} returned {type(found).__name__}, expected {expected}")
 
 
 def check_names(graph: TensorDictBase, spec: GraphSpec, *, env: str) -> None:
