@@ -4,6 +4,7 @@ import fcntl
 import io
 import multiprocessing
 import os
+import signal
 import sys
 import termios
 from pathlib import Path
@@ -91,6 +92,7 @@ def program(*arguments):
 
 
 def _child(call, arguments, place, folder, terminal):
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # ignored if the tests run under nohup
     if terminal is not None:
         os.setsid()
         fcntl.ioctl(os.open(terminal, os.O_RDWR), termios.TIOCSCTTY, 0)

@@ -30,6 +30,15 @@ from edgewise.experiments.workers.worker import Blueprint
 
 os.environ.update(LOOPBACK)
 thorough = pytest.mark.thorough
+
+
+@pytest.fixture(autouse=True)
+def without_plugins():
+    """Workers import what this process may import, and other tests leave plug-ins behind."""
+    with isolated():
+        yield
+
+
 MEMORY = 80 * 1024**2
 """Bytes of the object store of a node, nearly the least that Ray allows."""
 

@@ -59,6 +59,7 @@ RUN_VERBS = {
     "export": ["export", "{run}", "--to", "pt2", "--out", "{folder}/exported"],
     "report": ["report", "{run}"],
     "verify": ["verify", "{run}"],
+    "pack": ["pack", "{run}", "--out", "{folder}/packed", "--episodes", "2"],
     "play": ["play", "{run}", "--port", "0"],
     "train": ["train", "{run}/config.json", "--dry-run"],
 }
@@ -104,6 +105,7 @@ HARMLESS = {
     "help of train": ["train", "--help"],
     "help of eval": ["eval", "--help"],
     "doctor": ["doctor"],
+    "zoo": ["zoo"],
 }
 """Command lines that work whatever lies around."""
 

@@ -447,8 +447,12 @@ def test_a_disk_that_is_full_of_rows_is_said(tmp_path, monkeypatch):
     assert same(final(folder), final(whole))
 
 
-def test_a_curriculum_without_the_stage_of_the_checkpoint_is_refused(tmp_path):
+def test_a_run_that_stopped_in_a_stage_needs_a_curriculum(tmp_path):
+    """A new curriculum begins with its first stage; none at all is refused."""
     stages = {"curriculum": [{"name": "a", "until": {"frames": 16}}, {"name": "b"}]}
     folder = run(tmp_path / "run", toy_config(training=stages))
-    with pytest.raises(CheckpointError, match="the curriculum has no stage b"):
-        run(folder, toy_config(total_frames=200, training={"curriculum": [{"name": "c"}]}))
+    with pytest.raises(CheckpointError, match="there is no stage b"):
+        run(folder, toy_config(total_frames=200))
+    run(folder, toy_config(total_frames=200, training={"curriculum": [{"name": "c"}]}))
+    with (folder.path / "metrics.csv").open() as file:
+        assert list(csv.DictReader(file))[-1]["stage"] == "c"

@@ -57,7 +57,7 @@ class AblationFigure(Config):
     measure: str
     """What is measured."""
     difference: float
-    """Ablated policy minus policy, in the mean."""
+    """Policy as it is minus ablated policy, in the mean."""
     low: float
     """Lower end of its paired 95 % interval."""
     high: float

@@ -22,12 +22,15 @@ def check_root(env: GraphEnv[Any], root: TensorDictBase) -> None:
 
 
 def check_entries(env: GraphEnv[Any], entries: TensorDictBase) -> None:
-    """Raise AssertionError if observation, mask or agents of a root or a next break the contract."""
+    """Raise AssertionError if observation, mask or agents of a root or a next break the contract.
+
+    A metric may be NaN, which says that it is not defined in an episode.
+    """
     for name in entries.keys(include_nested=True, leaves_only=True):
         value = entries[name]
         if value.device != env.device:
             raise AssertionError(f"{env.name}: `{_dotted(name)}` is on {value.device}, not on {env.device}")
-        if value.is_floating_point() and name[0] != "state":
+        if value.is_floating_point() and name[0] not in ("state", "metrics"):
             finite = value.isfinite().reshape(len(value), -1).all(-1)
             _refuse(~finite, f"{env.name}: `{_dotted(name)}` is not finite, padding included,")
     _check_graph(env, entries[GRAPH])

@@ -15,7 +15,7 @@ import numpy as np
 
 from edgewise.config import run_digests, run_files
 from edgewise.config.errors import DataError
-from edgewise.evaluation.statistics import Interval, Values, bca_interval, paired_difference
+from edgewise.evaluation.statistics import Interval, Values, bca_interval
 
 if TYPE_CHECKING:
     from tensordict import TensorDict
@@ -201,38 +201,6 @@ class Evaluation:
             raise DataError(f"{path}: {error.message}") from error
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise DataError(f"{path}: not an evaluation: {error!r}") from error
-
-
-@dataclass(frozen=True)
-class ComparedMeasure:
-    """One measure of two policies on the same instances.
-
-    Attributes:
-        measure: its name.
-        episodes: instances on which it is defined for both.
-        first: mean of the first policy over these.
-        second: mean of the second policy.
-        difference: second minus first, with its paired 95 % interval.
-    """
-
-    measure: str
-    episodes: int
-    first: float
-    second: float
-    difference: Interval
-
-
-def compared_measures(first: Evaluation, second: Evaluation) -> list[ComparedMeasure]:
-    """Compare two policies on the same instances; measures that no instance defines for both are left out."""
-    rows, others = [], second.measures()
-    for name, values in first.measures().items():
-        pairs = ~(np.isnan(values) | np.isnan(others[name]))
-        if pairs.any():
-            ours, theirs = values[pairs], others[name][pairs]
-            difference = paired_difference(theirs, ours, generator=np.random.default_rng(0))
-            means = float(ours.mean()), float(theirs.mean())
-            rows.append(ComparedMeasure(name, int(pairs.sum()), *means, difference))
-    return rows
 
 
 def _to_list(values: Values) -> list[float | None]:

@@ -13,11 +13,15 @@ from edgewise.config import plugins
 from edgewise.config.errors import ConfigError
 from edgewise.config.run import AnyRun
 from edgewise.config.zoo import AblationFigure, Figure
-from edgewise.evaluation.result import Evaluation, compared_measures
+from edgewise.evaluation.result import Evaluation
+from edgewise.experiments.ablations import ablation_rows
 from edgewise.experiments.load import load_config
 
 if TYPE_CHECKING:
     from edgewise.experiments.measure import Ablated
+
+SAME_AS_ROWS = ("without", "settings", "episodes", "measure", "difference", "changed_actions")
+"""Fields of an ablation that a row of `ablation_rows` has by the same name."""
 
 
 def figures_of(evaluations: Sequence[Evaluation], *, name: str) -> Iterator[Figure]:
@@ -78,16 +82,11 @@ def game_figures(
 def ablation_figures(pairs: Sequence[tuple[Evaluation, Ablated]]) -> Iterator[AblationFigure]:
     """Yield the difference that each ablation makes in every measure."""
     for whole, one in pairs:
-        for row in compared_measures(whole, one.result):
+        for row in ablation_rows(whole, one):
             yield AblationFigure(
-                without=one.what,
-                settings=dict(whole.settings),
-                episodes=row.episodes,
-                measure=row.measure,
-                difference=row.difference.estimate,
-                low=row.difference.low,
-                high=row.difference.high,
-                changed_actions=one.changed_actions,
+                low=row["difference_low"],
+                high=row["difference_high"],
+                **{name: row[name] for name in SAME_AS_ROWS},
             )
 
 
