@@ -132,6 +132,23 @@ def test_a_signal_before_a_process_can_handle_it(program, tmp_path):
     assert alive(tmp_path) == []
 
 
+def test_a_signal_while_the_first_process_is_started(program, tmp_path, monkeypatch):
+    """It reaches that process, although there was none when it came."""
+    program("time.sleep(60)")
+    start = ranks._start
+
+    def interrupted(*arguments, **options):
+        os.kill(os.getpid(), signal.SIGTERM)
+        return start(*arguments, **options)
+
+    before = signal.getsignal(signal.SIGTERM)
+    monkeypatch.setattr(ranks, "_start", interrupted)
+    with pytest.raises(Interrupted, match="SIGTERM"):
+        run_processes([], processes=2)
+    assert alive(tmp_path) == []
+    assert signal.getsignal(signal.SIGTERM) == before
+
+
 def test_no_process_outlives_a_command_that_is_killed(tmp_path):
     child = "from edgewise.distributed.ranks import end_with_command; end_with_command(); "
     child += (

@@ -96,10 +96,12 @@ def run_processes(arguments: Sequence[str], *, processes: int) -> int:
         started: list[subprocess.Popen[bytes]] = []
         reading, writing = os.pipe()
         try:
-            for rank in range(processes):
-                started.append(_start(arguments, rank, processes, folder=Path(folder), lifeline=reading))
-            os.close(reading)
-            with _passed_on(started[0]) as received:
+            with _passed_on(started) as received:
+                for rank in range(processes):
+                    started.append(_start(arguments, rank, processes, folder=Path(folder), lifeline=reading))
+                    for name in received if rank == 0 else ():  # that came before there was a process
+                        started[0].send_signal(signal.Signals[name])
+                os.close(reading)
                 ended = _wait(started)
         finally:
             for process in started:
@@ -140,13 +142,14 @@ def _start(
 
 
 @contextmanager
-def _passed_on(first: subprocess.Popen[bytes]) -> Iterator[list[str]]:
-    """Pass signals on to the first process; yields the names of those that came."""
+def _passed_on(started: Sequence[subprocess.Popen[bytes]]) -> Iterator[list[str]]:
+    """Pass signals on to the first process, once there is one; yields the names of those that came."""
     received: list[str] = []
 
     def pass_on(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - the system's signature
         received.append(signal.Signals(number).name)
-        first.send_signal(number)
+        for first in started[:1]:
+            first.send_signal(number)
 
     in_main = threading.current_thread() is threading.main_thread()
     handled = [number for number in SIGNALS if in_main and signal.getsignal(number) != signal.SIG_IGN]
