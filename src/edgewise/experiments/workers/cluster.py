@@ -7,13 +7,14 @@ import logging
 import math
 import os
 import socket
+from collections.abc import Iterator
 from types import ModuleType
 
 from edgewise.config.errors import ConfigError, ProcessLost
 from edgewise.config.run import RayConfig
 
-LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0", "RAY_USAGE_STATS_ENABLED": "0"}
-"""Environment variables with which Ray listens on the loopback interface only, and reports to nobody."""
+QUIET = {"RAY_USAGE_STATS_ENABLED": "0"}
+"""Environment variables with which Ray reports to nobody."""
 STARTS = 5
 """How often Ray is started: it gives up after 30 s, which a busy machine may need."""
 PATIENCE = 10.0
@@ -31,7 +32,7 @@ def connect(settings: RayConfig, *, workers: int) -> tuple[ModuleType, bool]:
         ProcessLost: Ray does not start on this machine.
     """
     if settings.address is None:
-        for name, value in LOOPBACK.items():
+        for name, value in QUIET.items():
             os.environ.setdefault(name, value)
     try:
         import ray
@@ -50,13 +51,14 @@ def _start(ray: ModuleType, settings: RayConfig, workers: int) -> None:
     """Start Ray on this machine, with room for all workers, until the connection is closed."""
     for attempt in range(1, STARTS + 1):
         try:
-            ray.init(
-                address="local",
-                num_cpus=math.ceil(workers * settings.cpus),
-                include_dashboard=False,
-                log_to_driver=False,
-                logging_level=logging.ERROR,
-            )
+            with on_loopback():
+                ray.init(
+                    address="local",
+                    num_cpus=math.ceil(workers * settings.cpus),
+                    include_dashboard=False,
+                    log_to_driver=False,
+                    logging_level=logging.ERROR,
+                )
             return
         except Exception as error:  # Ray raises errors of any kind here
             ray.shutdown()
@@ -67,11 +69,31 @@ def _start(ray: ModuleType, settings: RayConfig, workers: int) -> None:
                 ) from error
 
 
+@contextlib.contextmanager
+def on_loopback() -> Iterator[None]:
+    """Let the nodes of Ray that start in the body listen on the loopback interface only.
+
+    Ray does so where it takes the machine for one that cannot have a cluster. It decides that when it is
+    imported, which TorchRL does, so an environment variable would come too late.
+    """
+    from ray._private import ray_constants
+
+    before = ray_constants.ENABLE_RAY_CLUSTER
+    ray_constants.ENABLE_RAY_CLUSTER = False
+    try:
+        yield
+    finally:
+        ray_constants.ENABLE_RAY_CLUSTER = before
+
+
 def _join(ray: ModuleType, settings: RayConfig, workers: int) -> None:  # noqa: ARG001 - as in _start
     assert settings.address is not None
     try:
         _check_reachable(settings.address)
-        ray.init(address=settings.address, log_to_driver=False, logging_level=logging.ERROR)
+        # Otherwise Ray would replace this address by that of another interface, on which nothing listens.
+        is_local = settings.address.startswith(("127.", "localhost:"))
+        with on_loopback() if is_local else contextlib.nullcontext():
+            ray.init(address=settings.address, log_to_driver=False, logging_level=logging.ERROR)
     except Exception as error:  # Ray raises errors of any kind here
         where = "on this machine" if settings.address == "auto" else f"at {settings.address}"
         raise ConfigError(

@@ -23,6 +23,14 @@ PAUSE = 2.0
 SLOW_START = 60.0
 """Seconds after which a worker that has not started is mentioned."""
 
+ENDS = (
+    "The object cannot be created",
+    "Worker exit type",
+    "Some common causes",
+    "Node's IP",
+    "Memory on the node",
+)
+"""Words with which Ray begins to explain an error in general."""
 HINT = (
     "continue with `edgewise resume`; ray.attempts and ray.timeout say how patient a run is, and smaller "
     "batches need less memory"
@@ -291,7 +299,7 @@ class RayWorkers:
 
 
 def _full(error: Exception) -> str:
-    return f"the object store of Ray was full: {_reason(error)}"
+    return f"the object store of Ray was full: {_reason(getattr(error, 'cause', None) or error)}"
 
 
 def _reason(error: Exception) -> str:
@@ -300,6 +308,6 @@ def _reason(error: Exception) -> str:
     for begin in ("The actor is dead because", "The actor is unavailable", "The node"):
         if begin in text:
             text = text[text.index(begin) :]
-    for end in ("Worker exit type", "Some common causes", "Node's IP", "Memory on the node"):
+    for end in ENDS:
         text = text.partition(end)[0]
     return text.strip().removesuffix(".")[:200] or type(error).__name__
