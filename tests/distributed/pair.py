@@ -6,11 +6,16 @@ import subprocess
 import sys
 from pathlib import Path
 
+from edgewise.distributed.barrier import shared_by
+
 ROOT = Path(__file__).parents[2]
 
 
-def run_pair(folder, checks, *, seconds=600):
-    """Run checks in two processes; returns the results of both by name."""
+def run_pair(folder, checks, *, seconds=600, memory=True):
+    """Run checks in two processes; returns the results of both by name.
+
+    They reduce through shared memory, as under `--processes`, or through Gloo, as under torchrun.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     shared = {
         **os.environ,
@@ -22,12 +27,18 @@ def run_pair(folder, checks, *, seconds=600):
         "EDGEWISE_RENDEZVOUS": f"file://{folder}/meeting",
     }
     command = [sys.executable, "-m", "tests.distributed.worker", str(folder), *checks]
-    started = [
-        subprocess.Popen(
-            command, cwd=ROOT, env={**shared, "RANK": str(rank)}, stderr=subprocess.PIPE, text=True
-        )
-        for rank in range(2)
-    ]
+    with shared_by(2) as shared_memory:
+        started = [
+            subprocess.Popen(
+                command,
+                cwd=ROOT,
+                env={**shared, "RANK": str(rank), **(own.environment if memory else {})},
+                stderr=subprocess.PIPE,
+                text=True,
+                pass_fds=own.all if memory else (),
+            )
+            for rank, own in enumerate(shared_memory)
+        ]
     try:
         errors = [process.communicate(timeout=seconds)[1] for process in started]
     finally:

@@ -23,8 +23,19 @@ def found(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
+def found_by_gloo(tmp_path_factory):
+    return run_pair(tmp_path_factory.mktemp("pair"), ["collectives", "off_policy dqn"], memory=False)
+
+
+@pytest.fixture(scope="module")
 def found_slowly(tmp_path_factory):
     return run_pair(tmp_path_factory.mktemp("pair"), [name for name in CHECKS if name not in QUICK])
+
+
+def test_gloo_and_shared_memory_compute_the_same(found, found_by_gloo):
+    for one, other in zip(found, found_by_gloo, strict=True):
+        for name in ("collectives", "off_policy dqn"):
+            assert one[name] == other[name]
 
 
 def test_the_collectives(found):

@@ -63,15 +63,14 @@ class ACIQN(DeterministicActorCritic[ACIQNConfig]):
         loss = self.mean(td_loss, samples)
         shared = features.detach() if self.config.risk == "mean" else None
         actor_loss = -self.mean_counted(self.policy_quantiles(observation, shared), samples)
-        actor_norm = self.optimizer_step("actor", actor_loss)
-        norm = self.optimizer_step("critic", loss)
+        norms = self.optimizer_steps({"actor": actor_loss, "critic": loss})
         value = quantiles.detach().mean(-1)
         metrics = {
             "loss": loss.detach(),
             "actor_loss": actor_loss.detach(),
             "value": self.mean_counted(value, samples),
-            "gradient_norm": norm,
-            "actor_gradient_norm": actor_norm,
+            "gradient_norm": norms["critic"],
+            "actor_gradient_norm": norms["actor"],
         }
         return metrics, (value - target.mean(-1)).abs()
 

@@ -80,7 +80,7 @@ class DiscreteSAC(OffPolicy[SACConfig]):
         return mask_illegal(self.networks["actor"](observation), self.deciders.legal(observation))
 
     def update(self, samples: TensorDictBase) -> tuple[Metrics, Tensor]:
-        """Update the critics, then the actor, then the temperature."""
+        """Update the critics, then the actor and the temperature."""
         target, observation = self.target(samples), samples["observation"]
         both = self.networks["critics"](observation)
         first, second = (gather_actions(values, samples["action"]) for values in both)
@@ -92,10 +92,9 @@ class DiscreteSAC(OffPolicy[SACConfig]):
         policy = log_policy.exp()
         gain = (policy * (values - temperature.detach() * log_policy)).sum(-1)
         actor_loss = -self.mean_counted(gain, samples)
-        actor_norm = self.optimizer_step("actor", actor_loss)
         entropy = -(policy * log_policy).sum(-1).detach()
         gap = self.mean_counted(entropy - self.target_entropy(observation), samples)
-        self.optimizer_step("temperature", temperature * gap)
+        norms = self.optimizer_steps({"actor": actor_loss, "temperature": temperature * gap})
         metrics = {
             "loss": loss.detach(),
             "actor_loss": actor_loss.detach(),
@@ -103,7 +102,7 @@ class DiscreteSAC(OffPolicy[SACConfig]):
             "entropy": self.mean_counted(entropy, samples),
             "temperature": temperature.detach(),
             "gradient_norm": norm,
-            "actor_gradient_norm": actor_norm,
+            "actor_gradient_norm": norms["actor"],
         }
         return metrics, (first.detach() - target).abs()
 

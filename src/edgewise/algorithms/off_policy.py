@@ -293,14 +293,25 @@ class OffPolicy(ABC, Generic[ConfigT]):
         Returns:
             The norm of the gradient before clipping, 0-d.
         """
-        parameters = self._parameters[part]
-        for parameter in parameters:
-            parameter.grad = None
-        loss.backward(inputs=parameters)
-        self.group.average_gradients(parameters)
-        norm = clip_grad_norm(parameters, self.config.max_grad_norm)
-        self.optimizers[part].step()
-        return norm
+        return self.optimizer_steps({part: loss})[part]
+
+    def optimizer_steps(self, losses: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Make one `optimizer_step` of several networks, by the names of their losses.
+
+        All gradients are those of the weights before the steps, and processes exchange them at once.
+
+        Returns:
+            The norms of the gradients before clipping, 0-d each.
+        """
+        for part, loss in losses.items():
+            for parameter in self._parameters[part]:
+                parameter.grad = None
+            loss.backward(inputs=self._parameters[part])
+        self.group.average_gradients([each for part in losses for each in self._parameters[part]])
+        norms = {part: clip_grad_norm(self._parameters[part], self.config.max_grad_norm) for part in losses}
+        for part in losses:
+            self.optimizers[part].step()
+        return norms
 
     @torch.no_grad()
     def _update_targets(self) -> None:

@@ -106,17 +106,16 @@ class SAC(OffPolicy[SACConfig]):
         return ArctanNormal(loc, log_scale.clamp(*LOG_SCALE))
 
     def update(self, samples: TensorDictBase) -> tuple[Metrics, Tensor]:
-        """Update the critics, then the actor, then the temperature."""
+        """Update the critics, then the actor and the temperature."""
         action, target = self.box.to_unit(samples["action"]), self.target(samples)
         first, second = self.networks["critics"](samples["observation"], action)
         td_loss = (first - target).square() + (second - target).square()
         loss = self.mean(td_loss, samples)
         norm = self.optimizer_step("critics", loss)
         actor_loss, log_prob = self.actor_loss(samples)
-        actor_norm = self.optimizer_step("actor", actor_loss)
         temperature = self.networks["temperature"]()
         alpha_loss = temperature_loss(temperature, log_prob, target_entropy=self.target_entropy)
-        self.optimizer_step("temperature", alpha_loss)
+        norms = self.optimizer_steps({"actor": actor_loss, "temperature": alpha_loss})
         value = first.detach()
         metrics = {
             "loss": loss.detach(),
@@ -125,7 +124,7 @@ class SAC(OffPolicy[SACConfig]):
             "entropy": -log_prob.mean(),
             "temperature": temperature.detach(),
             "gradient_norm": norm,
-            "actor_gradient_norm": actor_norm,
+            "actor_gradient_norm": norms["actor"],
         }
         return metrics, (value - target).abs()
 

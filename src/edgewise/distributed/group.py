@@ -2,7 +2,8 @@
 
 Every process (a rank) has equal weights, and its share of the worlds and of the collected data. `Group` is
 the group of one process, in which every method returns its argument. `Ranks` computes the same over several
-processes with `torch.distributed`. Messages are JSON: nothing is pickled.
+processes with `torch.distributed`, or through shared memory where all of them are on one machine. Messages
+are JSON: nothing is pickled.
 """
 
 from __future__ import annotations
@@ -14,13 +15,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, distributed, nn
 
 from edgewise.config.errors import ProcessLost
+from edgewise.distributed.barrier import Barrier, descriptors_of_this_process
 from edgewise.distributed.ranks import Place, place_of_this_process
+from edgewise.distributed.shared_memory import Operation, SharedMemory
 
 TIMEOUT = timedelta(hours=4)
 """Longest wait for another process, such as for the first one while it evaluates."""
@@ -89,21 +92,37 @@ class Group:
         return [message]
 
 
+class Reduction(NamedTuple):
+    """A way to combine tensors: as `torch.distributed` names it, and as a function of two tensors."""
+
+    name: Any
+    operation: Operation
+
+
+SUM = Reduction(distributed.ReduceOp.SUM, torch.add)
+MAX = Reduction(distributed.ReduceOp.MAX, torch.maximum)
+MIN = Reduction(distributed.ReduceOp.MIN, torch.minimum)
+
+
 class Ranks(Group):
     """The group of several processes, over the default group of `torch.distributed`.
 
     Every method must be called by all processes, in the same order.
 
+    Args:
+        memory: reduces tensors on the CPU where all processes are on one machine.
+
     Raises:
         ProcessLost: another process has ended, or has not answered within `TIMEOUT`.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, memory: SharedMemory | None = None) -> None:
         self.rank, self.size = distributed.get_rank(), distributed.get_world_size()
+        self._memory = memory
 
     def sum(self, values: Tensor) -> Tensor:
         """Return the sum over all processes, any shape; on the device of `values`."""
-        return _reduced(values, distributed.ReduceOp.SUM)
+        return self._reduced(values, SUM)
 
     def mean(self, values: Tensor) -> Tensor:
         """Return the mean over all processes, any shape."""
@@ -111,11 +130,11 @@ class Ranks(Group):
 
     def max(self, values: Tensor) -> Tensor:
         """Return the maximum over all processes, any shape."""
-        return _reduced(values, distributed.ReduceOp.MAX)
+        return self._reduced(values, MAX)
 
     def min(self, values: Tensor) -> Tensor:
         """Return the minimum over all processes, any shape."""
-        return _reduced(values, distributed.ReduceOp.MIN)
+        return self._reduced(values, MIN)
 
     def weights(self, counts: Tensor) -> Tensor:
         """Return the weights of this process's means over `counts` entries, same shape."""
@@ -127,8 +146,7 @@ class Ranks(Group):
         """Average the gradients of `parameters` over all processes in place, with a single reduction."""
         gradients = [_gradient(parameter) for parameter in parameters]
         flat = torch.cat([gradient.reshape(-1) for gradient in gradients])
-        with _connected():
-            distributed.all_reduce(flat)
+        self._reduce(flat, SUM)
         parts = flat.div_(self.size).split([gradient.numel() for gradient in gradients])
         torch._foreach_copy_(gradients, [part.view_as(to) for part, to in zip(parts, gradients, strict=True)])
 
@@ -150,6 +168,19 @@ class Ranks(Group):
         buffers = self._gather(_as_bytes(content, longest))
         found = zip(buffers, lengths, strict=True)
         return [json.loads(bytes(buffer[: int(length)].tolist())) for buffer, length in found]
+
+    def _reduced(self, values: Tensor, how: Reduction) -> Tensor:
+        result = values.detach().clone(memory_format=torch.contiguous_format)
+        self._reduce(result, how)
+        return result
+
+    def _reduce(self, values: Tensor, how: Reduction) -> None:
+        """Combine contiguous `values` of all processes in place."""
+        if self._memory is not None and values.device.type == "cpu":
+            self._memory.reduce(values, how.operation)
+            return
+        with _connected():
+            distributed.all_reduce(values, op=how.name)
 
     def _gather(self, values: Tensor) -> Sequence[Tensor]:
         parts = [torch.empty_like(values) for _ in range(self.size)]
@@ -182,7 +213,15 @@ def this_group() -> Group:
             timeout=TIMEOUT,
         )
     atexit.register(_disconnect)
-    return Ranks()
+    return Ranks(_shared_memory(place))
+
+
+def _shared_memory(place: Place) -> SharedMemory | None:
+    descriptors = descriptors_of_this_process()
+    if descriptors is None:
+        return None
+    timeout = TIMEOUT.total_seconds()
+    return SharedMemory(Barrier(descriptors, rank=place.rank, size=place.size, timeout=timeout))
 
 
 def device_of(device: str, place: Place | None) -> str:
@@ -193,13 +232,6 @@ def device_of(device: str, place: Place | None) -> str:
 def _disconnect() -> None:
     if distributed.is_initialized():
         distributed.destroy_process_group()
-
-
-def _reduced(values: Tensor, operation: Any) -> Tensor:
-    result = values.detach().clone(memory_format=torch.contiguous_format)
-    with _connected():
-        distributed.all_reduce(result, op=operation)
-    return result
 
 
 def _gradient(parameter: nn.Parameter) -> Tensor:

@@ -21,6 +21,7 @@ from types import FrameType
 from typing import Any
 
 from edgewise.config.errors import Interrupted, ProcessLost
+from edgewise.distributed.barrier import Descriptors, shared_by
 
 RENDEZVOUS, LIFELINE = "EDGEWISE_RENDEZVOUS", "EDGEWISE_LIFELINE"
 """Environment variables of the processes that are started here: where they meet, and a pipe that closes when
@@ -97,10 +98,14 @@ def run_processes(arguments: Sequence[str], *, processes: int) -> int:
         reading, writing = os.pipe()
         try:
             with _passed_on(started) as received:
-                for rank in range(processes):
-                    started.append(_start(arguments, rank, processes, folder=Path(folder), lifeline=reading))
-                    for name in received if rank == 0 else ():  # that came before there was a process
-                        started[0].send_signal(signal.Signals[name])
+                with shared_by(processes) as shared:
+                    for rank, own in enumerate(shared):
+                        place = Place(
+                            rank, processes, rank, rendezvous=f"file://{folder}/meeting", launched=True
+                        )
+                        started.append(_start(arguments, place, own, folder=Path(folder), lifeline=reading))
+                        for name in received if rank == 0 else ():  # that came before there was a process
+                            started[0].send_signal(signal.Signals[name])
                 os.close(reading)
                 ended = _wait(started)
         finally:
@@ -113,16 +118,18 @@ def run_processes(arguments: Sequence[str], *, processes: int) -> int:
 
 
 def _start(
-    arguments: Sequence[str], rank: int, size: int, *, folder: Path, lifeline: int
+    arguments: Sequence[str], place: Place, own: Descriptors, *, folder: Path, lifeline: int
 ) -> subprocess.Popen[bytes]:
+    rank = place.rank
     environment = {
         "GLOO_SOCKET_IFNAME": "lo" if sys.platform == "linux" else "lo0",
         **os.environ,
         "RANK": str(rank),
-        "LOCAL_RANK": str(rank),
-        "WORLD_SIZE": str(size),
-        RENDEZVOUS: f"file://{folder}/meeting",
+        "LOCAL_RANK": str(place.local_rank),
+        "WORLD_SIZE": str(place.size),
+        RENDEZVOUS: place.rendezvous,
         LIFELINE: str(lifeline),
+        **own.environment,
     }
     streams: dict[str, Any] = {}
     if rank > 0:
@@ -133,7 +140,7 @@ def _start(
             env=environment,
             stdin=subprocess.DEVNULL,
             start_new_session=True,
-            pass_fds=[lifeline],
+            pass_fds=[lifeline, *own.all],
             **streams,
         )
     finally:
