@@ -9,15 +9,17 @@ import pytest
 from edgewise.terminal.machine import keep_memory
 
 PROGRAM = """
-import resource, sys
+import ctypes, resource, sys
 from edgewise.terminal.machine import keep_memory
 if sys.argv[1] == "keep":
     assert keep_memory()
-import torch
+libc = ctypes.CDLL(None)
+libc.malloc.restype = ctypes.c_void_p
 def step():
     for _ in range(20):
-        blocks = [torch.zeros(2**20) for _ in range(8)]
-        del blocks
+        block = ctypes.c_void_p(libc.malloc(16 * 2**20))
+        libc.memset(block, 1, 16 * 2**20)
+        libc.free(block)
 step()
 before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
 step()
