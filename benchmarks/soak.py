@@ -3,22 +3,28 @@
     python -m benchmarks.soak --minutes 120 --batches 100000
 
 Three runs at once, each in a process of its own until one of the limits is reached: marine with a full
-replay buffer, hex against a pool of snapshots, and graphwalk. The slope of resident memory and of open files
-over the second half of each run is computed from the means of blocks, with a 95 % interval. SIGINT or SIGTERM
-ends the runs early, and the slopes up to there are reported.
+replay buffer, hex against a pool of snapshots, and graphwalk. A batch is one step of two worlds and the
+updates that it pays for, so that there are many.
+
+A leak is what is never given back, so what decides is memory in use: the bytes that the program holds from
+the C allocator and the blocks that it holds from Python's. Resident memory is shown as well; it also grows
+where the allocator keeps free memory in pieces. Slopes are of the second half of each run, from the means of
+blocks, with a 95 % interval. SIGINT or SIGTERM ends the runs early, and the slopes up to there are reported.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import ctypes
+import gc
 import json
 import os
 import signal
 import sys
 import tempfile
 import time
-from dataclasses import dataclass, field
+from dataclasses import asdict, astuple, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -34,10 +40,10 @@ from edgewise.training.run_folder import RunFolder
 from edgewise.training.trainer import Trainer
 
 BLOCKS = 20
-SAMPLES = 2_000
+SAMPLES = 400
 COMMON = {
     "training.num_envs": 2,
-    "training.rollout_length": 2,
+    "training.rollout_length": 1,
     "evaluation.episodes": 2,
     "evaluation.baselines": [],
     "logging.tensorboard": False,
@@ -77,33 +83,79 @@ RUNS: dict[str, dict[str, Any]] = {
 }
 
 
+class Mallinfo(ctypes.Structure):
+    """What glibc's `mallinfo2` returns."""
+
+    _fields_ = tuple(
+        (name, ctypes.c_size_t)
+        for name in (
+            "arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks", "uordblks", "fordblks",
+            "keepcost",
+        )
+    )  # fmt: skip
+
+
+@dataclass
+class Sample:
+    """What a process holds at one moment.
+
+    Attributes:
+        batches: trained so far.
+        resident: bytes of physical memory.
+        in_use: bytes held from the C allocator; tensors are among them, small Python objects are not.
+        blocks: held from Python's allocator.
+        files: that are open.
+    """
+
+    batches: int
+    resident: int
+    in_use: int
+    blocks: int
+    files: int
+
+    @classmethod
+    def now(cls, batches: int) -> Sample:
+        """Measure this process, after what is garbage by cycles was collected."""
+        gc.collect()
+        call = ctypes.CDLL(None).mallinfo2
+        call.restype = Mallinfo
+        heap = call()
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+        return cls(
+            batches,
+            pages * os.sysconf("SC_PAGE_SIZE"),
+            heap.uordblks + heap.hblkhd,
+            sys.getallocatedblocks(),
+            len(os.listdir("/proc/self/fd")),
+        )
+
+
+MEASURED = ("in_use", "blocks", "resident", "files")
+
+
 @dataclass
 class Meter(Callback):
-    """Samples resident memory and open files, and stops the run at its limit of time.
+    """Samples what the process holds, and stops the run at its limit of time.
 
     Args:
         every: batches between two samples.
         deadline: on the monotonic clock.
-        record: a file to which every sample is appended as it is taken: batches, bytes, open files.
+        record: a file to which every sample is appended as it is taken.
     """
 
     every: int
     deadline: float
     record: Path | None = None
-    batches: list[int] = field(default_factory=list)
-    bytes: list[int] = field(default_factory=list)
-    files: list[int] = field(default_factory=list)
+    samples: list[Sample] = field(default_factory=list)
 
     def on_batch(self, frames: int, metrics: Any) -> None:  # noqa: ARG002 - batches count
         number = int(metrics["iteration"])
         if number % self.every:
             return
-        self.batches.append(number)
-        self.bytes.append(int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE"))
-        self.files.append(len(os.listdir("/proc/self/fd")))
+        self.samples.append(Sample.now(number))
         if self.record is not None:
             with self.record.open("a") as file:
-                file.write(f"{number},{self.bytes[-1]},{self.files[-1]}\n")
+                file.write(",".join(map(str, astuple(self.samples[-1]))) + "\n")
         if time.monotonic() > self.deadline:
             raise StopTraining("the time is over")
 
@@ -154,16 +206,16 @@ def soak(
         folder = RunFolder.create(Path(place) / "run", config.to_plain())
         with folder.locked():
             Trainer(config, Builder(config).parts(), folder, callbacks=[meter]).run()
-    memory, files = slope(meter.batches, meter.bytes), slope(meter.batches, meter.files)
+    taken, last = [sample.batches for sample in meter.samples], meter.samples[-1]
+    slopes = {name: slope(taken, [getattr(sample, name) for sample in meter.samples]) for name in MEASURED}
     return {
         "recipe": recipe,
-        "batches": meter.batches[-1],
         "cpu_seconds": time.process_time() - began,
-        "resident_bytes": meter.bytes[-1],
-        "bytes_per_1000": {name: 1000 * value for name, value in memory.items()},
-        "files": [min(meter.files), max(meter.files)],
-        "files_per_1000": {name: 1000 * value for name, value in files.items()},
-        "grows": grows(memory, meter.bytes[-1], batches) or grows(files, meter.files[-1], batches),
+        **asdict(last),
+        "per_1000": {
+            name: {key: 1000 * value for key, value in found.items()} for name, found in slopes.items()
+        },
+        "grows": [name for name in MEASURED if grows(slopes[name], getattr(last, name), batches)],
     }
 
 
@@ -241,15 +293,21 @@ def main() -> int:
     if options.json:
         print(json.dumps(found, indent=1))
     else:
-        print(f"{'recipe':15} {'batches':>8} {'resident':>9}  kB per 1,000 batches     files")
-        for one in found:
-            memory = {name: value / 1000 for name, value in one["bytes_per_1000"].items()}
-            span = f"{memory['slope']:8.2f} [{memory['low']:.2f}, {memory['high']:.2f}]"
-            files = f"{one['files'][0]} to {one['files'][1]}"
-            resident = f"{one['resident_bytes'] / 1e6:,.0f} MB"
-            verdict = "GROWS" if one["grows"] else "within noise"
-            print(f"{one['recipe']:15} {one['batches']:8,} {resident:>9} {span:24} {files:9} {verdict}")
+        print_table(found)
     return int(len(found) < len(results) or any(one["grows"] for one in found))
+
+
+def print_table(found: list[dict[str, Any]]) -> None:
+    """Print the level and the slope of everything that was measured, one line for each."""
+    print(f"{'recipe':15}{'batches':>9} {'':10}{'at the end':>14}  per 1,000 batches")
+    for one in found:
+        for name in MEASURED:
+            unit, divisor = ("kB", 1000) if name in ("in_use", "resident") else ("", 1)
+            by = {key: value / divisor for key, value in one["per_1000"][name].items()}
+            level = f"{one[name] / divisor:,.0f} {unit:2}"
+            span = f"{by['slope']:9.3f} [{by['low']:.3f}, {by['high']:.3f}]"
+            verdict = "GROWS" if name in one["grows"] else "within noise"
+            print(f"{one['recipe']:15}{one['batches']:9,} {name:10}{level:>14} {span:30} {verdict}")
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ ARGUMENTS = (
     "--no-header",
     "--no-summary",
     "-m",
-    "not learning",
+    "not learning and not thorough and not gpu",
     "-p",
     "no:xdist",
     "-p",
@@ -51,6 +51,8 @@ class Collected:
         """Note how a test ended."""
         if report.outcome != "passed" or report.when == "call":
             self.outcome[report.nodeid] = report.outcome
+        if report.failed:
+            print(f"{report.nodeid}\n{report.longreprtext}")
 
     def run(self, names: Sequence[str], *, around: Callable[[str], Any] | None = None) -> None:
         """Run tests in this process, with `around` called with the name of each before and "" after it."""
