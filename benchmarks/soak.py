@@ -21,12 +21,13 @@ import gc
 import json
 import os
 import signal
+import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import asdict, astuple, dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -35,12 +36,13 @@ from scipy.stats import t as student
 from edgewise.config.errors import Interrupted
 from edgewise.experiments.build import Builder
 from edgewise.experiments.load import load_config
+from edgewise.terminal.machine import LARGEST_IN_HEAP, NEVER_TRIM
 from edgewise.training.callbacks import Callback, StopTraining
 from edgewise.training.run_folder import RunFolder
 from edgewise.training.trainer import Trainer
 
 BLOCKS = 20
-SAMPLES = 400
+SAMPLES = 500
 COMMON = {
     "training.num_envs": 2,
     "training.rollout_length": 1,
@@ -95,8 +97,7 @@ class Mallinfo(ctypes.Structure):
     )  # fmt: skip
 
 
-@dataclass
-class Sample:
+class Sample(NamedTuple):
     """What a process holds at one moment.
 
     Attributes:
@@ -134,34 +135,54 @@ class Sample:
         )
 
 
+TUNABLES = ":".join(
+    f"glibc.malloc.{name}={value}"
+    for name, value in {
+        "tcache_count": 0,
+        "mmap_threshold": LARGEST_IN_HEAP,
+        "trim_threshold": NEVER_TRIM,
+    }.items()
+)
+"""The allocator as commands set it, but without its cache per thread, whose free blocks it counts as in use.
+
+It reads this when a process starts.
+"""
 MEASURED = ("in_use", "blocks", "resident", "files")
 
 
-@dataclass
 class Meter(Callback):
-    """Samples what the process holds, and stops the run at its limit of time.
+    """Samples what the process holds, into a table that has its size from the start.
 
     Args:
-        every: batches between two samples.
-        deadline: on the monotonic clock.
+        batches: of the whole run.
+        deadline: on the monotonic clock, at which the run is stopped.
         record: a file to which every sample is appended as it is taken.
     """
 
-    every: int
-    deadline: float
-    record: Path | None = None
-    samples: list[Sample] = field(default_factory=list)
+    def __init__(self, batches: int, deadline: float, record: Path | None = None) -> None:
+        self._every = max(1, batches // SAMPLES)
+        self._deadline = deadline
+        self._record = record
+        self._table = np.zeros((batches // self._every + 1, len(Sample._fields)), np.int64)
+        self._taken = 0
 
     def on_batch(self, frames: int, metrics: Any) -> None:  # noqa: ARG002 - batches count
         number = int(metrics["iteration"])
-        if number % self.every:
+        if number % self._every:
             return
-        self.samples.append(Sample.now(number))
-        if self.record is not None:
-            with self.record.open("a") as file:
-                file.write(",".join(map(str, astuple(self.samples[-1]))) + "\n")
-        if time.monotonic() > self.deadline:
+        sample = Sample.now(number)
+        self._table[self._taken] = sample
+        self._taken += 1
+        if self._record is not None:
+            with self._record.open("a") as file:
+                file.write(",".join(map(str, sample)) + "\n")
+        if time.monotonic() > self._deadline:
             raise StopTraining("the time is over")
+
+    @property
+    def columns(self) -> dict[str, list[int]]:
+        """All samples so far, by what was measured."""
+        return dict(zip(Sample._fields, self._table[: self._taken].T.tolist(), strict=True))
 
 
 def slope(x: list[int], y: list[int]) -> dict[str, float]:
@@ -193,7 +214,6 @@ def soak(
     """Train one recipe in this process, and return the slopes per 1,000 batches."""
     torch.set_num_threads(1)
     frames = COMMON["training.num_envs"] * COMMON["training.rollout_length"]
-    every = max(1, batches // SAMPLES)
     settings = {
         **COMMON,
         **RUNS[recipe],
@@ -205,21 +225,22 @@ def soak(
     }
     config = load_config(recipe, keywords=settings)
     began = time.process_time()
-    meter = Meter(every, time.monotonic() + 60 * minutes, record)
+    meter = Meter(batches, time.monotonic() + 60 * minutes, record)
     with tempfile.TemporaryDirectory() as place, contextlib.suppress(Interrupted):
         folder = RunFolder.create(Path(place) / "run", config.to_plain())
         with folder.locked():
             Trainer(config, Builder(config).parts(), folder, callbacks=[meter]).run()
-    taken, last = [sample.batches for sample in meter.samples], meter.samples[-1]
-    slopes = {name: slope(taken, [getattr(sample, name) for sample in meter.samples]) for name in MEASURED}
+    columns = meter.columns
+    last = {name: values[-1] for name, values in columns.items()}
+    slopes = {name: slope(columns["batches"], columns[name]) for name in MEASURED}
     return {
         "recipe": recipe,
         "cpu_seconds": time.process_time() - began,
-        **asdict(last),
+        **last,
         "per_1000": {
             name: {key: 1000 * value for key, value in found.items()} for name, found in slopes.items()
         },
-        "grows": [name for name in MEASURED if grows(slopes[name], getattr(last, name), batches)],
+        "grows": [name for name in MEASURED if grows(slopes[name], last[name], batches)],
     }
 
 
@@ -234,47 +255,36 @@ class Child:
 
     Args:
         recipe: the run.
-        process: its process id.
-        results: the end of the pipe to read its results from.
+        process: prints its results as JSON.
     """
 
     recipe: str
-    process: int
-    results: int
+    process: subprocess.Popen[str]
 
     @classmethod
     def start(cls, recipe: str, options: argparse.Namespace) -> Child:
         """Start the soak of one recipe."""
-        reading, writing = os.pipe()
-        process = os.fork()
-        if process:
-            os.close(writing)
-            return cls(recipe, process, reading)
-        code = 1
-        try:
-            os.setpgid(0, 0)
-            record = options.record and options.record / f"{recipe}.csv"
-            found = soak(
-                recipe, batches=options.batches, minutes=options.minutes, seed=options.seed, record=record
-            )
-            os.write(writing, json.dumps(found).encode())
-            code = 0
-        except Exception as error:
-            print(f"{recipe}: {error}", file=sys.stderr)
-        finally:
-            os._exit(code)
+        limits = {"batches": options.batches, "minutes": options.minutes, "seed": options.seed}
+        arguments = [f"--{name}={value}" for name, value in limits.items()]
+        if options.record:
+            arguments.append(f"--record={options.record}")
+        process = subprocess.Popen(
+            [sys.executable, "-m", "benchmarks.soak", "--recipe", recipe, *arguments],
+            env=os.environ | {"GLIBC_TUNABLES": TUNABLES},
+            stdout=subprocess.PIPE,
+            text=True,
+            process_group=0,
+        )
+        return cls(recipe, process)
 
     def end(self) -> None:
         """Ask the run to stop and to report."""
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(self.process, signal.SIGTERM)
+        self.process.terminate()
 
     def wait(self) -> dict[str, Any] | None:
         """Return the results, None if the soak failed."""
-        with os.fdopen(self.results) as file:
-            text = file.read()
-        failed = os.waitstatus_to_exitcode(os.waitpid(self.process, 0)[1])
-        return None if failed else json.loads(text)
+        text, _ = self.process.communicate()
+        return None if self.process.returncode else json.loads(text.splitlines()[-1])
 
 
 def main() -> int:
@@ -289,6 +299,11 @@ def main() -> int:
     options = parser.parse_args()
     if options.record:
         options.record.mkdir(parents=True, exist_ok=True)
+    if options.recipe and os.environ.get("GLIBC_TUNABLES") == TUNABLES:
+        record = options.record and options.record / f"{options.recipe}.csv"
+        limits = {"batches": options.batches, "minutes": options.minutes}
+        print(json.dumps(soak(options.recipe, **limits, seed=options.seed, record=record)))
+        return 0
     children = [Child.start(recipe, options) for recipe in ([options.recipe] if options.recipe else RUNS)]
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: [child.end() for child in children])
