@@ -11,7 +11,6 @@ from edgewise.systems.reasoning.env import ReasoningEnv
 from edgewise.systems.reasoning.evaluation.explanation import explain
 from edgewise.systems.reasoning.models.build import make_prover
 from edgewise.systems.reasoning.models.config import ProofConfig
-from edgewise.systems.reasoning.models.decision import make_decision
 
 DEPTH = 3
 
@@ -34,7 +33,7 @@ def _best(env, actor, state, query, depth):
     if depth == 0 or bool(dynamics.is_over(state, env.ends)):
         return 0.0
     found = env.successors.of(state, query)
-    chances = actor.decide(make_decision(state, query, found)).logits.exp().tolist()
+    chances = actor.decide_in(env, state, query, found).logits.exp().tolist()
     after = dynamics.drop_assumed(found.successors, env.ends)
     return max(
         chance * _best(env, actor, after[row : row + 1], query, depth - 1)

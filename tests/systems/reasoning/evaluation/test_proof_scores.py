@@ -52,7 +52,7 @@ def _goals(env, queries, steps=1):
 def test_rules_are_counted_from_one_and_facts_and_ends_are_nothing(env):
     states, queries = _goals(env, env.dataset.test[:8], steps=0)
     found = env.successors.of(states, queries)
-    asked = make_decision(states, queries, found)
+    asked = make_decision(env, states, queries, found, matches=False)
     by_rule = found.origin >= 0
     assert torch.equal(asked.origin[by_rule], found.origin[by_rule] + 1)
     assert (asked.origin[~by_rule] == 0).all()
@@ -65,7 +65,7 @@ def test_steps_cost_what_the_policy_gives_them_and_proofs_the_share_that_proves(
     assert 0 < found.proved.sum() < len(states)
     with torch.no_grad():
         offered = policy_steps(env, actor)(states, queries, False)
-        own = actor.decide(make_decision(states, queries, found)).logits.double()
+        own = actor.decide_in(env, states, queries, found).logits.double()
     proves = found.proved[found.owner]
     torch.testing.assert_close(offered.log_probability[~proves], own[~proves])
     share = proving_share(env.successors.program, states, excluded=queries)[found.proved]

@@ -4,9 +4,11 @@ import pytest
 import torch
 
 from edgewise.config.errors import ConfigError
+from edgewise.evaluation.result import Evaluation
 from edgewise.experiments.build import Builder
 from edgewise.experiments.launch import start
 from edgewise.experiments.load import load_config
+from edgewise.experiments.measure import measure_run
 from edgewise.systems.reasoning.config import ReasoningConfig
 from edgewise.systems.reasoning.engine.support import proving_share, usable_matches
 from edgewise.systems.reasoning.env import ReasoningEnv
@@ -45,6 +47,16 @@ def test_recomputed_successors_are_those_that_were_chosen_from(env):
     assert log_ratio.abs().max() < 1e-5
     metrics = parts.algorithm.learn(batch)
     assert metrics["ratio_start"] == 1.0
+
+
+def test_the_evaluation_of_a_run_is_that_of_its_checkpoint(tmp_path):
+    """With facts withheld in training alone; a large gain makes the choices depend on what is counted."""
+    model, evaluation = {"policy_gain": 5.0}, {"every": 64, "episodes": 48}
+    settings = {"env": {"withheld": 0.5}, "model": model, "evaluation": evaluation}
+    run = start(_config(**settings), folder=tmp_path / "run")
+    recorded = Evaluation.load(run / "evaluations" / "000000000064.json")
+    measured = measure_run(run, which="latest")[0]
+    assert torch.equal(torch.as_tensor(recorded.returns), torch.as_tensor(measured.returns))
 
 
 def test_withheld_facts_are_out_of_reach_in_training_and_back_in_evaluation():

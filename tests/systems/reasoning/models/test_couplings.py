@@ -17,7 +17,7 @@ from edgewise.systems.reasoning.evaluation.proof_scores import beam_search_proof
 from edgewise.systems.reasoning.evaluation.rank import RankOptions, candidates_of, rank_run
 from edgewise.systems.reasoning.knowledge.dataset import load_dataset
 from edgewise.systems.reasoning.models.build import plausibility
-from edgewise.systems.reasoning.models.decision import make_decision, make_expand
+from edgewise.systems.reasoning.models.decision import make_expand
 
 DATA, WIDTH = "countries_s2", 16
 SMALL = {
@@ -71,7 +71,7 @@ def _log_sigmoid(atoms, env, folder):
 def _asked(parts):
     """What the policy is asked in a few random steps."""
     batch = parts.env.rollout(6, break_when_any_done=False)
-    return make_expand(parts.env)(batch.reshape(-1))
+    return make_expand(parts.env, matches=True)(batch.reshape(-1))
 
 
 @pytest.mark.parametrize("name", COUPLINGS)
@@ -173,7 +173,7 @@ def test_what_is_assumed_costs_its_implausibility(embeddings):
     states[:, 0] = atoms
     found = env.successors.of(states, atoms)
     assert not found.proved.any()
-    chosen = actor.decide(make_decision(states, atoms, found)).logits.detach().double()
+    chosen = actor.decide_in(env, states, atoms, found).logits.detach().double()
     assuming = chosen[found.successors[:, 0, 0] > env.ends.assumed_offset]
     assert len(assuming) == len(atoms)
     torch.testing.assert_close(tables[1].log_probability[lists.exists], assuming)

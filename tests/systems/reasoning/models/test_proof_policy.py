@@ -6,15 +6,24 @@ import pytest
 import torch
 from tensordict import TensorDict
 
+from edgewise.systems.reasoning.config import ReasoningConfig
+from edgewise.systems.reasoning.env import ReasoningEnv
 from edgewise.systems.reasoning.knowledge.rules import Rule
+from edgewise.systems.reasoning.models.build import make_prover
 from edgewise.systems.reasoning.models.config import ProofConfig
-from edgewise.systems.reasoning.models.decision import Decision, rule_evidence
+from edgewise.systems.reasoning.models.decision import (
+    Decision,
+    count_matches,
+    make_expand,
+    rule_evidence,
+)
 from edgewise.systems.reasoning.models.proof_encoder import ProofDot, ProofGraph, Symbols
 from edgewise.systems.reasoning.models.proof_policy import _rank_within, make_proof_actor_critic
 
 SYMBOLS = Symbols(predicates=8, entities=10, variables=6, rules=3)
 X, Y = 11, 12
 QUERY = torch.tensor([[1, 1, 2]])
+PLAIN = ProofConfig(hidden=16, counts=False)
 
 
 def _goal(*atoms, width=3):
@@ -26,7 +35,7 @@ def _goal(*atoms, width=3):
 @pytest.fixture
 def encoder():
     torch.manual_seed(0)
-    return ProofGraph(SYMBOLS, ProofConfig(hidden=16), counts=None)
+    return ProofGraph(SYMBOLS, PLAIN)
 
 
 def test_a_shared_variable_is_seen(encoder):
@@ -58,19 +67,37 @@ def test_goals_of_a_batch_do_not_see_each_other(encoder):
 
 def test_counts_of_matching_facts_are_read():
     torch.manual_seed(0)
-    seen = []
-
-    def counts(atoms, query):
-        assert (query == QUERY).all()
-        seen.append(atoms)
-        return (atoms[:, 0] == 2).long() * 5
-
-    encoder = ProofGraph(SYMBOLS, ProofConfig(hidden=16), counts=counts)
+    encoder = ProofGraph(SYMBOLS, ProofConfig(hidden=16))
     goal = _goal((1, 1, X), (2, X, 2))
-    with_counts = encoder(goal, QUERY)
-    encoder.counts = lambda atoms, query: torch.zeros(len(atoms))
-    assert (with_counts - encoder(goal, QUERY)).abs().max() > 1e-3
-    assert seen[0].shape == (2, 3)
+    found, none = torch.tensor([[0, 5, 0]]), torch.zeros(1, 3)
+    assert (encoder(goal, QUERY, found) - encoder(goal, QUERY, none)).abs().max() > 1e-3
+    with pytest.raises(ValueError, match="counts"):
+        encoder(goal, QUERY)
+
+
+def test_the_facts_of_the_environment_it_acts_in_are_counted():
+    """A policy trained where facts are withheld counts all of them in an environment that has them all."""
+    torch.manual_seed(0)
+    whole, fewer = (
+        ReasoningEnv(ReasoningConfig(view="state", withheld=share), num_envs=16, seed=0)
+        for share in (0.0, 0.6)
+    )
+    own, trained = (make_prover(env, ProofConfig(hidden=16, policy_gain=5.0)).actor for env in (whole, fewer))
+    own.load_state_dict(trained.state_dict())
+    world = whole.reset()
+    decision = make_expand(whole, matches=True)(world)
+    with torch.no_grad(), trained.on(whole):
+        expected = own.get_dist(world).logits
+        torch.testing.assert_close(trained.get_dist(world).logits, expected)
+    atoms, query = world["goal", "atoms"], world["goal", "query"]
+    found = whole.successors.of(atoms, query)
+    with torch.no_grad():
+        torch.testing.assert_close(trained.decide_in(whole, atoms, query, found).logits, expected)
+        counted = tuple(
+            count_matches(fewer, *goals) for goals in ((atoms, query), (found.successors, query[found.owner]))
+        )
+        misled = own.decide(replace(decision, matches=counted)).logits
+    assert (misled - expected).abs().max() > 1e-3
 
 
 def test_the_reference_encoder_is_a_mean_of_atoms():
@@ -101,7 +128,7 @@ def _actor_critic(config, plausibility=None, evidence=None):
         SYMBOLS,
         config,
         expand=lambda _: _decision(),
-        read_goals=lambda _: (_decision().atoms, _decision().query),
+        read_goals=lambda _: (_decision().atoms, _decision().query, None),
         in_keys=["x"],
         plausibility=plausibility,
         evidence=evidence,
@@ -113,8 +140,8 @@ def _evidence():
 
 
 def test_the_prior_adds_the_log_weight_of_the_rule_and_nothing_to_facts():
-    plain = _actor_critic(ProofConfig(hidden=16), evidence=_evidence())
-    with_prior = _actor_critic(ProofConfig(hidden=16, prior=2.0), evidence=_evidence())
+    plain = _actor_critic(PLAIN, evidence=_evidence())
+    with_prior = _actor_critic(PLAIN.model_copy(update={"prior": 2.0}), evidence=_evidence())
     assert with_prior.state_dict().keys() == plain.state_dict().keys()
     with_prior.load_state_dict(plain.state_dict())
     gained = with_prior.actor.score(_decision()) - plain.actor.score(_decision())
@@ -123,8 +150,8 @@ def test_the_prior_adds_the_log_weight_of_the_rule_and_nothing_to_facts():
 
 
 def test_evidence_changes_nothing_before_training_and_can_be_learned():
-    plain = _actor_critic(ProofConfig(hidden=16), evidence=_evidence())
-    fed = _actor_critic(ProofConfig(hidden=16, evidence=True), evidence=_evidence())
+    plain = _actor_critic(PLAIN, evidence=_evidence())
+    fed = _actor_critic(PLAIN.model_copy(update={"evidence": True}), evidence=_evidence())
     fed.load_state_dict(plain.state_dict(), strict=False)
     torch.testing.assert_close(fed.actor.score(_decision()), plain.actor.score(_decision()))
     fed.actor.score(_decision())[0].backward()
@@ -133,7 +160,7 @@ def test_evidence_changes_nothing_before_training_and_can_be_learned():
 
 @pytest.mark.parametrize("encoder", ["graph", "dot"])
 def test_actor_and_critic_act_value_and_learn(encoder):
-    model = _actor_critic(ProofConfig(encoder=encoder, hidden=16))
+    model = _actor_critic(PLAIN.model_copy(update={"encoder": encoder}))
     world = TensorDict({"x": torch.zeros(2)}, [2])
     acted = model.actor(world)
     assert acted["action"].tolist()[0] in (0, 1)
@@ -146,9 +173,9 @@ def test_actor_and_critic_act_value_and_learn(encoder):
 
 
 def test_fusion_adds_plausibility_of_ground_first_atoms_alone():
-    plain = _actor_critic(ProofConfig(hidden=16))
+    plain = _actor_critic(PLAIN)
     fused = _actor_critic(
-        ProofConfig(hidden=16, fusion=2.0), plausibility=lambda atoms: -atoms[:, 1].double()
+        PLAIN.model_copy(update={"fusion": 2.0}), plausibility=lambda atoms: -atoms[:, 1].double()
     )
     fused.load_state_dict(plain.state_dict())
     gained = fused.actor.score(_decision()) - plain.actor.score(_decision())
@@ -156,7 +183,7 @@ def test_fusion_adds_plausibility_of_ground_first_atoms_alone():
 
 
 def test_only_the_most_plausible_are_kept_beside_those_without_one():
-    config = ProofConfig(hidden=16, keep_best=1)
+    config = PLAIN.model_copy(update={"keep_best": 1})
     actor = _actor_critic(config, plausibility=lambda atoms: -atoms[:, 2].double()).actor
     logits = actor.score(_decision())
     assert (logits > -1e8).tolist() == [True, True, False, True, True]
@@ -169,7 +196,7 @@ def test_rank_within_owners():
 
 @pytest.mark.parametrize("encoder", ["graph", "dot"])
 def test_empty_rows_behind_the_last_successor_change_nothing(encoder):
-    actor, plain = _actor_critic(ProofConfig(encoder=encoder, hidden=16)).actor, _decision()
+    actor, plain = _actor_critic(PLAIN.model_copy(update={"encoder": encoder})).actor, _decision()
     longer = replace(
         plain,
         successors=torch.nn.functional.pad(plain.successors, (0, 0, 0, 0, 0, 3)),

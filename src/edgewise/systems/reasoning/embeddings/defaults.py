@@ -14,12 +14,12 @@ def default_config(model: str, *, num_entities: int) -> KGEConfig:
         embedding = EmbeddingConfig.from_plain({"model": model, "dim": 100})
         return KGEConfig(embedding=embedding, n3=0.01, batch_size=512, epochs=30)
     return KGEConfig(
-        embedding=EmbeddingConfig.from_plain({"model": model, "dim": 256}),
+        embedding=EmbeddingConfig.from_plain({"model": model, "dim": 400}),
         loss="shared_negatives",
         negatives=512,
         dura=0.1,
         decay="linear",
         batch_size=256,
-        epochs=18,
+        epochs=20,
         save_every=3,
     )

@@ -10,7 +10,6 @@ from torch import Tensor
 from edgewise.systems.reasoning import dynamics
 from edgewise.systems.reasoning.engine.proof import Derivation, derive
 from edgewise.systems.reasoning.env import ReasoningEnv
-from edgewise.systems.reasoning.models.decision import make_decision
 from edgewise.systems.reasoning.models.proof_policy import ProofActor
 
 
@@ -52,7 +51,7 @@ def explain(
         expanded += len(states)
         queries = root.expand(len(states), 3)
         found = env.successors.of(states, queries, counted=True)
-        step = actor.decide(make_decision(states, queries, found)).logits.double()
+        step = actor.decide_in(env, states, queries, found).logits.double()
         total = log_probability[found.owner] + step
         after = dynamics.drop_assumed(found.successors, env.ends)
         trail.append((found.owner, found.origin, step))

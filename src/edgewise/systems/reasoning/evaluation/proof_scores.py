@@ -14,7 +14,7 @@ from edgewise.systems.reasoning.engine.support import proving_share
 from edgewise.systems.reasoning.env import ReasoningEnv
 from edgewise.systems.reasoning.evaluation.beam_search import Offered, Proofs, Steps, search
 from edgewise.systems.reasoning.evaluation.candidates import Candidates, batches
-from edgewise.systems.reasoning.models.decision import log_weights, make_decision, rule_numbers
+from edgewise.systems.reasoning.models.decision import log_weights, rule_numbers
 from edgewise.systems.reasoning.models.proof_policy import Plausibility, ProofActor
 
 AT_ONCE = 4096
@@ -77,7 +77,7 @@ def policy_steps(
         elif actor is None:
             log_probability = -found.counts[found.owner].double().log()
         else:
-            log_probability = actor.decide(make_decision(states, queries, found)).logits.double()
+            log_probability = actor.decide_in(env, states, queries, found).logits.double()
         log_probability[found.offsets[done]] = proving
         after = dynamics.drop_assumed(found.successors, ends)
         if plausibility is not None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import torch
 from torch import Tensor
 
@@ -9,11 +11,10 @@ from edgewise.config.errors import ConfigError
 from edgewise.config.run import AnyRun
 from edgewise.systems.reasoning.embeddings.embedding import KnowledgeEmbedding
 from edgewise.systems.reasoning.embeddings.store import load_kge
-from edgewise.systems.reasoning.engine.support import usable_matches
 from edgewise.systems.reasoning.env import ReasoningEnv
 from edgewise.systems.reasoning.knowledge.vocabulary import SPECIALS
 from edgewise.systems.reasoning.models.config import ProofConfig
-from edgewise.systems.reasoning.models.decision import GOAL, make_expand, read_goals, rule_evidence
+from edgewise.systems.reasoning.models.decision import GOAL, make_expand, make_read_goals, rule_evidence
 from edgewise.systems.reasoning.models.proof_encoder import Symbols
 from edgewise.systems.reasoning.models.proof_policy import (
     Plausibility,
@@ -53,11 +54,10 @@ def make_prover(
     model = make_proof_actor_critic(
         symbols,
         config,
-        expand=make_expand(env),
-        make_expand=make_expand,
-        read_goals=read_goals,
+        expand=make_expand(env, matches=config.reads_matches),
+        make_expand=partial(make_expand, matches=config.reads_matches),
+        read_goals=make_read_goals(env, matches=config.reads_matches),
         in_keys=[GOAL],
-        counts=lambda atoms, query: usable_matches(program, atoms, excluded=query),
         plausibility=None if embedding is None else plausibility(embedding),
         evidence=rule_evidence(env.dataset.rules).to(env.device),
     )

@@ -50,6 +50,11 @@ class ProofConfig(Config):
     """Weight of potential-based reward shaping; the potential is the log-probability of a goal's first
     atom."""
 
+    @property
+    def reads_matches(self) -> bool:
+        """Whether the policy reads how many facts match each atom."""
+        return self.counts and self.encoder == "graph"
+
     @model_validator(mode="after")
     def _entities_exist(self) -> ProofConfig:
         if self.initialise and self.encoder == "graph" and not self.entities:

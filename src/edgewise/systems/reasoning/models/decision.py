@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING
 import torch
 from tensordict import TensorDictBase
 from torch import Tensor
+from torch.nn import functional
 
+from edgewise.systems.reasoning.engine.support import usable_matches
+from edgewise.systems.reasoning.knowledge.placement import can_count
 from edgewise.systems.reasoning.knowledge.rules import Rule
 
 if TYPE_CHECKING:
@@ -30,8 +33,8 @@ class Decision:
         successors: `[L, A, 3]`.
         owner: `[L]` int64, the state of each successor, non-decreasing; N for empty rows at the end.
         origin: `[L]` int64, the number of its rule from 1; 0 for a fact or an end.
-        matches: `[N, A]` and `[L, A]`, the number of facts that match each atom of the states and of the
-            successors; None if the policy counts them itself.
+        matches: `[N, A]` and `[L, A]`, the number of facts of the environment that match each atom of the
+            states and of the successors; None if the policy does not read them.
         plausibility: `[L]`, log-probability of each successor's first atom by an embedding model; None if the
             policy computes it itself.
     """
@@ -48,19 +51,40 @@ class Decision:
 Expand = Callable[[TensorDictBase], Decision]
 """Maps a batch `[*B]` of observations, flattened to N, to its decisions."""
 
-ReadGoals = Callable[[TensorDictBase], tuple[Tensor, Tensor]]
-"""Maps a batch of observations, flattened to N, to states `[N, A, 3]` and queries `[N, 3]`."""
+Goals = tuple[Tensor, Tensor, Tensor | None]
+"""States `[N, A, 3]`, queries `[N, 3]`, and the number of facts that match each atom, `[N, A]` or None."""
+
+ReadGoals = Callable[[TensorDictBase], Goals]
+"""Maps a batch of observations to goals, flattened to N."""
 
 
-def read_goals(tensordict: TensorDictBase) -> tuple[Tensor, Tensor]:
-    """Return states `[N, A, 3]` and queries `[N, 3]` of observations `[*B]`."""
-    goal = tensordict.get(GOAL)
-    return goal.get("atoms").flatten(0, -3), goal.get("query").flatten(0, -2)
+def make_decision(
+    env: ReasoningEnv, atoms: Tensor, query: Tensor, found: Expansion, *, matches: bool
+) -> Decision:
+    """Build the decision of states `[N, A, 3]` of queries `[N, 3]` in `env` from their expansion there.
+
+    Args:
+        env: the environment of the decision, whose facts are counted.
+        atoms: the states.
+        query: the query of each state.
+        found: the successors of the states in `env`.
+        matches: whether to count the facts that match each atom.
+    """
+    counted = None
+    if matches:
+        owner = found.owner.clamp(max=len(query) - 1)
+        counted = count_matches(env, atoms, query), count_matches(env, found.successors, query[owner])
+    return Decision(atoms, query, found.successors, found.owner, rule_numbers(found), counted)
 
 
-def make_decision(atoms: Tensor, query: Tensor, found: Expansion) -> Decision:
-    """Build the decision of states `[N, A, 3]` of queries `[N, 3]` from their expansion."""
-    return Decision(atoms, query, found.successors, found.owner, rule_numbers(found))
+def count_matches(env: ReasoningEnv, atoms: Tensor, query: Tensor) -> Tensor:
+    """Count the facts of `env` that match each atom `[N, A, 3]`, without the query `[N, 3]`, `[N, A]`."""
+    size = atoms.shape[1]
+    if can_count(atoms) and len(atoms):
+        atoms = atoms[:, : int((atoms[..., 0] > 0).sum(-1).amax().clamp(min=1))]
+    queries = query.unsqueeze(1).expand_as(atoms).flatten(0, 1)
+    found = usable_matches(env.successors.program, atoms.flatten(0, 1), excluded=queries)
+    return functional.pad(found.view(atoms.shape[:2]), (0, size - atoms.shape[1]))
 
 
 def rule_numbers(found: Expansion) -> Tensor:
@@ -82,10 +106,27 @@ def rule_evidence(rules: Sequence[Rule]) -> Tensor:
     return torch.stack((is_rule, log_weights(rules), support.log1p()), -1)
 
 
-def make_expand(env: ReasoningEnv) -> Expand:
-    """Return the function that maps observations of `env` to decisions."""
+def make_expand(env: ReasoningEnv, *, matches: bool) -> Expand:
+    """Return the function that maps observations of `env` to decisions, with counts of `matches` or not."""
 
     def expand(tensordict: TensorDictBase) -> Decision:
-        return make_decision(*read_goals(tensordict), env.successors(tensordict.get(GOAL)))
+        found = env.successors(tensordict.get(GOAL))
+        return make_decision(env, *_states(tensordict), found, matches=matches)
 
     return expand
+
+
+def make_read_goals(env: ReasoningEnv, *, matches: bool) -> ReadGoals:
+    """Return the function that maps observations of `env` to goals, with counts of `matches` or not."""
+
+    def read_goals(tensordict: TensorDictBase) -> Goals:
+        atoms, query = _states(tensordict)
+        return atoms, query, count_matches(env, atoms, query) if matches else None
+
+    return read_goals
+
+
+def _states(tensordict: TensorDictBase) -> tuple[Tensor, Tensor]:
+    """Return states `[N, A, 3]` and queries `[N, 3]` of observations `[*B]`."""
+    goal = tensordict.get(GOAL)
+    return goal.get("atoms").flatten(0, -3), goal.get("query").flatten(0, -2)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -11,9 +10,6 @@ from torch.nn import functional
 
 from edgewise.systems.reasoning.knowledge.placement import can_count
 from edgewise.systems.reasoning.models.config import ProofConfig
-
-Counts = Callable[[Tensor, Tensor], Tensor]
-"""Maps atoms `[N, 3]` and queries `[N, 3]` to the number of matching facts, `[N]`, without the query."""
 
 HEAD, TAIL = 1, 2
 """Position of a term in the query; 0 for neither."""
@@ -47,12 +43,11 @@ class ProofGraph(nn.Module):
     Args:
         symbols: sizes of the tables.
         config: see `ProofConfig`.
-        counts: number of facts that match an atom; None disables this feature.
     """
 
-    def __init__(self, symbols: Symbols, config: ProofConfig, *, counts: Counts | None) -> None:
+    def __init__(self, symbols: Symbols, config: ProofConfig) -> None:
         super().__init__()
-        width, self.symbols, self.counts = config.hidden, symbols, counts
+        width, self.symbols, self.reads_matches = config.hidden, symbols, config.reads_matches
         self.predicate = nn.Embedding(symbols.predicates + 1, width, padding_idx=0)
         self.variable = nn.Embedding(symbols.variables + 1, width, padding_idx=0)
         self.place = nn.Embedding(3, width)
@@ -70,8 +65,10 @@ class ProofGraph(nn.Module):
     def forward(self, atoms: Tensor, query: Tensor, matches: Tensor | None = None) -> Tensor:
         """Encode states `atoms [N, A, 3]` in proofs of `query [N, 3]` to `[N, C]`.
 
-        `matches [N, A]` is the number of facts that match each atom, if it is known already.
+        `matches [N, A]` is the number of facts that match each atom; it is given if the config has `counts`.
         """
+        if self.reads_matches != (matches is not None):
+            raise ValueError("counts of matching facts and the setting `counts` differ")
         exists = atoms[..., 0] > 0
         if can_count(atoms):
             used = int(exists.sum(-1).amax()) if len(atoms) else 1
@@ -80,7 +77,7 @@ class ProofGraph(nn.Module):
         terms = atoms[..., 1:].flatten(1)
         slots = self._terms(terms, query)
         sharing = _sharing(terms)
-        h = self._atoms(atoms, slots, query, matches)
+        h = self._atoms(atoms, slots, matches)
         for message, update, norm in zip(self.to_terms, self.to_atoms, self.norms, strict=True):
             sent = message(torch.cat((h, self.predicate(atoms[..., 0])), -1))
             sent = sent.unflatten(-1, (2, -1)).flatten(1, 2)
@@ -99,16 +96,13 @@ class ProofGraph(nn.Module):
             slots = slots + self.entity(terms.masked_fill(number > 0, 0))
         return slots
 
-    def _atoms(self, atoms: Tensor, slots: Tensor, query: Tensor, matches: Tensor | None) -> Tensor:
+    def _atoms(self, atoms: Tensor, slots: Tensor, matches: Tensor | None) -> Tensor:
         """Embed atoms before message passing, `[N, A, C]`."""
         pairs = slots.unflatten(1, (-1, 2)).flatten(2)
         h = self.start(torch.cat((self.predicate(atoms[..., 0]), pairs), -1))
         h = torch.cat((h[:, :1] + self.first, h[:, 1:]), 1)
-        if self.counts is None:
-            return h
         if matches is None:
-            queries = query.unsqueeze(1).expand_as(atoms).flatten(0, 1)
-            matches = self.counts(atoms.flatten(0, 1), queries).view(atoms.shape[:2])
+            return h
         found = matches.to(h.dtype)
         return h + self.matches(torch.stack((found.log1p(), (found > 0).to(h.dtype)), -1))
 

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from tensordict import TensorDictBase
-from torch import Generator, Tensor
+from torch import Generator
 
 from edgewise.config.errors import ConfigError
 from edgewise.graphs.policy_function import PolicyFunction, TensorInfo, Tensors
 from edgewise.models.distributions.ragged import RaggedCategorical
 from edgewise.systems.reasoning.models.decision import Decision, Expand
-from edgewise.systems.reasoning.models.proof_encoder import ProofGraph
 
 if TYPE_CHECKING:
     from edgewise.systems.reasoning.models.proof_policy import StepScore
@@ -67,7 +66,7 @@ class ProofFunction(PolicyFunction):
                 symbols.rules + 1,
             ),
         )  # fmt: skip
-        if self._counts:
+        if score.config.reads_matches:
             facts, most = "number of facts that match each atom, without the query", 100
             self.inputs += (
                 TensorInfo("matches", ints, (STATES, ATOMS), facts, most),
@@ -79,10 +78,6 @@ class ProofFunction(PolicyFunction):
             )
             self.inputs += (TensorInfo("plausibility", torch.float32, (SUCCESSORS,), meaning),)
 
-    @property
-    def _counts(self) -> bool:
-        return isinstance(self.score.encoder, ProofGraph) and self.score.encoder.counts is not None
-
     def forward(self, inputs: Tensors) -> Tensors:
         """Return logits `[successors]` and actions `[states]`."""
         decision = Decision(
@@ -91,7 +86,7 @@ class ProofFunction(PolicyFunction):
             successors=inputs["successors"],
             owner=inputs["owner"],
             origin=inputs["origin"],
-            matches=(inputs["matches"], inputs["successor_matches"]) if self._counts else None,
+            matches=(inputs["matches"], inputs["successor_matches"]) if "matches" in inputs else None,
             plausibility=inputs.get("plausibility"),
         )
         found = RaggedCategorical(self.score(decision), decision.owner, num_segments=decision.atoms.shape[0])
@@ -108,9 +103,8 @@ class ProofFunction(PolicyFunction):
             name: getattr(decision, name).long()
             for name in ("atoms", "query", "successors", "owner", "origin")
         }
-        if self._counts:
-            found["matches"] = self._matches(found["atoms"], found["query"])
-            found["successor_matches"] = self._matches(found["successors"], found["query"][found["owner"]])
+        if decision.matches is not None:
+            found["matches"], found["successor_matches"] = decision.matches[0], decision.matches[1][rows]
         if self._own[0].plausibility is not None:
             found["plausibility"] = self._own[0].log_probability(decision)
         return found
@@ -131,11 +125,3 @@ class ProofFunction(PolicyFunction):
     def fit(self, sizes: Mapping[str, int]) -> dict[str, int]:
         """Return sizes with at least one successor for every state."""
         return {**sizes, SUCCESSORS: max(sizes[SUCCESSORS], sizes[STATES] + 1)}
-
-    def _matches(self, atoms: Tensor, query: Tensor) -> Tensor:
-        """Count the facts that match atoms `[N, A, 3]` of proofs of `query [N, 3]`, `[N, A]`."""
-        encoder = self._own[0].encoder
-        assert isinstance(encoder, ProofGraph)
-        assert encoder.counts is not None
-        queries = query.unsqueeze(1).expand_as(atoms).flatten(0, 1)
-        return encoder.counts(atoms.flatten(0, 1), queries).view(atoms.shape[:2])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from tensordict import NestedKey, TensorDictBase
@@ -16,9 +16,13 @@ from torch.nn import functional
 from edgewise.models.distributions.ragged import RaggedCategorical
 from edgewise.models.heads import feed_forward
 from edgewise.systems.reasoning.models.config import ProofConfig
-from edgewise.systems.reasoning.models.decision import Decision, Expand, ReadGoals
-from edgewise.systems.reasoning.models.proof_encoder import Counts, ProofDot, ProofGraph, Symbols
+from edgewise.systems.reasoning.models.decision import Decision, Expand, ReadGoals, make_decision
+from edgewise.systems.reasoning.models.proof_encoder import ProofDot, ProofGraph, Symbols
 from edgewise.systems.reasoning.models.proof_function import ProofFunction
+
+if TYPE_CHECKING:
+    from edgewise.systems.reasoning.engine.expand import Expansion
+    from edgewise.systems.reasoning.env import ReasoningEnv
 
 Plausibility = Callable[[Tensor], Tensor]
 """Maps ground atoms `[N, 3]` to log-probabilities `[N]` of an embedding model."""
@@ -145,6 +149,13 @@ class ProofActor(TensorDictModuleBase):
         """Return the distribution over the successors of a decision, batch `[N]`."""
         return RaggedCategorical(self.score(decision), decision.owner, num_segments=len(decision.atoms))
 
+    def decide_in(
+        self, env: ReasoningEnv, atoms: Tensor, query: Tensor, found: Expansion
+    ) -> RaggedCategorical:
+        """Return the distribution over the successors `found` of states `[N, A, 3]` in `env`, batch `[N]`."""
+        matches = self.score.config.reads_matches
+        return self.decide(make_decision(env, atoms, query, found, matches=matches))
+
     def as_function(self, env: Any) -> ProofFunction:
         """Return the actor as a function of named tensors, for export.
 
@@ -155,7 +166,7 @@ class ProofActor(TensorDictModuleBase):
 
     @contextmanager
     def on(self, env: Any) -> Iterator[None]:
-        """Act in another environment within the context, such as one with more facts."""
+        """Act in another environment within the context, such as one with more facts, by its facts."""
         own = self._expand
         self._expand = own if self._make_expand is None else self._make_expand(env)
         try:
@@ -177,7 +188,7 @@ class ProofCritic(TensorDictModuleBase):
     Args:
         encoder: encodes states to `[N, C]`.
         config: see `ProofConfig`.
-        read_goals: maps observations to `atoms [N, A, 3]` and `query [N, 3]`.
+        read_goals: maps observations to states, their queries and counts of matching facts.
         in_keys: keys that `read_goals` reads.
     """
 
@@ -221,7 +232,6 @@ def make_proof_actor_critic(
     expand: Expand,
     read_goals: ReadGoals,
     in_keys: Sequence[NestedKey],
-    counts: Counts | None = None,
     plausibility: Plausibility | None = None,
     evidence: Tensor | None = None,
     make_expand: Callable[[Any], Expand] | None = None,
@@ -232,9 +242,8 @@ def make_proof_actor_critic(
         symbols: sizes of the tables.
         config: see `ProofConfig`.
         expand: maps observations to decisions.
-        read_goals: maps observations to states and queries.
+        read_goals: maps observations to states, their queries and counts of matching facts.
         in_keys: keys that both read.
-        counts: number of facts that match an atom, used if `config.counts` is set.
         plausibility: log-probability of ground atoms, used for fusion and pruning.
         evidence: weights and supports of the rules, see `rule_evidence`.
         make_expand: see `ProofActor`.
@@ -243,7 +252,7 @@ def make_proof_actor_critic(
     def encoder() -> nn.Module:
         if config.encoder == "dot":
             return ProofDot(symbols, config)
-        return ProofGraph(symbols, config, counts=counts if config.counts else None)
+        return ProofGraph(symbols, config)
 
     fused = plausibility if config.fusion > 0 or config.keep_best is not None else None
     score = StepScore(encoder(), symbols, config, plausibility=fused, evidence=evidence)
