@@ -100,6 +100,14 @@ def test_the_facts_of_the_environment_it_acts_in_are_counted():
     assert (misled - expected).abs().max() > 1e-3
 
 
+def test_a_true_training_query_is_not_counted_as_a_fact():
+    env = ReasoningEnv(ReasoningConfig(view="state"), num_envs=1, seed=0)
+    query = env.dataset.facts[:20]
+    others = query.roll(1, 0)
+    goals = torch.stack((query, others), 1)
+    assert count_matches(env, goals, query).tolist() == [[0, 1]] * 20
+
+
 def test_the_reference_encoder_is_a_mean_of_atoms():
     torch.manual_seed(0)
     encoder = ProofDot(SYMBOLS, ProofConfig(encoder="dot", hidden=16))
