@@ -8,6 +8,7 @@ from edgewise.systems.reasoning.config import ReasoningConfig
 from edgewise.systems.reasoning.engine.expand import NO_CLAUSE
 from edgewise.systems.reasoning.engine.support import proving_share
 from edgewise.systems.reasoning.env import ReasoningEnv
+from edgewise.systems.reasoning.evaluation import proof_scores
 from edgewise.systems.reasoning.evaluation.beam_search import search
 from edgewise.systems.reasoning.evaluation.candidates import draw_candidates
 from edgewise.systems.reasoning.evaluation.proof_scores import beam_search_proofs, oracle_proofs, policy_steps
@@ -143,3 +144,20 @@ def test_a_rule_that_proves_at_once_counts_by_its_weight(weighted, prior, power)
     torch.testing.assert_close(found(actor), weights**power)
     torch.testing.assert_close(found(None), torch.ones(2).double())
     torch.testing.assert_close(found(None, by_weight=True), weights)
+
+
+def test_wide_beams_search_fewer_candidates_at_once(env, actor, lists, monkeypatch):
+    """The goals that are kept at once are bounded, and batches change nothing."""
+    expected, most = beam_search_proofs(env, policy_steps(env, actor), lists, beam=8, depth=3), 0
+
+    def steps(states, queries, last):
+        nonlocal most
+        most = max(most, len(states))
+        return policy_steps(env, actor)(states, queries, last)
+
+    monkeypatch.setattr(proof_scores, "GOALS_AT_ONCE", 32)
+    found = beam_search_proofs(env, steps, lists, beam=8, depth=3)
+    assert 8 < most <= 32
+    torch.testing.assert_close(found.log_probability, expected.log_probability)
+    assert torch.equal(found.depth, expected.depth)
+    assert found.expanded == expected.expanded

@@ -18,7 +18,9 @@ from edgewise.systems.reasoning.models.decision import log_weights, rule_numbers
 from edgewise.systems.reasoning.models.proof_policy import Plausibility, ProofActor
 
 AT_ONCE = 4096
-"""Candidates per search batch."""
+"""Most candidates per search batch."""
+GOALS_AT_ONCE = 16_384
+"""Most goals that the beams of a search batch keep; memory grows with their successors."""
 
 Progress = Callable[[int], None]
 
@@ -118,7 +120,7 @@ def beam_search_proofs(
             steps, starts, atoms, true=env.ends.true, ends=over, beam=beam, depth=depth, ties=generator
         )
 
-    return _table(candidates, find, progress)
+    return _table(candidates, find, progress, at_once=max(1, min(AT_ONCE, GOALS_AT_ONCE // (beam or 1))))
 
 
 def oracle_proofs(
@@ -135,12 +137,18 @@ def oracle_proofs(
     return _table(candidates, find, progress)
 
 
-def _table(candidates: Candidates, find: Callable[[Tensor], Proofs], progress: Progress | None) -> ProofTable:
+def _table(
+    candidates: Candidates,
+    find: Callable[[Tensor], Proofs],
+    progress: Progress | None,
+    *,
+    at_once: int = AT_ONCE,
+) -> ProofTable:
     shape = candidates.exists.shape
     score = torch.full((shape.numel(),), -torch.inf, dtype=torch.float64)
     depth = torch.full((shape.numel(),), -1, dtype=torch.int64)
     expanded = 0
-    for place, atoms in batches(candidates, AT_ONCE):
+    for place, atoms in batches(candidates, at_once):
         proofs = find(atoms)
         score[place], depth[place] = proofs.log_probability, proofs.depth
         expanded += int(proofs.expanded.sum())
