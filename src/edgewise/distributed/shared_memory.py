@@ -13,8 +13,8 @@ from torch import Tensor
 
 from edgewise.distributed.barrier import CAPACITY, PARTS, Barrier
 
-Operation = Callable[[Tensor, Tensor], Tensor]
-"""A function of two tensors that works in any order, such as `torch.add`."""
+Operation = Callable[..., Tensor]
+"""A function of two tensors with an argument `out`, such as `torch.add`."""
 
 
 class SharedMemory:
@@ -45,8 +45,7 @@ class SharedMemory:
         # One wait is enough: who writes to this part again has waited for the other part in between, and so
         # for everyone who still reads this one.
         self._barrier.wait()
-        result = operation(parts[0], parts[1])
+        operation(parts[0], parts[1], out=chunk)
         for part in parts[2:]:
-            result = operation(result, part)
-        chunk.copy_(result)
+            operation(chunk, part, out=chunk)
         self._turn = (self._turn + 1) % PARTS
