@@ -1,4 +1,4 @@
-"""swarm-mappo must steer three agents as well as published, and larger teams with the same weights."""
+"""Three agents must learn to reach their goals, and larger teams must do so with the same weights."""
 
 import pytest
 from tests.systems.swarm.worlds import swarm
@@ -6,7 +6,7 @@ from tests.systems.swarm.worlds import swarm
 from edgewise.evaluation.evaluate import evaluate
 from edgewise.experiments.build import Builder
 from edgewise.experiments.load import load_config
-from edgewise.systems.swarm.recipes.mappo import RECIPE
+from edgewise.systems.swarm.recipes import ddpg, mappo, sac
 from edgewise.training.schedules import apply_schedules
 
 pytestmark = pytest.mark.learning
@@ -15,9 +15,9 @@ BARS = {3: (0.98, 60.0), 7: (0.98, 61.0), 10: (0.97, 58.0), 15: (0.95, 53.0)}
 """Agents: least share of episodes in which all arrive, and least reward per agent."""
 
 
-def trained(seed):
-    """The recipe's policy after all its frames, in about three minutes of one core."""
-    config = load_config(RECIPE.config, keywords={"seed": seed})
+def trained(recipe, seed):
+    """The recipe's policy after all its frames, in one to three minutes of one core."""
+    config = load_config(recipe.config, keywords={"seed": seed})
     parts, total = Builder(config).parts(), config.training.total_frames
     for frames in range(0, total, parts.rollout.frames):
         apply_schedules(parts.algorithm, config.training.schedules, frames=frames, total_frames=total)
@@ -27,7 +27,7 @@ def trained(seed):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_three_agents_learn_and_their_weights_steer_fifteen(seed):
-    policy = trained(seed)
+    policy = trained(mappo.RECIPE, seed)
     for agents, (success, reward) in BARS.items():
         env = swarm(num_envs=100, num_agents=agents, reward="individual")
         metrics = evaluate(env, policy, episodes=100, seed=1_000_003).metrics
@@ -35,3 +35,13 @@ def test_three_agents_learn_and_their_weights_steer_fifteen(seed):
         assert metrics["reward"].mean() >= reward, agents
         if agents == 3:
             assert metrics["time"].mean() <= 0.42
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("recipe", [sac.RECIPE, ddpg.RECIPE], ids=lambda recipe: recipe.name)
+def test_continuous_actions_are_learnt_off_policy(recipe, seed):
+    policy = trained(recipe, seed)
+    for agents in (3, 7):
+        env = swarm(num_envs=500, num_agents=agents, continuous=True, one_way=True, reward="individual")
+        metrics = evaluate(env, policy, episodes=500, seed=1_000_003).metrics
+        assert metrics["success"].mean() >= 0.98, agents

@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from edgewise.algorithms.config import PPOConfig
-from edgewise.config.run import CheckpointConfig, EvaluationConfig, RunConfig, TrainingConfig
+from edgewise.config.run import (
+    CheckpointConfig,
+    EvaluationConfig,
+    RunConfig,
+    Stage,
+    TrainingConfig,
+    Until,
+)
 from edgewise.config.schedules import Linear
 from edgewise.experiments.recipe import Recipe
 from edgewise.models.config import EncoderConfig, ModelConfig
@@ -17,15 +24,17 @@ RECIPE = Recipe(
         env_name="swarm",
         algorithm_name="ppo",
         name="swarm-mappo-dense",
-        # Ten agents in the smallest square are as dense as sixty in one of side 2.
+        # Eight agents in the smallest square are as dense as fifty in one of side 2. Continuous thrust lets
+        # an agent stay at its goal; one of five directions makes it dance around it, into its neighbours.
         env=SwarmConfig(
-            num_agents=(3, 10),
+            num_agents=(3, 12),
             num_obstacles=(0, 5),
             world_size=(0.8, 2.0),
             sensing_radius=0.5,
             one_way=True,
             edge_features="nearness",
-            collision_cost=20.0,
+            collision_cost=30.0,
+            continuous=True,
             reward="individual",
         ),
         model=ModelConfig(
@@ -45,6 +54,15 @@ RECIPE = Recipe(
             num_envs=128,
             rollout_length=25,
             schedules={"learning_rate": Linear(start=1.5e-3, end=3e-4)},
+            # Agents that do not know their goals yet learn from contacts to flee from each other.
+            curriculum=(
+                Stage(
+                    name="three agents alone",
+                    env={"num_agents": 3, "num_obstacles": 0},
+                    until=Until(frames=96_000),
+                ),
+                Stage(name="dense"),
+            ),
         ),
         evaluation=EvaluationConfig(
             every=128_000,
