@@ -23,6 +23,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from edgewise.distributed.barrier import shared_by
 from edgewise.distributed.ranks import RENDEZVOUS
 from edgewise.experiments.load import load_config
 from edgewise.training.callbacks import Callback
@@ -99,10 +100,17 @@ def reduction_seconds(parameters: int, *, processes: int) -> float:
             RENDEZVOUS: f"file://{place}/meeting",
         }
         command = [sys.executable, "-m", "benchmarks.scaling", "--reduce", str(parameters)]
-        started = [
-            subprocess.Popen(command, env={**shared, "RANK": str(rank)}, stdout=subprocess.PIPE, text=True)
-            for rank in range(processes)
-        ]
+        with shared_by(processes) as descriptors:
+            started = [
+                subprocess.Popen(
+                    command,
+                    env={**shared, "RANK": str(rank), **own.environment},
+                    pass_fds=own.all,
+                    stdout=subprocess.PIPE,
+                    text=True,
+                )
+                for rank, own in enumerate(descriptors)
+            ]
         return max(float(process.communicate()[0]) for process in started)
 
 
