@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-COPIED = ("src", "tests", "docs", "examples", "benchmarks", "pyproject.toml", "README.md", "Makefile")
+COPIED = ("src", "tests", "docs", "examples", "benchmarks", "*.md", "*.toml", "*.txt", "LICENSE", "Makefile")
 PRELOADED = (
     "torch", "torch.distributions", "torch._dynamo", "torch._subclasses.fake_tensor", "tensordict",
     "tensordict.nn", "torchrl", "torchrl.data", "torchrl.envs", "torchrl.modules", "torchrl.objectives",
@@ -37,12 +37,11 @@ def make_copy(project: Path, copy: Path) -> Path:
     """Copy what tests need of the project, without compiled files, and link `shared` beside it."""
     copy.mkdir(parents=True)
     skip = shutil.ignore_patterns("__pycache__", "_build", "*.egg-info", "runs")
-    for name in COPIED:
-        source = project / name
+    for source in (found for pattern in COPIED for found in project.glob(pattern)):
         if source.is_dir():
-            shutil.copytree(source, copy / name, ignore=skip)
-        elif source.exists():
-            shutil.copy2(source, copy / name)
+            shutil.copytree(source, copy / source.name, ignore=skip)
+        else:
+            shutil.copy2(source, copy / source.name)
     shared = project.parent / "shared"
     if shared.is_dir() and not (copy.parent / "shared").exists():
         (copy.parent / "shared").symlink_to(shared)

@@ -13,11 +13,11 @@ from tests.mutation.hot_patch import Functions, make_patch
 from tests.mutation.plan import KEPT, NOTICED, UNPLANTED, Plan
 from tests.mutation.progress import progress
 
-BUDGET = 60.0
-"""Seconds of tests, as recorded, that are run at most for one fault."""
+BUDGETS = (3.0, 60.0)
+"""Seconds of tests, as recorded, that are run at most for one fault: at first, and if no test noticed it."""
 COLD_BUDGET = 15.0
 """The same for processes that import everything anew."""
-BATCH = 40
+BATCH = 20
 """Faults that are planted before the tests that noticed them are run without a fault."""
 
 
@@ -67,41 +67,57 @@ def _record(tests: Collected, plan: Plan) -> reach.Reach:
 def _plant_all(tests: Collected, plan: Plan, reached: reach.Reach, functions: Functions) -> None:
     """Run the tests that reach each fault in a fork with the code of a function replaced.
 
-    A test that fails counts if it passes without the fault after the same tests. Otherwise it is not used.
+    Most faults are found within seconds, so all get a few seconds before any gets more. A test that fails
+    counts if it passes without the fault after the same tests. Otherwise it is not used.
     """
     unreliable: set[str] = set()
-    waiting = list(reversed(plan.left))
-    with progress("planting", len(waiting)) as advance:
-        while waiting:
-            batch = {
-                fault.safe_name: fault for fault in (waiting.pop() for _ in range(min(BATCH, len(waiting))))
-            }
-            ran: dict[str, list[str]] = {}
-            for name, fault in batch.items():
-                chosen = reached.tests_of(fault, plan.copy, budget=BUDGET)
-                ran[name] = [test for test in chosen if test in tests.items and test not in unreliable]
-            sessions = [
-                _hot_session(tests, plan, fault, ran[name], reached, functions)
-                for name, fault in batch.items()
-            ]
-            ended = {
-                done.name: code for done, code in run_sessions(sessions, workers=plan.workers, logs=plan.logs)
-            }
-            found = {name: plan.noted(batch[name]) for name, code in ended.items() if code == NOTICED}
-            prefixes = {tuple(ran[name][: ran[name].index(test) + 1]) for name, test in found.items()}
-            wrong = _fail_without_fault(tests, plan, prefixes)
-            unreliable |= wrong
-            for name, code in ended.items():
-                fault = batch[name]
-                if found.get(name) in wrong:
-                    waiting.append(fault)
-                    continue
-                if code not in (0, UNPLANTED):
-                    plan.keep(fault, found.get(name) or _ending(code))
-                state = {0: "not noticed", UNPLANTED: "to be imported"}.get(code, "found")
-                advance(f"{state}: {fault.file}: {fault.what}")
+    tried: dict[str, set[str]] = {fault.safe_name: set() for fault in plan.left}
+
+    def to_run(fault: Fault, budget: float) -> list[str]:
+        done = unreliable | tried[fault.safe_name]
+        chosen = reached.tests_of(fault, plan.copy, budget=budget)
+        return [test for test in chosen if test in tests.items and test not in done]
+
+    for budget in BUDGETS:
+        waiting = [fault for fault in reversed(plan.left) if to_run(fault, budget)]
+        with progress(f"planting, {budget:g} s of tests,", len(waiting)) as advance:
+            while waiting:
+                chosen = [waiting.pop() for _ in range(min(BATCH, len(waiting)))]
+                batch = {fault.safe_name: (fault, to_run(fault, budget)) for fault in chosen}
+                ended, wrong = _plant_batch(tests, plan, batch, reached, functions)
+                unreliable.update(wrong)
+                for name, code in ended.items():
+                    fault, ran = batch[name]
+                    found = plan.noted(fault) if code == NOTICED else None
+                    if found in wrong:
+                        waiting.append(fault)
+                        continue
+                    tried[name].update(ran)
+                    if code not in (0, UNPLANTED):
+                        plan.keep(fault, found or _ending(code))
+                    state = {0: "not noticed", UNPLANTED: "to be imported"}.get(code, "found")
+                    advance(f"{state}: {fault.file}: {fault.what}")
     if unreliable:
         print(f"{len(unreliable)} tests fail without a fault after others:", *sorted(unreliable), sep="\n  ")
+
+
+def _plant_batch(
+    tests: Collected,
+    plan: Plan,
+    batch: dict[str, tuple[Fault, list[str]]],
+    reached: reach.Reach,
+    functions: Functions,
+) -> tuple[dict[str, int], set[str]]:
+    """Return how the session of each fault ended, and the tests that fail without a fault too."""
+    sessions = [
+        _hot_session(tests, plan, fault, names, reached, functions) for fault, names in batch.values()
+    ]
+    ended = {done.name: code for done, code in run_sessions(sessions, workers=plan.workers, logs=plan.logs)}
+    prefixes = set()
+    for name in (name for name, code in ended.items() if code == NOTICED):
+        fault, names = batch[name]
+        prefixes.add(tuple(names[: names.index(plan.noted(fault)) + 1]))
+    return ended, _fail_without_fault(tests, plan, prefixes)
 
 
 def _hot_session(

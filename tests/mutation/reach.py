@@ -13,7 +13,13 @@ from typing import Any
 from tests.mutation.collected import Collected
 from tests.mutation.faults import PACKAGE, Fault
 
-SKIPPED = ("tests/learning", "tests/examples", "tests/architecture", "tests/mutation")
+SKIPPED = (
+    "tests/learning",
+    "tests/examples",
+    "tests/architecture",
+    "tests/mutation",
+    "tests/distributed/test_ranks.py",
+)
 """Tests that reach the package from other processes, or not at all."""
 SLOWEST = 20.0
 """Tests that take longer, in seconds, are not used."""
@@ -142,9 +148,12 @@ def recording(folder: Path, test_file: str) -> Path:
 
 
 def stale(folder: Path, root: Path, test_files: Iterable[str]) -> list[str]:
-    """Return the test files that were never recorded, or changed since."""
+    """Return the test files that were never recorded, changed since, or have tests that failed."""
     return [each for each in test_files if not _current(recording(folder, each), root / each)]
 
 
 def _current(kept: Path, test_file: Path) -> bool:
-    return kept.exists() and json.loads(kept.read_text())["digest"] == digest(test_file)
+    if not kept.exists():
+        return False
+    document = json.loads(kept.read_text())
+    return document["digest"] == digest(test_file) and not document["failed"]
