@@ -219,7 +219,7 @@ def soak(
         **RUNS[recipe],
         "seed": seed,
         "training.total_frames": frames * batches,
-        "evaluation.every": frames * max(1, batches // 20),
+        "evaluation.every": frames * max(1, batches // 100),
         "checkpoint.every": frames * max(1, batches // 100),
         "logging.every": max(1, batches // 1000),
     }

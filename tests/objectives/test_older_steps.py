@@ -52,6 +52,7 @@ def test_it_is_the_double_sum(shape):
 def test_agents_that_end_by_themselves(seed, agents):
     rollout, critic = agents_rollout(3, 8, agents, seed=seed), SmallCritic(agents=agents)
     log_ratio = random_log_ratio(3, 8, agents, seed=seed)
+    log_ratio = log_ratio.masked_fill(~rollout["agents", "active"], torch.nan)
     found = GraphGAE(value_network=critic, **SETTINGS)(rollout.clone().set("log_ratio", log_ratio))
     flat = rollout.reshape(-1)
     value, ahead = (value_of(critic, each["graph"]).view(3, 8, agents) for each in (flat, flat["next"]))

@@ -45,7 +45,7 @@ def path_target(
     if sign is not None:
         sign = sign.reshape(*lead, *[1] * len(tail))
         path_value, path_best = path_value * sign, path_best * sign
-    end = (next_value * discount.sign()).unsqueeze(1)
+    end = (next_value * discount.sign()).unsqueeze(1)  # zero at a termination, as is the discount
     last = torch.arange(length, device=steps.device) == steps.unsqueeze(-1) - 1
     last = last.reshape(count, length, *[1] * len(tail)).expand(count, length, *tail)
     gone = torch.zeros_like(last)
@@ -61,7 +61,7 @@ def path_target(
         next_value=torch.where(last, end, torch.cat((path_best, end), 1)),
         log_ratio=torch.cat((first, trace), 1),
         done=last,
-        terminated=torch.where(last, (discount == 0).unsqueeze(1), gone),
+        terminated=gone & ~last,
         gamma=gamma,
         lmbda=lmbda,
         time_dim=1,
