@@ -12,7 +12,7 @@ import select
 import socket
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -114,21 +114,21 @@ class Barrier:
             for each in self._sockets:
                 each.send(SIGN)
         except OSError as error:
-            raise _lost() from error
+            raise lost_connection() from error
 
     def _receive(self, other: socket.socket) -> None:
         asleep = time.monotonic() + SPIN
         while True:
             try:
                 if other.recv(1) != SIGN:
-                    raise _lost()
+                    raise lost_connection()
             except BlockingIOError:
                 if time.monotonic() < asleep:
                     os.sched_yield()
                 elif not _readable(other, self._timeout):
-                    raise _lost() from None
+                    raise lost_connection() from None
             except OSError as error:
-                raise _lost() from error
+                raise lost_connection() from error
             else:
                 return
 
@@ -143,11 +143,13 @@ def descriptors_of_this_process() -> Descriptors | None:
 
 
 def _readable(other: socket.socket, seconds: float) -> bool:
-    ready: Sequence[object] = select.select([other], [], [], seconds)[0]
-    return len(ready) > 0
+    poll = select.poll()
+    poll.register(other, select.POLLIN)
+    return bool(poll.poll(1000 * seconds))
 
 
-def _lost() -> ProcessLost:
+def lost_connection() -> ProcessLost:
+    """Return the error of a process that cannot reach another one."""
     return ProcessLost(
         "the connection to another process of this run was lost",
         hint="its own message says why; continue with `edgewise resume`",

@@ -20,8 +20,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, distributed, nn
 
-from edgewise.config.errors import ProcessLost
-from edgewise.distributed.barrier import Barrier, descriptors_of_this_process
+from edgewise.distributed.barrier import Barrier, descriptors_of_this_process, lost_connection
 from edgewise.distributed.ranks import Place, place_of_this_process
 from edgewise.distributed.shared_memory import Operation, SharedMemory
 
@@ -251,7 +250,4 @@ def _connected() -> Iterator[None]:
     try:
         yield
     except RuntimeError as error:
-        raise ProcessLost(
-            "the connection to another process of this run was lost",
-            hint="its own message says why; continue with `edgewise resume`",
-        ) from error
+        raise lost_connection() from error

@@ -19,7 +19,7 @@ from edgewise.experiments.workers.worker import Blueprint
 POLL = 1.0
 """Longest time in seconds that passes before deadlines are looked at."""
 PAUSE = 2.0
-"""Seconds before work is repeated that failed because memory was full, or a worker that did not start."""
+"""Seconds before work is repeated that failed because memory was full."""
 SLOW_START = 60.0
 """Seconds after which a worker that has not started is mentioned."""
 
@@ -246,8 +246,6 @@ class RayWorkers:
                     f"workers cannot start on the cluster: {_reason(error)}",
                     hint="its machines need the same Python packages; continue with `edgewise resume`",
                 ) from error
-            # A cluster that is busy with nodes that come or go may cancel a worker before it has run.
-            time.sleep(PAUSE)
         self._replace(place, f"was lost ({_reason(error)})")
 
     def _replace(self, place: Place, why: str) -> None:
