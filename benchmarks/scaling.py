@@ -61,7 +61,8 @@ def frames_per_second(recipe: str, *, processes: int, factor: int) -> tuple[floa
         **chosen,
         "processes": processes,
         "training.num_envs": worlds,
-        "training.total_frames": (batches + skipped) * worlds * config.training.rollout_length,
+        # One more: the last batch of a run is evaluated, and the length of that differs from run to run.
+        "training.total_frames": (batches + skipped + 1) * worlds * config.training.rollout_length,
         "algorithm.minibatch_size": config.algorithm.minibatch_size * factor,
         "evaluation.every": "none",
         "evaluation.episodes": 2,
@@ -85,7 +86,7 @@ def frames_per_second(recipe: str, *, processes: int, factor: int) -> tuple[floa
             stderr=subprocess.DEVNULL,
         )
         rows = [list(map(float, line.split())) for line in Path(f"{place}/times").read_text().splitlines()]
-    frames, wall, cpu = (last - first for last, first in zip(rows[-1], rows[-batches - 1], strict=True))
+    frames, wall, cpu = (last - first for last, first in zip(rows[-2], rows[-batches - 2], strict=True))
     return frames / wall, frames / cpu
 
 
