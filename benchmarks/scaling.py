@@ -1,8 +1,9 @@
 """Frames per second of two processes against one, with the batch kept and with the worlds of each kept.
 
-    python -m benchmarks.scaling [--recipes swarm-mappo marine-ac-iqn] [--processes 2] [--repeats 3]
+    python -m benchmarks.scaling [--recipes NAME ...] [--processes 2] [--repeats 3] [--resumed]
 
-Each figure comes from the command `edgewise train`, timed from batch to batch, after the first batches. Runs
+Each figure comes from the command `edgewise train`, timed from batch to batch, after the first batches; with
+--resumed, from `edgewise resume`, after `edgewise train` has ended with those first batches. Runs
 of one and of several processes alternate, and the median over repeats is shown. *strong* keeps every setting,
 so each of n processes has 1/n of the work. *weak* multiplies `num_envs` and `minibatch_size` by n, so each
 has as much as the one alone; off-policy runs then make as many updates for n times the frames. *reduce* is
@@ -45,24 +46,30 @@ class Stopwatch(Callback):
             file.write(f"{frames} {time.monotonic()} {time.process_time()}\n")
 
 
-def frames_per_second(recipe: str, *, processes: int, factor: int) -> tuple[float, float]:
+def frames_per_second(
+    recipe: str, *, processes: int, factor: int, resumed: bool = False
+) -> tuple[float, float]:
     """Train a few batches and return the frames per second, and per CPU second of one process.
 
     Args:
         recipe: name of a recipe.
         processes: that train together.
         factor: multiplies the size of a batch.
+        resumed: whether the batches that are timed are those of a resumed run.
     """
     chosen = dict(RECIPES[recipe])
     batches, skipped = chosen.pop("batches"), chosen.pop("skipped")
     config = load_config(recipe)
     worlds = config.training.num_envs * factor
+    # One more: the last batch of a run is evaluated, and the length of that differs from run to run.
+    begun, total = (
+        number * worlds * config.training.rollout_length for number in (skipped, skipped + batches + 1)
+    )
     settings = {
         **chosen,
         "processes": processes,
         "training.num_envs": worlds,
-        # One more: the last batch of a run is evaluated, and the length of that differs from run to run.
-        "training.total_frames": (batches + skipped + 1) * worlds * config.training.rollout_length,
+        "training.total_frames": begun if resumed else total,
         "algorithm.minibatch_size": config.algorithm.minibatch_size * factor,
         "evaluation.every": "none",
         "evaluation.episodes": 2,
@@ -75,16 +82,20 @@ def frames_per_second(recipe: str, *, processes: int, factor: int) -> tuple[floa
         settings["algorithm.updates_per_transition"] = config.algorithm.updates_per_transition / factor
     with tempfile.TemporaryDirectory() as place:
         flags = [f"--{name}={value}" for name, value in settings.items()]
-        subprocess.run(
-            [
-                *(sys.executable, "-m", "edgewise.cli", "train", recipe, f"--out={place}/run"),
-                *(f"--logger={Path(__file__).resolve()}:Stopwatch", *flags),
-            ],
-            env={**os.environ, FILE: f"{place}/times", "OMP_NUM_THREADS": "1"},
-            check=True,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
+        commands = [["train", recipe, f"--out={place}/run", *flags]]
+        if resumed:
+            commands.append(["resume", f"{place}/run", f"--total-frames={total}"])
+        for command in commands:
+            subprocess.run(
+                [
+                    *(sys.executable, "-m", "edgewise.cli", *command),
+                    f"--logger={Path(__file__).resolve()}:Stopwatch",
+                ],
+                env={**os.environ, FILE: f"{place}/times", "OMP_NUM_THREADS": "1"},
+                check=True,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
         rows = [list(map(float, line.split())) for line in Path(f"{place}/times").read_text().splitlines()]
     frames, wall, cpu = (last - first for last, first in zip(rows[-2], rows[-batches - 2], strict=True))
     return frames / wall, frames / cpu
@@ -134,7 +145,7 @@ def reduce(parameters: int) -> float:
     return (time.perf_counter() - began) / REDUCTIONS
 
 
-def measure(recipe: str, *, processes: int, repeats: int) -> dict[str, Any]:
+def measure(recipe: str, *, processes: int, repeats: int, resumed: bool) -> dict[str, Any]:
     """Measure one recipe, alternating between one process and several."""
     from edgewise.experiments.build import Builder
     from edgewise.experiments.sizes import parameters_of
@@ -143,7 +154,7 @@ def measure(recipe: str, *, processes: int, repeats: int) -> dict[str, Any]:
     found: dict[str, list[tuple[float, float]]] = {name: [] for name in cases}
     for _ in range(repeats):
         for name, (count, factor) in cases.items():
-            found[name].append(frames_per_second(recipe, processes=count, factor=factor))
+            found[name].append(frames_per_second(recipe, processes=count, factor=factor, resumed=resumed))
     median, by_cpu = (
         {name: statistics.median(value[kind] for value in values) for name, values in found.items()}
         for kind in (0, 1)
@@ -154,6 +165,7 @@ def measure(recipe: str, *, processes: int, repeats: int) -> dict[str, Any]:
     return {
         "recipe": recipe,
         "processes": processes,
+        "resumed": resumed,
         "frames_per_second": median,
         "all": found,
         "strong": median["strong"] / median["one"],
@@ -171,6 +183,7 @@ def main() -> int:
     parser.add_argument("--recipes", nargs="+", default=list(RECIPES), choices=list(RECIPES))
     parser.add_argument("--processes", type=int, default=2, help="processes that are compared with one (2)")
     parser.add_argument("--repeats", type=int, default=3, help="runs of each kind (3)")
+    parser.add_argument("--resumed", action="store_true", help="time runs that are resumed")
     parser.add_argument("--json", type=Path, help="write all figures to this file")
     parser.add_argument("--reduce", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -181,7 +194,7 @@ def main() -> int:
     headings = ("one", "strong", "", "CPU", "weak", "", "CPU", "gradient", "reduce")
     print(f"{'recipe':16}" + "".join(f"{heading:>10}" for heading in headings))
     for recipe in options.recipes:
-        found = measure(recipe, processes=options.processes, repeats=options.repeats)
+        found = measure(recipe, processes=options.processes, repeats=options.repeats, resumed=options.resumed)
         results.append(found)
         speed = found["frames_per_second"]
         cells = [f"{speed['one']:,.0f}"]

@@ -43,6 +43,15 @@ MEMORY = 80 * 1024**2
 """Bytes of the object store of a node, nearly the least that Ray allows."""
 
 
+@pytest.fixture(autouse=True)
+def _environment():
+    """Take back what Ray sets when it starts: the cluster of these tests has no tokens."""
+    before = dict(os.environ)
+    yield
+    os.environ.clear()
+    os.environ.update(before)
+
+
 def patiently(start, attempts=8):
     """Start a node; Ray gives up after 30 s, in which a busy machine cannot do it."""
     for attempt in range(attempts):
