@@ -151,6 +151,18 @@ def test_cloning_draws_the_policy_to_what_was_done():
     assert match > 0.5
 
 
+def test_the_loss_of_cloning_has_its_weight(monkeypatch):
+    """Adam hides the scale of a loss that is the only one, so the loss itself is compared."""
+    algorithm, losses = simple(cloning_coefficient=0.25), []
+    step = algorithm.optimizer_step
+    monkeypatch.setattr(
+        algorithm, "optimizer_step", lambda part, loss: losses.append(loss.item()) or step(part, loss)
+    )
+    while not losses:
+        metrics = algorithm.learn(batch(steps=4))
+    assert losses[-1] == pytest.approx(0.25 * float(metrics["cloning_network"]))
+
+
 def test_learning_draws_from_its_own_seed_and_leaves_torchs_alone():
     one, other = simple(), simple()
     torch.manual_seed(1)

@@ -23,12 +23,12 @@ LOST = ProcessLost.exit_code
 def program(monkeypatch, tmp_path):
     """Lets every process run some lines of Python in place of edgewise; `rank` and `folder` are given."""
 
-    def use(lines):
+    def use(lines, *, grace=ranks.GRACE):
         head = f"import os, signal, sys, time\nrank, folder = int(os.environ['RANK']), {str(tmp_path)!r}\n"
         note = "open(f'{folder}/{rank}.pid', 'w').write(str(os.getpid()))\n"
         (tmp_path / "program.py").write_text(head + note + textwrap.dedent(lines))
         monkeypatch.setattr(ranks, "PROGRAM", (sys.executable, str(tmp_path / "program.py")))
-        monkeypatch.setattr(ranks, "GRACE", 0.5)
+        monkeypatch.setattr(ranks, "GRACE", grace)
 
     return use
 
@@ -53,7 +53,7 @@ def test_every_process_has_its_place(program, tmp_path):
 
 
 def test_a_killed_process_ends_the_command_in_words(program, tmp_path):
-    program("os.kill(os.getpid(), signal.SIGKILL) if rank == 1 else time.sleep(60)")
+    program("os.kill(os.getpid(), signal.SIGKILL) if rank == 1 else time.sleep(60)", grace=0.5)
     with pytest.raises(ProcessLost, match="process 1 of 2 was killed by SIGKILL"):
         run_processes([], processes=2)
     assert alive(tmp_path) == []
@@ -119,7 +119,7 @@ def test_a_signal_goes_to_the_first_process_alone(program, tmp_path):
 
 
 def test_a_signal_before_a_process_can_handle_it(program, tmp_path):
-    program("time.sleep(60)")
+    program("time.sleep(60)", grace=0.5)
 
     def send():
         while not (tmp_path / "0.pid").exists():
@@ -134,12 +134,13 @@ def test_a_signal_before_a_process_can_handle_it(program, tmp_path):
 
 def test_a_signal_while_the_first_process_is_started(program, tmp_path, monkeypatch):
     """It reaches that process, although there was none when it came."""
-    program("time.sleep(60)")
+    program("time.sleep(10)", grace=0.5)
     start = ranks._start
 
-    def interrupted(*arguments, **options):
-        os.kill(os.getpid(), signal.SIGTERM)
-        return start(*arguments, **options)
+    def interrupted(arguments, place, *others, **options):
+        if place.rank == 0:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return start(arguments, place, *others, **options)
 
     before = signal.getsignal(signal.SIGTERM)
     monkeypatch.setattr(ranks, "_start", interrupted)

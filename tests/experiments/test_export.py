@@ -96,7 +96,9 @@ def test_a_function_takes_other_sizes(name):
             outputs = function(inputs)
         first = next(iter(outputs.values()))
         assert len(first) == sizes["graphs"]
-    assert other_sizes(function)[0]["graphs"] == 1
+    traced, (smaller, larger) = traced_sizes(function), other_sizes(function)
+    assert smaller["graphs"] == 1
+    assert all(smaller[size] <= traced[size] < larger[size] for size in ("graphs", "nodes") if size in traced)
     assert ("nodes" in function.sizes) == (name != "nodes of one size")
 
 

@@ -140,3 +140,16 @@ def test_segment_softmax_equals_pyg(segments, length, scale, seed):
 def test_channels_must_divide_into_heads():
     with pytest.raises(ValueError, match="10 channels do not divide into 3 heads"):
         EdgeAttention(10, 3)
+
+
+@pytest.mark.parametrize("layout", ["sparse", "dense"])
+def test_dropout_is_for_training_alone(layout):
+    plain = EdgeAttention(CHANNELS, HEADS)
+    dropping = EdgeAttention(CHANNELS, HEADS, dropout=0.5)
+    dropping.load_state_dict(plain.state_dict())
+    sparse, dense = layouts(2, 6, 0.6, 0, seed=0)
+    h, edges = torch.randn(2, 6, CHANNELS), sparse if layout == "sparse" else dense
+    h = h.flatten(0, 1) if layout == "sparse" else h
+    without = getattr(plain, layout)(h, *edges)[0]
+    torch.testing.assert_close(getattr(dropping.eval(), layout)(h, *edges)[0], without)
+    assert not torch.allclose(getattr(dropping.train(), layout)(h, *edges)[0], without, atol=1e-3)

@@ -8,6 +8,7 @@ from tests.models.worlds import explicit_spec
 from edgewise.config.errors import ConfigError
 from edgewise.graphs.actions import ActionLayout, ChooseNode, ChooseSuccessor
 from edgewise.models.build import HEADS, make_head, register_head
+from edgewise.models.config import ModelConfig
 from edgewise.models.heads import ChooseNodeHead
 
 
@@ -52,3 +53,11 @@ def test_layouts_without_a_head_are_refused_with_a_hint():
     with pytest.raises(ConfigError, match="no head is registered for Strange") as caught:
         make_head(explicit_spec(), Strange())
     assert "register_head(Strange" in str(caught.value)
+
+
+def test_the_head_that_a_config_names_comes_before_that_of_the_layout(monkeypatch):
+    asked = []
+    monkeypatch.setattr("edgewise.models.build.find", lambda *words: asked.append(words) or StopHead)
+    assert type(make_head(explicit_spec(), ChooseNode(), ModelConfig(head="mine.py:StopHead"))) is StopHead
+    assert asked == [("head", "mine.py:StopHead")]
+    assert type(make_head(explicit_spec(), ChooseNode(), ModelConfig(head="auto"))) is ChooseNodeHead

@@ -2,6 +2,7 @@
 
 from itertools import product
 
+import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -94,3 +95,8 @@ def test_nothing_allowed_gives_the_empty_set():
     assert not dist.sample().any()
     assert dist.log_prob(dist.sample()) == 0
     assert dist.entropy() == 0
+
+
+def test_one_sample_has_no_other_to_be_compared_with():
+    with pytest.raises(ValueError, match="entropy_samples must be at least 2, got 1"):
+        random_distribution(3, 0.5, 0, entropy_samples=1)

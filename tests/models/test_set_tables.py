@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgewise.envs.registry import make_env
+from edgewise.graphs.diagram_batch import DiagramBatch
 from edgewise.graphs.heaviest import heaviest_maximal_set
 from edgewise.graphs.set_diagram import set_diagram
 from edgewise.models.actor_critic import make_actor_critic
@@ -54,6 +55,25 @@ def test_a_diagram_gives_the_distribution_of_the_list(size):
     assert isinstance(set_tables(adjacency), SetLists)
     for one, other in zip(listed, drawn, strict=True):
         torch.testing.assert_close(one, other)
+
+
+def test_where_no_set_goes_on_is_the_same_row_for_graphs_of_every_width():
+    """A line has fewer states than a ladder; where it ends, no state of the ladder begins."""
+    line = torch.zeros(8, 8, dtype=torch.bool)
+    line[range(7), range(1, 8)] = True
+    ladder = line.clone()
+    ladder[range(6), range(2, 8)] = True
+    both = [set_diagram(each | each.T) for each in (line, ladder)]
+    batch = DiagramBatch(both)
+    for number in range(7):
+        widths = [len(each.layers[number + 1]) for each in both]
+        states = torch.arange(max(widths) + 1).unsqueeze(-1).expand(-1, 2)
+        after = batch.after(states, number, torch.tensor([0, 1]))
+        for world, (diagram, none) in enumerate(zip(both, widths, strict=True)):
+            table = torch.from_numpy(diagram.layers[number])
+            expected = torch.where(table == none, max(widths), table).T
+            assert torch.equal(after[:, : len(table), world], expected)
+    assert both[0].width < both[1].width
 
 
 def test_samples_of_a_diagram_have_their_probabilities():

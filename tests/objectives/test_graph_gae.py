@@ -372,6 +372,20 @@ def test_the_gain_is_that_of_active_agents():
     assert float(gain.mean) == pytest.approx(6.0)
 
 
+def test_targets_of_differential_values_have_no_level():
+    """Values of any level have the targets of those around zero, by the mean of active agents."""
+    active = torch.tensor([[[1, 0], [1, 1], [0, 1]]]).bool()
+    flags, value = torch.zeros(1, 3, 1, dtype=torch.bool), torch.randn(1, 3, 2, 1)
+    found = []
+    for level in (0.0, 50.0):
+        following = {"reward": torch.ones(1, 3, 2, 1), "done": flags, "terminated": flags}
+        following["state_value"] = value.roll(-1, 1) + level
+        shifted = {"agents": {"active": active}, "state_value": value + level, "next": following}
+        estimator = GraphGAE(gamma=1.0, lmbda=0.9, value_network=None, average_reward=AverageReward(0.9))
+        found.append(estimator(TensorDict(shifted, [1, 3]))["value_target"][active])
+    torch.testing.assert_close(found[0], found[1], rtol=0, atol=1e-4)
+
+
 def test_targets_are_asked_for_without_a_change_of_the_batch():
     rollout = random_rollout(2, 3)
     before = sorted(map(str, rollout.keys(include_nested=True)))

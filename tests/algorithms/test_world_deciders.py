@@ -1,0 +1,26 @@
+"""Features of deciders that share an observation come from what their model reads, and from nothing else."""
+
+import pytest
+import torch
+from tests.algorithms.sea import SMALL, sea
+from tests.algorithms.tables import MODEL
+
+from edgewise.algorithms.world_deciders import deciders_of
+
+
+@pytest.mark.parametrize(
+    ("observe", "reads_graph", "reads_ego"),
+    [("graph", True, False), ("ego", False, True), ("both", True, True)],
+)
+@pytest.mark.parametrize("role", ["actor", "critic"])
+def test_features_change_with_what_is_read(observe, reads_graph, reads_ego, role):
+    env = sea("buoys", num_envs=4)
+    model = MODEL.model_copy(update={"observe": observe, "ego": SMALL})
+    features = deciders_of(env, model, mixing="sum").features(role)
+    root = env.reset()
+    before = features(root)
+    assert before.shape == (4, 3, features.width)
+    for key, matters in ((("graph", "x"), reads_graph), (("agents", "ego", "self"), reads_ego)):
+        changed = root.clone()
+        changed[key] = torch.randn_like(changed[key])
+        assert torch.equal(features(changed), before) != matters
