@@ -3,8 +3,9 @@
 import pytest
 import torch
 from tests.algorithms.sea import SMALL, sea
-from tests.algorithms.tables import MODEL
+from tests.algorithms.tables import MODEL, make_env
 
+import edgewise as ew
 from edgewise.algorithms.world_deciders import deciders_of
 
 
@@ -24,3 +25,12 @@ def test_features_change_with_what_is_read(observe, reads_graph, reads_ego, role
         changed = root.clone()
         changed[key] = torch.randn_like(changed[key])
         assert torch.equal(features(changed), before) != matters
+
+
+@pytest.mark.parametrize(("env", "mixing"), [("multihop", "sum"), ("nodes", "none"), ("pair", "none")])
+def test_deciders_without_a_reward_of_their_own_are_a_team(env, mixing):
+    """Groups of edges share one reward, agents have one each, and a single decider needs no mixer."""
+    env = ew.make_env(env, num_envs=1, seed=0) if env == "multihop" else make_env(env)
+    deciders = deciders_of(env, MODEL, mixing="auto")
+    assert deciders.mixing == mixing
+    assert (deciders.mixer() is None) == (mixing == "none")

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgewise.models.distributions.independent_set import IndependentSet
+from edgewise.models.set_decoding import take_in_turn
 
 graphs = st.tuples(st.integers(1, 5), st.sampled_from([0.0, 0.3, 0.7, 1.0]), st.integers(0, 1000))
 
@@ -75,6 +76,33 @@ def test_entropy_and_its_gradient_are_right_on_average():
     (estimated,) = torch.autograd.grad(estimate, dist.logits)
     torch.testing.assert_close(estimate, exact, rtol=0.01, atol=0)
     torch.testing.assert_close(estimated, gradient, rtol=0, atol=0.01)
+
+
+def test_the_gradient_from_two_samples_is_unbiased():
+    """A baseline that includes its own sample would halve the part by which sets become likely."""
+    one, adjacent = random_distribution(4, 0.5, 1, requires_grad=True)
+    legal, _ = legal_sets(one, adjacent)
+    scores = one.log_prob(legal)
+    (exact,) = torch.autograd.grad(-(scores.exp() * scores).sum(), one.logits)
+    many = 40_000
+    rows = one.logits.detach().expand(many, 4).clone().requires_grad_()
+    torch.manual_seed(0)
+    dist = IndependentSet(rows, one.allowed.expand(many, 4), adjacent=adjacent.expand(many, 4, 4))
+    (estimated,) = torch.autograd.grad(dist.entropy().sum(), rows)
+    error = estimated.std(0) / many**0.5
+    assert ((estimated.mean(0) - exact).abs() <= 5 * error + 1e-12).all()
+
+
+@given(graphs)
+def test_an_exported_policy_decodes_the_mode(size):
+    """With numpy alone, from edges in one direction, of which one is absent."""
+    dist, adjacent = random_distribution(*size)
+    index = torch.cat((adjacent.nonzero().T, torch.tensor([[0], [0]])), -1).unsqueeze(0)
+    exists = (torch.arange(index.shape[-1]) < index.shape[-1] - 1).unsqueeze(0)
+    inputs = {"node_mask": dist.allowed.unsqueeze(0), "edge_index": index, "edge_mask": exists}
+    arrays = {name: value.numpy() for name, value in inputs.items()}
+    found = take_in_turn(arrays, {"logits": dist.logits.unsqueeze(0).numpy()})
+    assert torch.equal(torch.from_numpy(found[0]), dist.mode)
 
 
 def test_batch_equals_singles():

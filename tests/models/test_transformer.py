@@ -206,10 +206,13 @@ def test_graph_norm_equals_pyg_on_existing_nodes():
     h = torch.randn(len(flat.x), 4)
     expected = reference(h, flat.batch)
     torch.testing.assert_close(norm(h, compact), expected)
-    slots = flat.nodes(h)
-    torch.testing.assert_close(
-        norm(slots, to_dense_batch(graph, edges))[graph["node_mask"]], expected, rtol=1e-5, atol=1e-5
-    )
+    absent = ~graph["node_mask"].unsqueeze(-1)
+    slots = flat.nodes(h).masked_fill(absent, 9.0)
+    static = to_sparse_batch(graph, spec, edges, compact=False)[1]
+    kept = graph["node_mask"].flatten()
+    padded = nn.functional.pad(slots.flatten(0, 1), (0, 0, 0, 1), value=9.0)
+    for found in (norm(slots, to_dense_batch(graph, edges)).flatten(0, 1), norm(padded, static)[:-1]):
+        torch.testing.assert_close(found[kept], expected, rtol=1e-5, atol=1e-5)
 
 
 def test_a_copy_has_its_own_weights():

@@ -52,8 +52,7 @@ def _graph_mean(h: Tensor, batch: GraphBatch) -> Tensor:
     if isinstance(batch, DenseBatch):
         real = batch.real.unsqueeze(-1)
         return h.masked_fill(~real, 0.0).sum(1, keepdim=True) / real.sum(1, keepdim=True).clamp(min=1)
-    real = torch.ones_like(batch.batch, dtype=torch.bool) if batch.real is None else batch.real
-    total = h.new_zeros(batch.num_graphs, h.shape[-1])
-    total = total.index_add(0, batch.batch, h.masked_fill(~real.unsqueeze(-1), 0.0))
-    count = h.new_zeros(batch.num_graphs).index_add(0, batch.batch, real.to(h.dtype)).clamp(min=1)
+    # Padding is a graph of its own.
+    total = h.new_zeros(batch.num_graphs, h.shape[-1]).index_add(0, batch.batch, h)
+    count = h.new_zeros(batch.num_graphs).index_add(0, batch.batch, h.new_ones(len(h))).clamp(min=1)
     return (total / count.unsqueeze(-1)).index_select(0, batch.batch)
