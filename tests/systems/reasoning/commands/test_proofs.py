@@ -62,6 +62,33 @@ def test_ranking_with_embeddings_shows_every_way_on_the_same_lists(edgewise, pro
     assert "MRR of hybrid minus embeddings" in text
 
 
+def test_all_entities_are_ranked_by_proofs_too(edgewise, prover, embeddings):
+    asked = ["rules", "countries_s2", "rules.txt", "--methods", "greatest", "--queries", 4]
+    shown = edgewise(*asked, "--policy", prover, "--kge", embeddings, "--json").data
+    columns = ["greatest", "kge", "rl", "chance", "hybrid", "hybrid_rl", "hybrid_chance"]
+    assert list(shown["figures"]) == columns
+    assert shown["searches"]["rl"]["beam"] == 4
+    assert 0 < shown["searches"]["rl"]["entities"] == shown["searches"]["chance"]["entities"]
+    assert list(shown["fusion"]) == ["hybrid", "hybrid_rl", "hybrid_chance"]
+    assert list(shown["fusion"]["hybrid_chance"])[-2:] == ["proved by chance", "log probability by chance"]
+    plain = edgewise(*asked, "--kge", embeddings, "--json").data
+    assert {name: shown["figures"][name] for name in plain["figures"]} == plain["figures"]
+    text = edgewise(*asked, "--policy", prover, "--beam", 2).out
+    assert "goals each with a beam of 2" in text
+    assert "proofs of a uniform policy with the same beam" in text
+    assert "hybrid" not in text
+
+
+def test_a_policy_of_other_facts_does_not_rank(edgewise, prover, trained):
+    """Facts of S2 are answers of S3, with the same names."""
+    refused = edgewise("rules", "countries_s3", "rules.txt", "--policy", prover)
+    assert refused.code == 2
+    assert "whose facts are not those of countries_s3" in refused.err
+    refused = edgewise("rules", "countries_s2", "rules.txt", "--policy", trained)
+    assert refused.code == 2
+    assert "proves nothing" in refused.err
+
+
 def test_a_proof_is_shown_as_a_tree(edgewise, prover):
     query = "locatedInCR(palau,oceania)"
     shown = edgewise("explain", prover, query, "--beam", 200, "--json").data

@@ -19,7 +19,7 @@ def test_mined_rules_rank_regions(edgewise, mined):
     assert shown["ranking"] == {"candidates": "all entities, filtered", "sides": "both", "ties": "mean rank"}
     assert shown["figures"]["greatest"]["mrr_tail"] > 0.9
     assert set(shown["differences"])
-    assert shown["fusion"] is None
+    assert shown["fusion"] == shown["searches"] == {}
     text = edgewise("rules", "countries_s3", mined, "--queries", 3, "--methods", "greatest").out
     assert "noisy" not in text
     assert "3 atoms of the test split" in text
@@ -58,6 +58,7 @@ def test_mining_says_what_it_found(edgewise, tmp_path):
         (["rules", "countries_s3", "rules.txt", "--to", "amie"], "--to and --out belong together"),
         (["rules", "countries_s3", "rules.txt", "--queries", "0"], "--queries"),
         (["rules", "countries_s3", "rules.txt", "--methods", "least"], "got least, expected one of greatest"),
+        (["rules", "countries_s3", "rules.txt", "--beam", "2"], "--beam is the beam of a policy"),
     ],
 )
 def test_what_cannot_be_is_refused(edgewise, arguments, complaint, tmp_path, monkeypatch):

@@ -1,4 +1,4 @@
-"""`edgewise rules`: rank all entities by a rule file, alone and with embeddings, or convert the file."""
+"""`edgewise rules`: rank all entities by a rule file, alone, with embeddings and proofs, or convert it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from edgewise.terminal.parser import Parser, whole_number
 
 if TYPE_CHECKING:
     from edgewise.systems.reasoning.evaluation.all_entities import AllEntities
+    from edgewise.systems.reasoning.evaluation.entity_proofs import EntityProofs
+    from edgewise.systems.reasoning.knowledge.dataset import Dataset
 
+BEAM = 4
 SHOWN = ("mrr", "hits@1", "hits@3", "hits@10", "mrr_head", "mrr_tail")
 METHODS = ("greatest", "noisy_or", "non_redundant")
 EXPLAINED = {
@@ -23,13 +26,17 @@ EXPLAINED = {
     "noisy_or": "noisy-or of all rules",
     "non_redundant": "noisy-or of clusters of similar rules, fitted on validation atoms",
     "kge": "embeddings",
+    "rl": "proofs of the policy",
+    "chance": "proofs of a uniform policy with the same beam",
     "hybrid": "embeddings and rules, weights fitted on validation atoms",
+    "hybrid_rl": "the same with proofs of the policy",
+    "hybrid_chance": "the same with proofs of the uniform policy",
 }
 
 
 def configure(parser: Parser) -> None:
     """Add the arguments of the command."""
-    parser.usage = "edgewise rules FOLDER FILE [--split NAME] [--kge FOLDER] [--to FORMAT --out FILE]"
+    parser.usage = "edgewise rules FOLDER FILE [--kge FOLDER] [--policy RUN] [--to FORMAT --out FILE]"
     parser.add_argument(
         "data",
         metavar="FOLDER",
@@ -55,6 +62,18 @@ def configure(parser: Parser) -> None:
         "--kge", metavar="FOLDER", help="embeddings of `edgewise kge`: rank by them, and by both together"
     )
     parser.add_argument(
+        "--policy",
+        type=Path,
+        metavar="RUN",
+        help="run of `reasoning-mined` on this data: rank by its proofs, and with --kge by all together",
+    )
+    parser.add_argument(
+        "--beam",
+        type=whole_number(1),
+        metavar="N",
+        help=f"goals that a search for proofs keeps per entity ({BEAM}); with --policy",
+    )
+    parser.add_argument(
         "--to",
         choices=("edgewise", "anyburl", "amie", "prolog"),
         help="write the rules in this format to --out instead of ranking",
@@ -67,6 +86,7 @@ def configure(parser: Parser) -> None:
     parser.examples(
         "edgewise rules data/umls data/umls/rules_mined.txt",
         "edgewise rules data/wn18rr rules-wn18rr.txt --kge runs/kge-wn18rr-complex",
+        "edgewise rules data/umls rules.txt --kge runs/kge-umls-complex --policy runs/mined-umls",
         "edgewise rules data/umls rules-1000.anyburl --to edgewise --out data/umls/rules_anyburl.txt",
     )
 
@@ -84,6 +104,8 @@ def run(options: Namespace, console: Console) -> int:
     """Rank, or convert."""
     if (options.to is None) != (options.out is None):
         raise ConfigError("--to and --out belong together", hint="give both, or neither to rank")
+    if options.beam is not None and options.policy is None:
+        raise ConfigError("--beam is the beam of a policy", hint="give its run as --policy")
     prepare(threads=options.threads)
     return _rank(options, console) if options.to is None else _convert(options, console)
 
@@ -105,7 +127,7 @@ def _rank(options: Namespace, console: Console) -> int:
     import torch
 
     from edgewise.systems.reasoning.embeddings.store import load_kge
-    from edgewise.systems.reasoning.evaluation.all_entities import rank_all_entities
+    from edgewise.systems.reasoning.evaluation.all_entities import num_questions, rank_all_entities
     from edgewise.systems.reasoning.evaluation.rule_ranking import RuleScorer
     from edgewise.systems.reasoning.knowledge.dataset import load_dataset
     from edgewise.training.logging.progress import make_progress
@@ -116,6 +138,7 @@ def _rank(options: Namespace, console: Console) -> int:
     if options.queries is not None and options.queries < len(atoms):
         order = torch.randperm(len(atoms), generator=torch.Generator().manual_seed(options.seed))
         atoms = atoms[order[: options.queries].sort().values]
+    provers = _provers(options, dataset)
     began, done, reporter = time.process_time(), 0, make_progress(unit="questions")
 
     def progress(answered: int) -> None:
@@ -124,13 +147,15 @@ def _rank(options: Namespace, console: Console) -> int:
         reporter.update(done, {})
 
     scorer = RuleScorer(dataset)
-    reporter.start(0, 2 * len(atoms), f"rank {dataset.name}")
+    questions = num_questions(dataset, atoms, fitted=embedding is not None)
+    reporter.start(0, questions, f"rank {dataset.name}")
     try:
         found = rank_all_entities(
             dataset,
             atoms,
             scorer=scorer,
             embedding=embedding,
+            provers=provers,
             methods=options.methods,
             seed=options.seed,
             progress=progress,
@@ -144,9 +169,24 @@ def _rank(options: Namespace, console: Console) -> int:
         "rules": len(dataset.rules),
         "rules_left_out": len(scorer.book.left_out),
         "cpu_seconds": round(time.process_time() - began, 2),
+        "searches": {
+            name: {"entities": one.searched, "goals": one.expanded, "beam": one.beam}
+            for name, one in provers.items()
+        },
     }
     console.show({**about, **_data(found)}, _text(about, found))
     return 0
+
+
+def _provers(options: Namespace, dataset: Dataset) -> dict[str, EntityProofs]:
+    from edgewise.systems.reasoning.evaluation.entity_proofs import entity_proofs_of_run
+
+    if options.policy is None:
+        return {}
+    beam = options.beam or BEAM
+    return entity_proofs_of_run(
+        options.policy, dataset=dataset, beam=beam, kge=options.kge, seed=options.seed
+    )
 
 
 def _data(found: AllEntities) -> dict[str, Any]:
@@ -156,9 +196,9 @@ def _data(found: AllEntities) -> dict[str, Any]:
             f"{first} - {second}": [one.estimate, one.low, one.high]
             for (first, second), one in found.differences.items()
         },
-        "fusion": None
-        if found.fusion is None
-        else dict(zip(found.fusion.names, found.fusion.weights, strict=True)),
+        "fusion": {
+            name: dict(zip(one.names, one.weights, strict=True)) for name, one in found.fusions.items()
+        },
         "ranking": {"candidates": "all entities, filtered", "sides": "both", "ties": "mean rank"},
     }
 
@@ -183,8 +223,13 @@ def _text(about: dict[str, Any], found: AllEntities) -> str:
             ],
         ),
     ]
-    if found.fusion is not None:
-        weights = zip(found.fusion.names, found.fusion.weights, strict=True)
-        listed = ", ".join(f"{name} {weight:.3g}" for name, weight in weights)
-        parts.append(f"hybrid weights, fitted on {found.fusion.fitted_on:,} validation lists: {listed}")
+    for name, search in about["searches"].items():
+        parts.append(
+            f"{name}: {search['entities']:,} searches of entities that a rule of the policy concludes,"
+            f" {search['goals'] / max(1, search['entities']):.1f} goals each with a beam of {search['beam']}"
+        )
+    for name, fusion in found.fusions.items():
+        weights = zip(fusion.names, fusion.weights, strict=True)
+        listed = ", ".join(f"{feature} {weight:.3g}" for feature, weight in weights)
+        parts.append(f"{name} weights, fitted on {fusion.fitted_on:,} validation lists: {listed}")
     return "\n\n".join(parts)

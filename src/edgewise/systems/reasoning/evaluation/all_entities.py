@@ -1,7 +1,8 @@
-"""Rank all entities by rules, by embeddings and by both; the weights are fitted on validation atoms alone."""
+"""Rank all entities by rules, embeddings, proofs and all together; fitted on validation atoms alone."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, Literal
@@ -21,15 +22,20 @@ from edgewise.systems.reasoning.evaluation.rule_ranking import (
     RuleScorer,
     question_batches,
 )
+from edgewise.systems.reasoning.evaluation.search_curve import UNPROVED
 from edgewise.systems.reasoning.knowledge.dataset import Dataset
 from edgewise.systems.reasoning.knowledge.known import KnownAnswers
+from edgewise.systems.reasoning.mining.relations import Ints
 
+Prover = Callable[[int, Ints], Tensor]
+"""Maps questions relation(x, ?) to log-probabilities of proofs, `[m, E]`; minus infinity without a proof."""
 FEATURES = ("embedding", "concluded", "greatest confidence", "noisy-or")
 HARDEST, RANDOM = 100, 100
 """Candidates of a validation question by each of its scores, and random ones, for the fit of the hybrid."""
 FITTED = 1000
 """Validation atoms for the fit."""
 QUESTIONS = 64
+SIDES: tuple[Literal["head", "tail"], ...] = ("head", "tail")
 
 
 @dataclass(frozen=True)
@@ -39,13 +45,13 @@ class AllEntities:
     Attributes:
         ranks: by method; `Ranks.metrics` has MRR and hits.
         differences: MRR of the first method minus the second, with its paired interval over questions.
-        fusion: weights of the hybrid, if there are embeddings.
+        fusions: weights of each hybrid, if there are embeddings.
         thresholds: similarity from which rules are redundant, by predicate id.
     """
 
     ranks: dict[str, Ranks]
     differences: dict[tuple[str, str], Interval]
-    fusion: Fusion | None
+    fusions: dict[str, Fusion]
     thresholds: dict[int, float]
 
 
@@ -55,6 +61,7 @@ def rank_all_entities(
     *,
     scorer: RuleScorer,
     embedding: KnowledgeEmbedding | None = None,
+    provers: Mapping[str, Prover] | None = None,
     methods: tuple[str, ...] = METHODS,
     seed: int = 0,
     progress: Progress | None = None,
@@ -66,17 +73,23 @@ def rank_all_entities(
         atoms: atoms to rank.
         scorer: the rules; its clusters are fitted here, if they are used.
         embedding: adds the methods `kge` and `hybrid`.
+        provers: each adds a method of its name, and with embeddings `hybrid_NAME`, the hybrid and its proofs.
         methods: of `METHODS`.
         seed: random seed of the validation sample.
-        progress: called with the number of answered questions.
+        progress: called with the number of answered questions, those of the fit included.
     """
     if "non_redundant" in methods:
         scorer.fit_clusters(dataset)
-    ranker = _Ranker(dataset, scorer, embedding, methods)
-    fusion = None if embedding is None else ranker.fit(seed)
-    ranks = ranker.rank(atoms, fusion, progress)
+    ranker = _Ranker(dataset, scorer, embedding, provers or {}, methods)
+    fusions = {} if embedding is None else ranker.fit(seed, progress)
+    ranks = ranker.rank(atoms, fusions, progress)
     reciprocal = {name: torch.cat([one.head, one.tail]).reciprocal().numpy() for name, one in ranks.items()}
-    return AllEntities(ranks, pairwise_differences(reciprocal), fusion, scorer.thresholds)
+    return AllEntities(ranks, pairwise_differences(reciprocal), fusions, scorer.thresholds)
+
+
+def num_questions(dataset: Dataset, atoms: Tensor, *, fitted: bool) -> int:
+    """Return how many questions `rank_all_entities` answers, with those of the fit."""
+    return 2 * (len(atoms) + (min(FITTED, len(dataset.valid)) if fitted else 0))
 
 
 def pairwise_differences(reciprocal: dict[str, Any]) -> dict[tuple[str, str], Interval]:
@@ -96,47 +109,76 @@ class _Ranker:
         dataset: Dataset,
         scorer: RuleScorer,
         embedding: KnowledgeEmbedding | None,
+        provers: Mapping[str, Prover],
         methods: tuple[str, ...],
     ) -> None:
         self.dataset, self.scorer, self.embedding, self.methods = dataset, scorer, embedding, methods
+        self.provers = provers
+        self.names = (*FEATURES, *(part for name in provers for part in _proof_features(name)))
         known, entities = dataset.known(), dataset.vocabulary.num_entities
         self.answers = {
             "head": KnownAnswers.heads(known, num_entities=entities),
             "tail": KnownAnswers.tails(known, num_entities=entities),
         }
 
-    def rank(self, atoms: Tensor, fusion: Fusion | None, progress: Progress | None) -> dict[str, Ranks]:
-        names = [*self.methods, *(("kge", "hybrid") if fusion is not None else ())]
-        needed = (*self.methods, *(("confidence", "noisy_or") if fusion is not None else ()))
+    def rank(self, atoms: Tensor, fusions: dict[str, Fusion], progress: Progress | None) -> dict[str, Ranks]:
+        names = [*self.methods, *(("kge",) if fusions else ()), *self.provers, *fusions]
         found = {name: torch.zeros(2, len(atoms), dtype=torch.float64) for name in names}
-        sides: tuple[Literal["head", "tail"], ...] = ("head", "tail")
-        for row, side in enumerate(sides):
+        for row, side in enumerate(SIDES):
             for batch in self._batches(atoms, side):
-                scores = self.scorer.scores(batch.relation, batch.given, needed)
-                tables = {name: torch.from_numpy(scores[name]) for name in self.methods}
-                if fusion is not None:
-                    features = self._features(batch, side, scores)
-                    tables |= {"kge": features[..., 0], "hybrid": fusion(features)}
-                for name, table in tables.items():
+                for name, table in self._tables(batch, side, fusions).items():
                     found[name][row, batch.atom] = self._ranks(table, batch, atoms, side)
                 if progress is not None:
                     progress(len(batch.atom))
         return {name: Ranks(head=both[0], tail=both[1]) for name, both in found.items()}
 
-    def fit(self, seed: int) -> Fusion:
-        """Fit the hybrid on lists of the true answer, the hardest false ones and random ones."""
+    def _tables(
+        self, batch: Batch, side: Literal["head", "tail"], fusions: dict[str, Fusion]
+    ) -> dict[str, Tensor]:
+        """Return the scores of all entities by method, each `[m, E]`."""
+        needed = (*self.methods, *(("confidence", "noisy_or") if fusions else ()))
+        scores = self.scorer.scores(batch.relation, batch.given, needed)
+        proofs = self._proofs(batch)
+        tables = {name: torch.from_numpy(scores[name]) for name in self.methods}
+        tables |= {name: table.clamp(min=UNPROVED) for name, table in proofs.items()}
+        if fusions:
+            features = self._features(batch, side, scores, proofs)
+            tables["kge"] = features[..., 0]
+            for name, fusion in fusions.items():
+                tables[name] = fusion(self._of_names(features, fusion.names))
+        return tables
+
+    def fit(self, seed: int, progress: Progress | None) -> dict[str, Fusion]:
+        """Fit the hybrids on lists of the true answer, the hardest false ones and random ones.
+
+        Proofs are added to the scores that have a weight without them.
+        """
         generator = torch.Generator().manual_seed(seed)
         order = torch.randperm(len(self.dataset.valid), generator=generator)[:FITTED]
         atoms, lists = self.dataset.valid[order], []
-        sides: tuple[Literal["head", "tail"], ...] = ("head", "tail")
-        for side in sides:
+        for side in SIDES:
             for batch in self._batches(atoms, side):
                 scores = self.scorer.scores(batch.relation, batch.given, ("confidence", "noisy_or"))
-                features = self._features(batch, side, scores)[batch.question]
+                features = self._features(batch, side, scores, self._proofs(batch))[batch.question]
                 lists.append(self._hard_lists(features, atoms[batch.atom], side, generator))
+                if progress is not None:
+                    progress(len(batch.atom))
         values = torch.cat(lists)
         exists = values.isfinite().all(-1)
-        return fit(torch.where(exists.unsqueeze(-1), values, 0.0), exists, names=FEATURES)
+        values = torch.where(exists.unsqueeze(-1), values, 0.0)
+        fusions = {"hybrid": fit(values[..., : len(FEATURES)], exists, names=FEATURES)}
+        chosen = [name for name, weight in zip(FEATURES, fusions["hybrid"].weights, strict=True) if weight]
+        for name in self.provers:
+            names = (*chosen, *_proof_features(name))
+            fusions[f"hybrid_{name}"] = fit(self._of_names(values, names), exists, names=names)
+        return fusions
+
+    def _of_names(self, features: Tensor, names: tuple[str, ...]) -> Tensor:
+        """Pick the scores with these names from all features `[..., F]`."""
+        return features[..., [self.names.index(name) for name in names]]
+
+    def _proofs(self, batch: Batch) -> dict[str, Tensor]:
+        return {name: prover(batch.relation, batch.given) for name, prover in self.provers.items()}
 
     def _hard_lists(self, features: Tensor, rows: Tensor, side: str, generator: torch.Generator) -> Tensor:
         """Return the features of the true answer and of chosen false ones, `[k, K, F]`; NaN for none."""
@@ -161,7 +203,13 @@ class _Ranker:
         return torch.nn.functional.pad(table, (0, 0, 0, missing), value=torch.nan)
 
     @torch.no_grad()
-    def _features(self, batch: Batch, side: Literal["head", "tail"], scores: dict[str, Any]) -> Tensor:
+    def _features(
+        self,
+        batch: Batch,
+        side: Literal["head", "tail"],
+        scores: dict[str, Any],
+        proofs: dict[str, Tensor],
+    ) -> Tensor:
         """Return the scores of all entities, `[m, E, F]`."""
         assert self.embedding is not None
         given = torch.from_numpy(batch.given) + 1
@@ -171,12 +219,15 @@ class _Ranker:
         else:
             score = self.embedding.score_heads(predicate, given)
         confidence = torch.from_numpy(scores["confidence"])
-        parts = (
+        parts = [
             score.double().log_softmax(-1),
             (confidence > 0).double(),
             confidence,
             torch.from_numpy(scores["noisy_or"]),
-        )
+        ]
+        for table in proofs.values():
+            proved = table.isfinite()
+            parts += [proved.double(), torch.where(proved, table, 0.0)]
         return torch.stack(parts, -1)
 
     def _batches(self, atoms: Tensor, side: str) -> Any:
@@ -188,3 +239,7 @@ class _Ranker:
         given, true = (1, 2) if side == "tail" else (2, 1)
         questions = self.answers[side].of_questions(rows[:, 0], rows[:, given])
         return filtered_ranks(table[batch.question], rows[:, true], *questions)
+
+
+def _proof_features(name: str) -> tuple[str, str]:
+    return f"proved by {name}", f"log probability by {name}"

@@ -114,13 +114,29 @@ def beam_search_proofs(
     generator = None if ties is None else torch.Generator().manual_seed(ties)
 
     def find(atoms: Tensor) -> Proofs:
-        starts = dynamics.start(atoms, max_atoms=env.config.max_atoms)
-        over = (env.ends.false, env.ends.end_false)
-        return search(
-            steps, starts, atoms, true=env.ends.true, ends=over, beam=beam, depth=depth, ties=generator
-        )
+        return prove_atoms(env, steps, atoms, beam=beam, depth=depth, ties=generator)
 
-    return _table(candidates, find, progress, at_once=max(1, min(AT_ONCE, GOALS_AT_ONCE // (beam or 1))))
+    return _table(candidates, find, progress, at_once=atoms_at_once(beam))
+
+
+def prove_atoms(
+    env: ReasoningEnv,
+    steps: Steps,
+    atoms: Tensor,
+    *,
+    beam: int | None,
+    depth: int,
+    ties: torch.Generator | None = None,
+) -> Proofs:
+    """Search for proofs of atoms `[n, 3]`, all at once; greedily if `beam` is None."""
+    starts = dynamics.start(atoms, max_atoms=env.config.max_atoms)
+    over = (env.ends.false, env.ends.end_false)
+    return search(steps, starts, atoms, true=env.ends.true, ends=over, beam=beam, depth=depth, ties=ties)
+
+
+def atoms_at_once(beam: int | None) -> int:
+    """Return the most atoms of a search batch."""
+    return max(1, min(AT_ONCE, GOALS_AT_ONCE // (beam or 1)))
 
 
 def oracle_proofs(
