@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from edgewise.config.errors import ConfigError
+from edgewise.config.zoo import run_path
 from edgewise.systems.reasoning.commands.ranking import count
 from edgewise.terminal.console import Console, table
 from edgewise.terminal.machine import prepare
@@ -63,9 +64,9 @@ def configure(parser: Parser) -> None:
     )
     parser.add_argument(
         "--policy",
-        type=Path,
+        type=run_path,
         metavar="RUN",
-        help="run of `reasoning-mined` on this data: rank by its proofs, and with --kge by all together",
+        help="run folder on this data, or zoo:NAME: rank by its proofs, and with --kge by all together",
     )
     parser.add_argument(
         "--beam",
