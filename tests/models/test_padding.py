@@ -6,7 +6,7 @@ from tests.models.worlds import NODES, TYPES, explicit_spec, radius_spec, random
 from torch import nn
 
 from edgewise.models.config import EncoderConfig
-from edgewise.models.encoders.gnn import GNN
+from edgewise.models.encoders.gnn import GNN, conv_class, make_conv
 from edgewise.models.encoders.graph_batch import to_dense_batch
 from edgewise.models.encoders.transformer import GraphTransformer
 
@@ -50,3 +50,12 @@ def test_the_network_of_gen_knows_one_node_at_a_time():
             nn.init.zeros_(layer.bias)
     h = torch.randn(5, 16)
     torch.testing.assert_close(network(1000 * h), network(h), rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("name", ["GATv2Conv", "GATConv"])
+def test_a_node_without_edges_hears_nothing_from_a_convolution(name):
+    """Not even from itself: PyG's would add a loop to every node."""
+    config = EncoderConfig(kind="gnn", conv=name, hidden=16, heads=2)
+    conv = make_conv(conv_class(name), explicit_spec(edge_features=0), config)
+    found = conv(torch.randn(5, 16), torch.zeros(2, 0, dtype=torch.int64))
+    assert (found == found[0]).all()

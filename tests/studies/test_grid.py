@@ -107,6 +107,11 @@ def test_code_that_a_file_names_is_not_imported(tmp_path, capsys):
     assert main(["benchmark", str(written(tmp_path, text)), "--out", str(tmp_path / "out")]) == 2
     assert "add --plugin" in capsys.readouterr().err
     assert not (tmp_path / "imported").exists()
+    text = "algorithms: [ppo]\nenvironments: [graphwalk]\nsettings: "
+    text += f"{{model.encoder.kind: {tmp_path}/mine.py:Mine}}\n"
+    assert main(["benchmark", str(written(tmp_path, text)), "--out", str(tmp_path / "out")]) == 2
+    assert "add --plugin" in capsys.readouterr().err
+    assert not (tmp_path / "imported").exists()
 
 
 def test_every_run_once_and_results_on_one_scale(tmp_path, grid, program, ledger, watch):
@@ -146,6 +151,9 @@ def test_a_grid_grows_and_nothing_runs_twice(tmp_path, grid, program, ledger, wa
     assert set(ledger().values()) == {1}
     assert len(ledger()) == 2 * 2 * 2 * FRAMES
     assert result.incomplete == []
+    events = [line for file in (tmp_path / "s").rglob("events.jsonl") for line in file.open()]
+    assert [json.loads(line)["event"] for line in events].count("start") == 2 * 2 * 2
+    assert not any(json.loads(line)["event"] == "resume" for line in events)
     changed = {cell: load("graphwalk", "ppo", [("--gamma", "0.5")]) for cell in cells}
     with pytest.raises(ConfigError, match="holds another study"):
         run_grid(found, changed, jobs=1, out=tmp_path / "s", program=program)

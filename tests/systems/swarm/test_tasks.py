@@ -65,6 +65,12 @@ def test_a_formation_is_a_regular_polygon_that_turns_with_its_first_agent():
     assert torch.allclose(place[0] - centre[0, 0], 0.5 * torch.tensor([math.cos(first), math.sin(first)]))
 
 
+def test_large_teams_have_room_on_their_circle():
+    position, active = torch.randn(1, 60, 2), torch.ones(1, 60, dtype=torch.bool)
+    place = tasks.places("formation", position, torch.zeros(1, 1, 2), active)[0]
+    assert (place - place.roll(1, 0)).norm(dim=-1).min() > 0.99 * tasks.SPACING > dynamics.DIAMETER
+
+
 def test_a_line_is_even_and_ends_at_its_landmarks():
     ends = torch.tensor([[[0.0, 0.0], [0.9, 0.3]]])
     active = torch.ones(1, 4, dtype=torch.bool)
