@@ -6,6 +6,7 @@ import pytest
 
 from edgewise.cli.main import main
 from edgewise.config.errors import ConfigError, EdgewiseError
+from edgewise.config.plugins.isolation import isolated
 from edgewise.experiments.load import load_config
 from edgewise.studies.folder import StudyFolder
 from edgewise.studies.grid import run_grid
@@ -107,11 +108,22 @@ def test_code_that_a_file_names_is_not_imported(tmp_path, capsys):
     assert main(["benchmark", str(written(tmp_path, text)), "--out", str(tmp_path / "out")]) == 2
     assert "add --plugin" in capsys.readouterr().err
     assert not (tmp_path / "imported").exists()
-    text = "algorithms: [ppo]\nenvironments: [graphwalk]\nsettings: "
-    text += f"{{model.encoder.kind: {tmp_path}/mine.py:Mine}}\n"
-    assert main(["benchmark", str(written(tmp_path, text)), "--out", str(tmp_path / "out")]) == 2
-    assert "add --plugin" in capsys.readouterr().err
-    assert not (tmp_path / "imported").exists()
+
+
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ("model.encoder.kind: mine.py:Mine", "add --plugin mine.py"),
+        ("evaluation.metric: mine.py:Mine", "add --plugin mine.py"),
+        ("ray.address: 10.1.2.3:6379", "--ray.address 10.1.2.3:6379"),
+        ("address: 10.1.2.3:6379", "--ray.address 10.1.2.3:6379"),
+    ],
+)
+def test_settings_of_a_file_allow_a_child_nothing(tmp_path, setting, said):
+    """They become flags of its command line, where the user's own addresses are."""
+    text = f"algorithms: [ppo]\nenvironments: [graphwalk]\nsettings: {{{setting}}}\n"
+    with isolated(), pytest.raises(ConfigError, match=said):
+        load_cells(read_grid(written(tmp_path, text)), load)
 
 
 def test_every_run_once_and_results_on_one_scale(tmp_path, grid, program, ledger, watch):

@@ -105,7 +105,7 @@ def load_cells(
             flags = grid.flags(algorithm, environment)
             try:
                 # Settings become flags of a child, where an address would count as typed by the user.
-                plugins.require_allowed([value for _, value in flags])
+                plugins.require_allowed([f"{name}={value}" for name, value in flags])
                 config = load(environment.reference, algorithm.reference, flags)
             except ConfigError as error:
                 where = f"{algorithm.name} in {environment.name}"
