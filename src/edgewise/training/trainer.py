@@ -10,7 +10,8 @@ from __future__ import annotations
 import errno
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -207,7 +208,8 @@ class Trainer:
         self._curriculum.begin()
         self._log_stage()
         if self._group.first:
-            self._evaluator.evaluate_baselines()
+            with self._timed_evaluation():
+                self._evaluator.evaluate_baselines()
         if self.config.evaluation.every is not None:
             self._callbacks.batch(0, {"frames": 0, "iteration": 0, **self._evaluate()})
         self._save()
@@ -246,12 +248,17 @@ class Trainer:
         return found
 
     def _evaluate_here(self) -> dict[str, float]:
-        began = time.perf_counter()
-        found = self._evaluator.evaluate(self.frames)
-        self._iteration.clock.evaluating += time.perf_counter() - began
+        with self._timed_evaluation():
+            found = self._evaluator.evaluate(self.frames)
         if self._evaluator.last is not None:
             self._callbacks.evaluation(self.frames, self._evaluator.last)
         return found
+
+    @contextmanager
+    def _timed_evaluation(self) -> Iterator[None]:
+        began = time.perf_counter()
+        yield
+        self._iteration.clock.evaluating += time.perf_counter() - began
 
     def _log_stage(self) -> None:
         if self._curriculum.stage is not None:

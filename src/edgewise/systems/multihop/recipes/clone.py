@@ -31,9 +31,9 @@ RECIPE = Recipe(
             },
         ),
         evaluation=EvaluationConfig(
-            every=16_000,
-            episodes=32,
-            settings={"max_steps": 1000},
+            every=32_000,
+            episodes=64,
+            settings={"max_steps": 100},
             baselines=("spbp", "backpressure"),
             metric="backlog",
             maximise=False,

@@ -41,9 +41,9 @@ RECIPE = Recipe(
             schedules={"learning_rate": Linear(start=1e-3, end=1e-4)},
         ),
         evaluation=EvaluationConfig(
-            every=16_000,
+            every=None,
             episodes=16,
-            settings={"networks": ["barabasi14*16"], "network_seed": 1, "max_steps": 500},
+            settings={"networks": ["barabasi14*16"], "network_seed": 1, "max_steps": 100},
             baselines=("length-backpressure", "spbp", "backpressure"),
             metric="backlog",
             maximise=False,

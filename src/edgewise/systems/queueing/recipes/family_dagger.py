@@ -51,9 +51,9 @@ RECIPE = Recipe(
             },
         ),
         evaluation=EvaluationConfig(
-            every=64_000,
-            episodes=64,
-            settings={"load": 0.8, "initial_queue": 0, "max_steps": 500},
+            every=96_000,
+            episodes=96,
+            settings={"load": 0.8, "initial_queue": 0},
             baselines=("maxweight",),
             metric="backlog",
             maximise=False,

@@ -52,13 +52,12 @@ RECIPE = Recipe(
         ),
         evaluation=EvaluationConfig(
             every=200_000,
-            episodes=64,
+            episodes=96,
             # Larger than the training graphs; the results page uses other, still larger graphs.
             settings={
                 "graphs": ["line7", "ring8", "grid2x4"],
                 "load": 0.8,
                 "initial_queue": 0,
-                "max_steps": 500,
             },
             baselines=("maxweight", "max-departures", "local-greedy"),
             metric="backlog",

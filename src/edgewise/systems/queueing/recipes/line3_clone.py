@@ -31,9 +31,9 @@ RECIPE = Recipe(
             },
         ),
         evaluation=EvaluationConfig(
-            every=32_000,
-            episodes=64,
-            settings={"initial_queue": 0, "max_steps": 1000},
+            every=None,
+            episodes=224,
+            settings={"initial_queue": 0, "max_steps": 100},
             baselines=("maxweight",),
             metric="backlog",
             maximise=False,
