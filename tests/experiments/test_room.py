@@ -59,6 +59,11 @@ def test_the_estimate_is_about_what_is_collected():
     assert in_bytes(total_memory()) in refused.value.message
 
 
+def test_the_parameters_of_a_model_are_counted():
+    with pytest.raises(ConfigError, match=r"the sizes of the model: [\d,]{17,} parameters would take about"):
+        refuse_too_large(load_config("graphwalk-ppo", keywords={"model.encoder.hidden": 10**6}))
+
+
 def test_errors_of_memory_are_refusals_and_others_are_not():
     with (
         pytest.raises(ConfigError, match="this run does not fit"),

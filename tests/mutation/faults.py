@@ -82,6 +82,10 @@ class Fault:
             (place for place, (a, b) in enumerate(zip(self.old, self.new, strict=False)) if a != b),
             min(len(self.old), len(self.new)),
         )
+        if (
+            same == len(self.new) and self.old[same:].strip()
+        ):  # what follows is removed: its first line, not the end of the one before
+            same = len(self.old) - len(self.old[same:].lstrip())
         line = source.count("\n", 0, start + same) + 1
         return Lines(source, line)
 

@@ -141,6 +141,8 @@ def test_what_runs_at_import_is_not_replaced(module):
         ("self.step * 2", "self.step", {15}, False),
         ("        return LIMIT\n", "        return 0\n", {27}, False),
         ("return number + 1", "return number", {20}, False),
+        ("LIMIT:\n        return LIMIT", "LIMIT + 1:\n        return LIMIT", {26}, False),
+        ("        return LIMIT\n    return number", "        return LIMIT", {28}, False),
     ],
 )
 def test_a_fault_knows_the_lines_of_its_statement(old, new, lines, at_import):
