@@ -40,13 +40,13 @@ RECIPE = Recipe(
             },
         ),
         evaluation=EvaluationConfig(
-            every=150_000,
-            episodes=208,
-            settings={"initial_queue": 0},
+            every=100_000,
+            episodes=336,
+            settings={"initial_queue": 0, "max_steps": 100},
             baselines=("maxweight", "max-departures"),
             metric="backlog",
             maximise=False,
         ),
-        checkpoint=CheckpointConfig(every=150_000),
+        checkpoint=CheckpointConfig(every=100_000),
     ),
 )
