@@ -71,6 +71,16 @@ class Collected:
                 return name
         return None
 
+    def set_up_by(self, names: Sequence[str]) -> dict[str, set[str]]:
+        """Return for each test the earlier ones that set up a fixture of the module which it uses too."""
+        first: dict[str, str] = {}
+        found = {}
+        for name in names:
+            fixtures = getattr(self.items[name], "_fixtureinfo").name2fixturedefs  # noqa: B009 - pytest's own
+            shared = [each for each, definitions in fixtures.items() if definitions[-1].scope == "module"]
+            found[name] = {first.setdefault(each, name) for each in shared} - {name}
+        return found
+
     def _run_one(self, name: str, names: Sequence[str]) -> None:
         """Run one of several tests; fixtures that the next one shares stay."""
         item, after = self.items[name], names[names.index(name) + 1 :]

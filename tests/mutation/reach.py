@@ -7,6 +7,8 @@ import json
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import or_
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +39,10 @@ def test_files(root: Path) -> list[str]:
 
 
 def record(tests: Collected, test_file: str, copy: Path, folder: Path) -> int:
-    """Run the tests of one file and write which lines of the package each of them reaches."""
+    """Run the tests of one file and write which lines of the package each of them reaches.
+
+    A test that uses what an earlier one has set up for the module reaches the lines of that one too.
+    """
     import coverage
 
     package = copy / PACKAGE
@@ -47,6 +52,9 @@ def record(tests: Collected, test_file: str, copy: Path, folder: Path) -> int:
     tests.run(names, around=tracer.switch_context)
     tracer.stop()
     reached = _reached(tracer.get_data(), package) if names else {}
+    for bits in reached.values():
+        for name, others in tests.set_up_by(names).items():
+            bits[name] = reduce(or_, (bits.get(other, 0) for other in others), bits.get(name, 0))
     passed = [name for name in names if tests.outcome.get(name) == "passed"]
     document = {
         "digest": digest(copy / test_file),
@@ -54,7 +62,7 @@ def record(tests: Collected, test_file: str, copy: Path, folder: Path) -> int:
         "tests": {name: round(tests.seconds[name], 3) for name in passed},
         "failed": [name for name in names if tests.outcome.get(name) == "failed"],
         "lines": {
-            file: {name: f"{bits[name]:x}" for name in passed if name in bits}
+            file: {name: f"{bits[name]:x}" for name in passed if bits.get(name)}
             for file, bits in reached.items()
         },
     }

@@ -4,7 +4,7 @@ import os
 import signal
 import sys
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import pytest
 from tests.mutation.collected import Collected
@@ -203,3 +203,17 @@ def test_an_error_of_the_program_is_not_taken_for_a_finding(tmp_path):
 
 def test_no_tests_find_nothing():
     assert Collected(lambda tests: None).first_failure([]) is None
+
+
+def test_tests_that_share_a_fixture_of_their_module_share_its_lines():
+    def item(**scopes):
+        fixtures = {name: [SimpleNamespace(scope=scope)] for name, scope in scopes.items()}
+        return SimpleNamespace(_fixtureinfo=SimpleNamespace(name2fixturedefs=fixtures))
+
+    tests = Collected(lambda tests: None)
+    tests.items = {
+        "first": item(packed="module", tmp_path="function"),
+        "second": item(packed="module", trained="session"),
+        "third": item(tmp_path="function", trained="session"),
+    }
+    assert tests.set_up_by(list(tests.items)) == {"first": set(), "second": {"first"}, "third": set()}
