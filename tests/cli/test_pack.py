@@ -10,7 +10,7 @@ import torch
 import edgewise as ew
 from edgewise.config import zoo
 from edgewise.config.zoo import read_card
-from edgewise.experiments import card
+from edgewise.experiments import card, pack
 from edgewise.experiments.card import training_command
 from edgewise.experiments.load import load_config
 from edgewise.experiments.pack import _spread, _thinned
@@ -123,6 +123,18 @@ def test_what_cannot_be_packed_is_refused(edgewise, trained, packed, tmp_path):
     assert not list(tmp_path.iterdir())
     wrong = edgewise("pack", trained, "--out", tmp_path / "new", "--num-nodess", 3)
     assert (wrong.code, "num-nodess" in wrong.err) == (2, True)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_policy_that_acts_otherwise_once_packed_leaves_nothing(edgewise, trained, tmp_path, monkeypatch):
+    check = pack._check
+    monkeypatch.setattr(
+        pack, "_check", lambda run, which: check(run, which=which) if run == trained else None
+    )
+    flags = ("--baselines", "random", "--num-nodes", "8", "--episodes", "2")
+    refused = edgewise("pack", trained, "--out", tmp_path / "new", *flags)
+    assert refused.code != 0
+    assert "does not act like the run's" in refused.err
     assert not list(tmp_path.iterdir())
 
 
