@@ -18,3 +18,13 @@ def test_the_quick_recipe_plays_three_by_three_perfectly(tmp_path, seed):
     found = best_response(HexEnv(trained.config.env), trained.policy, size=3)
     assert found.perfect, found
     assert int(found.wins_first.sum()) == 5
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_expert_iteration_plays_both_small_boards_perfectly_from_every_opening(tmp_path, seed):
+    run = start(load_config("hex-expert", keywords={"seed": seed}), folder=tmp_path / "run")
+    trained = load_trained(run, which="latest")
+    for size, openings in ((3, 5), (4, 4)):
+        found = best_response(HexEnv(trained.config.env), trained.policy, size=size)
+        assert found.perfect, found
+        assert int(found.wins_first.sum()) == openings

@@ -25,7 +25,7 @@ RECIPE = Recipe(
             encoder=EncoderConfig(kind="gnn", conv="GraphConv", hidden=48, layers=5),
         ),
         algorithm=ExpertIterationConfig(
-            simulations=8, considered=4, updates=20, minibatch_size=256, buffer_size=30_000
+            simulations=16, considered=8, updates=20, minibatch_size=256, buffer_size=30_000
         ),
         training=TrainingConfig(
             total_frames=250_000,
