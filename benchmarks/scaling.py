@@ -61,9 +61,10 @@ def frames_per_second(
     batches, skipped = chosen.pop("batches"), chosen.pop("skipped")
     config = load_config(recipe)
     worlds = config.training.num_envs * factor
-    # One more: the last batch of a run is evaluated, and the length of that differs from run to run.
+    # Two more: the last batch of a run is evaluated, which takes another time in each run, and the first
+    # one of a resumed run ends after its start.
     begun, total = (
-        number * worlds * config.training.rollout_length for number in (skipped, skipped + batches + 1)
+        number * worlds * config.training.rollout_length for number in (skipped, skipped + batches + 2)
     )
     settings = {
         **chosen,
