@@ -59,3 +59,16 @@ def test_a_node_without_edges_hears_nothing_from_a_convolution(name):
     conv = make_conv(conv_class(name), explicit_spec(edge_features=0), config)
     found = conv(torch.randn(5, 16), torch.zeros(2, 0, dtype=torch.int64))
     assert (found == found[0]).all()
+
+
+class Normalised(nn.Module):
+    """A convolution of somebody else that would normalise over the batch by default."""
+
+    def __init__(self, in_channels, out_channels, norm="batch"):
+        super().__init__()
+        self.norm = norm
+
+
+def test_a_convolution_is_asked_for_no_norm_of_its_own():
+    """By which other graphs and padding would matter."""
+    assert make_conv(Normalised, explicit_spec(), EncoderConfig(kind="gnn")).norm is None

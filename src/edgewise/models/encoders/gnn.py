@@ -95,7 +95,7 @@ def conv_class(reference: str) -> type[nn.Module]:
 def make_conv(kind: type[nn.Module], graph: GraphSpec, config: EncoderConfig) -> nn.Module:
     """Build a convolution from `hidden` to `hidden` channels that works in batches of padded graphs."""
     accepted, width = _arguments(kind), config.hidden
-    options: dict[str, Any] = {"add_self_loops": False, "dropout": config.dropout}
+    options: dict[str, Any] = {"add_self_loops": False, "norm": None, "dropout": config.dropout}
     if _edge_width(kind, graph):
         options["edge_dim"] = _edge_width(kind, graph)
     options = {name: value for name, value in options.items() if name in accepted}

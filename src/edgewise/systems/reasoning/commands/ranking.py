@@ -134,9 +134,7 @@ def _data(found: Ranking) -> dict[str, Any]:
         "candidates": found.candidates,
         "ranked": {one.name: one.figures for one in found.ranked},
         "proofs": found.proofs,
-        "fusion": None
-        if found.fusion is None
-        else dict(zip(found.fusion.names, found.fusion.weights, strict=True)),
+        "fusion": None if found.fusion is None else found.fusion.by_name,
         "gain": None if found.gain is None else _plain(found.gain),
         "differences": {
             f"{first} - {second}": _plain(one) for (first, second), one in found.differences.items()
@@ -183,13 +181,8 @@ def _text(found: Ranking) -> str:
     if found.curve:
         parts.append(_curve_table(found))
     if found.fusion is not None and found.gain is not None:
-        weights = ", ".join(
-            f"{name} {weight:.3g}"
-            for name, weight in zip(found.fusion.names, found.fusion.weights, strict=True)
-        )
-        parts.append(
-            f"hybrid weights, fitted on {found.fusion.fitted_on:,} lists of the validation split: {weights}"
-        )
+        lists = f"{found.fusion.fitted_on:,} lists of the validation split"
+        parts.append(f"hybrid weights, fitted on {lists}: {found.fusion}")
         parts.append(f"MRR of hybrid minus embeddings: {_interval(found.gain)}")
     return "\n\n".join(parts)
 

@@ -197,9 +197,7 @@ def _data(found: AllEntities) -> dict[str, Any]:
             f"{first} - {second}": [one.estimate, one.low, one.high]
             for (first, second), one in found.differences.items()
         },
-        "fusion": {
-            name: dict(zip(one.names, one.weights, strict=True)) for name, one in found.fusions.items()
-        },
+        "fusion": {name: one.by_name for name, one in found.fusions.items()},
         "ranking": {"candidates": "all entities, filtered", "sides": "both", "ties": "mean rank"},
     }
 
@@ -230,7 +228,5 @@ def _text(about: dict[str, Any], found: AllEntities) -> str:
             f" {search['goals'] / max(1, search['entities']):.1f} goals each with a beam of {search['beam']}"
         )
     for name, fusion in found.fusions.items():
-        weights = zip(fusion.names, fusion.weights, strict=True)
-        listed = ", ".join(f"{feature} {weight:.3g}" for feature, weight in weights)
-        parts.append(f"{name} weights, fitted on {fusion.fitted_on:,} validation lists: {listed}")
+        parts.append(f"{name} weights, fitted on {fusion.fitted_on:,} validation lists: {fusion}")
     return "\n\n".join(parts)

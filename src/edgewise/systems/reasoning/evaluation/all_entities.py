@@ -167,7 +167,7 @@ class _Ranker:
         exists = values.isfinite().all(-1)
         values = torch.where(exists.unsqueeze(-1), values, 0.0)
         fusions = {"hybrid": fit(values[..., : len(FEATURES)], exists, names=FEATURES)}
-        chosen = [name for name, weight in zip(FEATURES, fusions["hybrid"].weights, strict=True) if weight]
+        chosen = [name for name, weight in fusions["hybrid"].by_name.items() if weight]
         for name in self.provers:
             names = (*chosen, *_proof_features(name))
             fusions[f"hybrid_{name}"] = fit(self._of_names(values, names), exists, names=names)

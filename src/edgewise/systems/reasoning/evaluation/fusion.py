@@ -24,6 +24,14 @@ class Fusion:
     weights: tuple[float, ...]
     fitted_on: int
 
+    @property
+    def by_name(self) -> dict[str, float]:
+        """The weights by the names of their scores."""
+        return dict(zip(self.names, self.weights, strict=True))
+
+    def __str__(self) -> str:
+        return ", ".join(f"{name} {weight:.3g}" for name, weight in self.by_name.items())
+
     def __call__(self, scores: Tensor) -> Tensor:
         """Compute fused scores `[Q, K]` from scores `[Q, K, F]`."""
         return scores @ torch.tensor(self.weights, dtype=scores.dtype, device=scores.device)
