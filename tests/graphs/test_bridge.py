@@ -43,7 +43,7 @@ def edge_triples(graph, spec):
 def union_triples(flat, num_nodes):
     """Every edge of a union, its ends told as slots of their graph; sink edges left out."""
     slots = flat.node_mask.numel()
-    place = torch.arange(slots) if flat.kept is None else flat.kept.nonzero().squeeze(-1)
+    place = torch.arange(slots) if flat.kept is None else flat.kept
     for edge in range(flat.edge_index.shape[1]):
         source, target = flat.edge_index[:, edge].tolist()
         if flat.kept is None and (source == slots or target == slots):

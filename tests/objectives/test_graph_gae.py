@@ -119,6 +119,27 @@ def test_chunks_bound_each_call_and_change_nothing(size):
     torch.testing.assert_close(found, expected, atol=1e-6, rtol=1e-5)
 
 
+@pytest.mark.parametrize(("nodes", "graphs"), [(3000, 1), (640, 8), (20, 256), (3, 1706)])
+def test_default_chunks_hold_5120_nodes_or_one_graph(nodes, graphs):
+    calls = []
+
+    def value(graph):
+        calls.append(len(graph))
+        return graph["x"].mean(-1)
+
+    def states(steps):
+        mask = torch.ones(1, steps, nodes, dtype=torch.bool)
+        return {"graph": TensorDict({"x": torch.randn(1, steps, nodes), "node_mask": mask}, [1, steps])}
+
+    steps = graphs + 1
+    flags = torch.ones(1, steps, 1, dtype=torch.bool)
+    following = {**states(steps), "reward": torch.ones(1, steps, 1), "done": flags, "terminated": flags}
+    rollout = TensorDict({**states(steps), "next": following}, [1, steps])
+    critic = TensorDictModule(lambda graph: value(graph).unsqueeze(-1), ["graph"], ["state_value"])
+    GraphGAE(value_network=critic, **SETTINGS)(rollout)
+    assert calls == [graphs, 1]
+
+
 @pytest.mark.parametrize("time_dim", [0, 1])
 def test_a_budget_that_suffices_changes_nothing_and_keeps_sizes(time_dim):
     rollout, critic = random_rollout(5, 9, ends=0.5), SmallCritic()

@@ -21,8 +21,8 @@ from edgewise.terminal.parser import Parser, whole_number
 STDERR = 2
 GROUPS = {"core": ("bridge", "encoders", "gae")}
 """Names for several programs."""
-SHARED = ("__init__", "program")
-"""Files that are not programs; `program` has the command line that most programs share."""
+SHARED = ("__init__", "program", "benchmarl_peer")
+"""Files that are not programs of their own; `program` has the command line that most programs share."""
 
 
 def configure(parser: Parser) -> None:

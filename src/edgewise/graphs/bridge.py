@@ -34,7 +34,7 @@ class Union:
         pos: `[M, P]` or None.
         batch: `[M]` int64, the graph of each node. The sink and absent nodes belong to graph `num_graphs`, so
             that norms and pools over `batch` exclude padding. Not sorted if absent nodes are kept.
-        kept: `[B * N]` bool, the slots of the M nodes; None if all slots are kept (static).
+        kept: `[M]` int64, the slots of the nodes in ascending order; None if all slots and a sink are nodes.
         node_mask: `[*B, N]` bool.
     """
 
@@ -63,7 +63,8 @@ class Union:
         if self.kept is None:
             flat = h[:slots].masked_fill(~self.node_mask.reshape(slots, 1), 0.0)
         else:
-            flat = h.new_zeros(slots, h.shape[-1]).masked_scatter(self.kept.unsqueeze(-1), h)
+            is_whole = len(self.kept) == slots
+            flat = h if is_whole else h.new_zeros(slots, h.shape[-1]).index_copy(0, self.kept, h)
         return flat.reshape(*self.node_mask.shape, h.shape[-1])
 
     def pool(self, h: Tensor, how: Pool = "mean") -> Tensor:
@@ -157,27 +158,33 @@ def _compact(graph: TensorDict, spec: GraphSpec, edges: Edges) -> Union:
     slots, links = mask.numel(), edges.mask.numel()
     node = mask.reshape(slots).nonzero().squeeze(-1)
     link = edges.mask.reshape(links).nonzero().squeeze(-1)
-    row = mask.reshape(slots).cumsum(0) - 1
+    ends = _ends(edges, link, mask.shape[-1])
+    types = graph["node_type"].unsqueeze(-1) if spec.node_types else None
     return Union(
         x=_rows(graph["x"], node),
-        edge_index=row[_ends(edges, link, mask.shape[-1])],
+        edge_index=ends if len(node) == slots else (mask.reshape(slots).cumsum(0) - 1)[ends],
         edge_attr=None if edges.attr is None else _rows(edges.attr, link),
-        node_type=graph["node_type"].reshape(slots).index_select(0, node) if spec.node_types else None,
+        node_type=None if types is None else _rows(types, node).squeeze(-1),
         pos=_rows(graph["pos"], node) if spec.position_dim else None,
         batch=node // mask.shape[-1],
-        kept=mask.reshape(slots),
+        kept=node,
         node_mask=mask,
     )
 
 
 def _rows(values: Tensor, number: Tensor) -> Tensor:
-    """Return rows `number [L]` of `values [*B, K, C]` with everything before C flattened, `[L, C]`."""
-    return values.reshape(math.prod(values.shape[:-1]), values.shape[-1]).index_select(0, number)
+    """Return rows `number [L]` of `values [*B, K, C]` with everything before C flattened, `[L, C]`.
+
+    The numbers are different and ascend, so as many numbers as rows are all rows.
+    """
+    rows = values.reshape(math.prod(values.shape[:-1]), values.shape[-1])
+    return rows if len(number) == len(rows) else rows.index_select(0, number)
 
 
 def _ends(edges: Edges, link: Tensor, num_nodes: int) -> Tensor:
     """Return the ends of edges in the flat slots `link [L]` as indices into the stacked nodes, `[2, L]`."""
     if not edges.complete:
-        return _offsets(edges.index, num_nodes).index_select(1, link)
+        ends = _offsets(edges.index, num_nodes)
+        return ends if len(link) == ends.shape[1] else ends.index_select(1, link)
     source, target = link // num_nodes, link % num_nodes
     return torch.stack((source, source - source % num_nodes + target))

@@ -20,6 +20,7 @@ from torchrl.objectives.utils import hold_out_net
 from torchrl.objectives.value import ValueEstimatorBase
 
 from edgewise.distributed.group import ALONE, Group
+from edgewise.graphs.keys import GRAPH
 from edgewise.objectives.alignment import expand_agent_mask, match_log_ratio, match_shape
 from edgewise.objectives.average_reward import AverageReward
 from edgewise.objectives.boundaries import bootstrap_mask, bootstrap_positions
@@ -27,8 +28,10 @@ from edgewise.objectives.masked import masked_mean, standardise
 from edgewise.objectives.returns import generalized_advantage, two_player_advantage
 from edgewise.objectives.vtrace import vtrace
 
-CHUNK_ON_CPU, CHUNK_ELSEWHERE = 256, 8192
-"""Default number of graphs per call of the critic."""
+NODES_ON_CPU, NODES_ELSEWHERE = 5_120, 163_840
+"""Default number of node slots per call of the critic."""
+NODES_PER_STATE = 20
+"""Node slots that are assumed of a state without a graph."""
 
 
 class GraphGAE(ValueEstimatorBase):
@@ -56,8 +59,8 @@ class GraphGAE(ValueEstimatorBase):
             critic's parameters and the next values never receive gradients.
         time_dim: the batch dimension of time; by default the one named "time", else the last.
         value_chunk_size: largest number of graphs per call of the critic. It bounds memory and changes
-            results by rounding only. None means 256 on a CPU, where larger calls exceed the caches and can
-            take three times as long, and 8,192 on other devices.
+            results by rounding only. None means as many graphs as have 5,120 node slots on a CPU, where
+            larger calls exceed the caches and can take three times as long, and 163,840 on other devices.
         two_player: whether `player` is the player to move, and rewards and values are from the mover's
             perspective.
         value_transform: applied to the critic's output before use, such as `ValueNorm.denormalise`.
@@ -307,8 +310,7 @@ class GraphGAE(ValueEstimatorBase):
 
     def _call(self, states: TensorDictBase, params: TensorDictBase | None) -> Tensor:
         """Evaluate the critic on a flat batch of states, chunk by chunk."""
-        on_cpu = next(states.values(include_nested=True, leaves_only=True)).device.type == "cpu"
-        size = self.value_chunk_size or (CHUNK_ON_CPU if on_cpu else CHUNK_ELSEWHERE)
+        size = self.value_chunk_size or _default_chunk_size(states)
         with self._with_parameters(params):
             values = [self.value_network(part).get(self.tensor_keys.value) for part in states.split(size)]
         return values[0] if len(values) == 1 else torch.cat(values)
@@ -317,6 +319,14 @@ class GraphGAE(ValueEstimatorBase):
         if params is not None:
             return params.detach().to_module(self.value_network, preserve_module_state=False)
         return hold_out_net(self.value_network) if torch.is_grad_enabled() else nullcontext()
+
+
+def _default_chunk_size(states: TensorDictBase) -> int:
+    """Return the number of graphs per call of the critic, by their node slots."""
+    mask = states.get((GRAPH, "node_mask"), None)
+    nodes = NODES_PER_STATE if mask is None else mask.shape[-1]
+    on_cpu = next(states.values(include_nested=True, leaves_only=True)).device.type == "cpu"
+    return max(1, (NODES_ON_CPU if on_cpu else NODES_ELSEWHERE) // nodes)
 
 
 def _same_weights(params: TensorDictBase | None, target_params: TensorDictBase) -> bool:
