@@ -8,7 +8,8 @@ agents on `agents.ego`, with the bytes of a stored transition. The published imp
 were measured on the same kind of machine; ratios to them transfer to other machines only roughly.
 
 *products* are the matrix products of the update alone, forward and backward, repeated with tensors of the
-same shapes: what an update would take if sampling, losses, activations and optimizers were free.
+same shapes: what an update would take if sampling, losses, activations and optimizers were free. This process
+keeps freed memory, as the commands of edgewise do.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from edgewise.graphs.actions import AgentsContinuous, AgentsDiscrete
 from edgewise.models.agents.ego import EgoSpec
 from edgewise.models.config import EncoderConfig, ValueConfig
 from edgewise.systems.marine.models.config import MarineEgoConfig
+from edgewise.terminal.machine import keep_memory
 
 PUBLISHED = {"ac-iqn": 22.4, "iqn": 11.1, "ddpg": 12.2, "dqn": 9.4, "sac": 21.3, "rainbow": 23.1}
 """CPU milliseconds of one update of 64 transitions in the published implementation."""
@@ -146,6 +148,7 @@ def measure(encoder: str, batch: int, *, stored: int, repeats: int) -> dict[str,
 def run(quick: bool = False) -> dict[str, dict[str, float]]:
     """Measure everything; with `quick` only batches of 64 and few repeats."""
     torch.set_num_threads(1)
+    keep_memory()
     torch.manual_seed(0)
     stored, repeats = (2_000, 3) if quick else (100_000, 40)
     found = {"published at 64": {f"{name}_ms": value for name, value in PUBLISHED.items()}}

@@ -110,7 +110,8 @@ class FlatEgo(EgoEncoder):
     def forward(self, observation: TensorDictBase) -> Tensor:
         """Return features `[*B, width]`."""
         own, objects, mask = self.scaled(observation)
-        embedded = self.objects(objects).relu().masked_fill(~mask.unsqueeze(-1), 0.0)
+        # Empty slots are zero before the layer, so their embeddings are finite; products are faster than fills.
+        embedded = self.objects(objects).relu() * mask.unsqueeze(-1)
         return torch.cat((self.own(own).relu(), embedded.flatten(-2)), -1)
 
 

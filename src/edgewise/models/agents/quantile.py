@@ -151,7 +151,7 @@ def gated(layer: nn.Linear, h: Tensor, *, gate: Tensor) -> Tensor:
     if gate.dim() > 2:
         return layer(h.unsqueeze(-2) * gate)
     weight = (layer.weight * gate.unsqueeze(1)).flatten(0, 1)
-    return functional.linear(h, weight).unflatten(-1, (len(gate), -1)) + layer.bias
+    return functional.linear(h, weight, layer.bias.repeat(len(gate))).unflatten(-1, (len(gate), -1))
 
 
 def random_levels(like: Tensor, count: int) -> Tensor:
