@@ -110,9 +110,10 @@ class FlatEgo(EgoEncoder):
     def forward(self, observation: TensorDictBase) -> Tensor:
         """Return features `[*B, width]`."""
         own, objects, mask = self.scaled(observation)
-        # Empty slots are zero before the layer, so their embeddings are finite; products are faster than fills.
-        embedded = self.objects(objects).relu() * mask.unsqueeze(-1)
-        return torch.cat((self.own(own).relu(), embedded.flatten(-2)), -1)
+        # Empty slots are zero before the layer, so that their embeddings are finite, and a product can mask
+        # them: it is several times faster than a fill.
+        embedded = self.objects(objects) * mask.unsqueeze(-1)
+        return torch.cat((self.own(own), embedded.flatten(-2)), -1).relu_()
 
 
 class GraphEgo(EgoEncoder):
