@@ -16,12 +16,12 @@ from torch import Tensor, nn
 from torch_geometric.data import Batch
 from torch_geometric.nn import GATv2Conv
 
-from edgewise.graphs.bridge import union
 from edgewise.graphs.convert import to_pyg
 from edgewise.graphs.edges import EdgeSource, Explicit
 from edgewise.graphs.rules import Nearest, Radius
 from edgewise.graphs.spec import GraphSpec
 from edgewise.graphs.topology import Topology, TopologyBank
+from edgewise.models.bridge import union
 
 FEWEST, MOST, FEATURES, DEGREE = 5, 20, 8, 4
 

@@ -23,9 +23,9 @@ from torchrl.objectives.value.functional import (
     vec_generalized_advantage_estimate,
 )
 
-from edgewise.graphs.bridge import union
 from edgewise.graphs.edges import Explicit
 from edgewise.graphs.spec import GraphSpec
+from edgewise.models.bridge import union
 from edgewise.objectives.graph_gae import GraphGAE
 from edgewise.objectives.returns import generalized_advantage
 

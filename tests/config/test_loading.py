@@ -229,23 +229,6 @@ def test_stages_need_an_end_and_a_name_of_their_own():
 
 
 @pytest.mark.parametrize(
-    ("until", "frames", "metrics", "reached"),
-    [
-        (Until(frames=10), 9, {}, False),
-        (Until(frames=10), 10, {}, True),
-        (Until(metric="m", at_least=0.5), 99, {"m": 0.4}, False),
-        (Until(metric="m", at_least=0.5), 1, {"m": 0.5}, True),
-        (Until(metric="m", at_most=0.0), 1, {"m": 0.0}, True),
-        (Until(metric="m", at_most=0.0), 1, {"m": 0.1}, False),
-        (Until(metric="m", at_most=0.0), 1, {}, False),
-        (Until(frames=10, metric="m", at_least=2.0), 10, {"m": 0.0}, True),
-    ],
-)
-def test_when_a_stage_is_over(until, frames, metrics, reached):
-    assert until.reached(frames, metrics) is reached
-
-
-@pytest.mark.parametrize(
     "fields", [{}, {"metric": "m"}, {"at_least": 1.0}, {"metric": "m", "at_least": 1, "at_most": 2}]
 )
 def test_a_stage_must_say_when_it_ends(fields):

@@ -4,11 +4,11 @@ import torch
 from hypothesis import strategies as st
 from torch_geometric.nn import GATv2Conv
 
-from edgewise.graphs.bridge import union
 from edgewise.graphs.edges import Explicit
 from edgewise.graphs.rules import Nearest, Radius
 from edgewise.graphs.spec import GraphSpec
 from edgewise.graphs.topology import Topology, TopologyBank
+from edgewise.models.bridge import union
 
 seeds = st.integers(0, 2**31 - 1)
 leads = st.sampled_from([(), (1,), (3,), (2, 3), (3, 2), (2, 1, 2), (0,), (2, 0)])

@@ -8,11 +8,11 @@ from hypothesis import given
 from tests.graphs.random_graphs import kinds, leads, random_graph, random_spec, seeds, sizes
 from torch_geometric.data import Batch, Data
 
-from edgewise.graphs.bridge import union
 from edgewise.graphs.convert import from_networkx, from_pyg, spec_for, to_networkx, to_pyg
 from edgewise.graphs.edges import Explicit
 from edgewise.graphs.spec import GraphSpec
 from edgewise.graphs.topology import Topology
+from edgewise.models.bridge import union
 
 networkx = pytest.importorskip("networkx")
 

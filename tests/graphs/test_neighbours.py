@@ -5,10 +5,10 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from edgewise.graphs import cells, kd_tree, neighbours, rules
-from edgewise.graphs.bridge import union
 from edgewise.graphs.pair_features import Displacement, Distance, PairFunction
 from edgewise.graphs.rules import Nearest, Radius
 from edgewise.graphs.spec import GraphSpec
+from edgewise.models.bridge import union
 
 SHAPES = ("even", "lattice", "clusters", "line", "one point", "outlier", "tiny", "huge")
 

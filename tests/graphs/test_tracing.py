@@ -5,12 +5,12 @@ import torch
 from tests.graphs.random_graphs import Attention, random_graph, random_spec
 from torch._dynamo.testing import CompileCounter
 
-from edgewise.graphs.bridge import union
 from edgewise.graphs.dense import dense_edges, parallel_edges
 from edgewise.graphs.edges import Explicit
 from edgewise.graphs.rules import Nearest, Radius
 from edgewise.graphs.spec import GraphSpec
 from edgewise.graphs.topology import Topology, TopologyBank
+from edgewise.models.bridge import union
 
 KINDS = ["explicit", "radius", "nearest", "nearest slots", "topology"]
 EXPORTED = [pytest.param(kind, marks=pytest.mark.thorough) for kind in ("explicit", "nearest")]

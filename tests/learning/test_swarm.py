@@ -7,7 +7,7 @@ from edgewise.evaluation.evaluate import evaluate
 from edgewise.experiments.build import Builder
 from edgewise.experiments.load import load_config
 from edgewise.systems.swarm.recipes import ddpg, mappo, sac
-from edgewise.training.schedules import apply_schedules
+from edgewise.training.iteration import apply_schedules
 
 pytestmark = pytest.mark.learning
 

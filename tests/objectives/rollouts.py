@@ -6,9 +6,9 @@ from tensordict.nn import TensorDictModuleBase
 from torch import nn
 from torch_geometric.nn import GATv2Conv
 
-from edgewise.graphs.bridge import union
 from edgewise.graphs.edges import Explicit
 from edgewise.graphs.spec import GraphSpec
+from edgewise.models.bridge import union
 
 SPEC = GraphSpec(num_nodes=6, node_features=3, edges=Explicit(num_edges=9))
 

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from edgewise.config.run import Stage
-from edgewise.training.curriculum import Curriculum
+from edgewise.config.run import Stage, Until
+from edgewise.training.curriculum import Curriculum, is_over
 
 
 class Worlds:
@@ -121,3 +121,20 @@ def test_the_frames_of_a_resumed_stage_count_from_its_own_beginning():
 def test_the_last_stage_is_not_left():
     stages = [Stage(name="a", until={"frames": 10}), Stage(name="b", until={"frames": 10})]
     assert journey(Curriculum(stages, Worlds()), [(10, {}), (20, {}), (90, {})]) == ["b", "b", "b"]
+
+
+@pytest.mark.parametrize(
+    ("until", "frames", "metrics", "reached"),
+    [
+        (Until(frames=10), 9, {}, False),
+        (Until(frames=10), 10, {}, True),
+        (Until(metric="m", at_least=0.5), 99, {"m": 0.4}, False),
+        (Until(metric="m", at_least=0.5), 1, {"m": 0.5}, True),
+        (Until(metric="m", at_most=0.0), 1, {"m": 0.0}, True),
+        (Until(metric="m", at_most=0.0), 1, {"m": 0.1}, False),
+        (Until(metric="m", at_most=0.0), 1, {}, False),
+        (Until(frames=10, metric="m", at_least=2.0), 10, {"m": 0.0}, True),
+    ],
+)
+def test_when_a_stage_is_over(until, frames, metrics, reached):
+    assert is_over(until, frames, metrics) is reached

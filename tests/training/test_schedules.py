@@ -4,7 +4,7 @@ import pytest
 
 from edgewise.config.errors import ConfigError
 from edgewise.config.schedules import Constant, Cosine, Linear, Piecewise
-from edgewise.training.schedules import apply_schedules
+from edgewise.training.iteration import apply_schedules
 
 
 class Recorder:

@@ -30,8 +30,9 @@ class DeterministicActorCritic(OffPolicy[ConfigT]):
 
     def act(self, observation: TensorDictBase) -> Tensor:
         """Return the actor's action, with Gaussian noise while exploring, `[*D, dim]`."""
+        noisy = exploring()
         action = squash(self.networks["actor"](observation))
-        if exploring():
+        if noisy:
             action = action + self.config.action_noise * torch.randn_like(action)
         return self.box.from_unit(action)
 

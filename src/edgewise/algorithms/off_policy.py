@@ -80,9 +80,10 @@ class OffPolicy(ABC, Generic[ConfigT]):
         self._copied = tuple(tuple(module.buffers()) for module in (self.networks, self.targets))
         self._policy = deciders.policy(self)
         self.generator = torch.Generator().manual_seed(seed)
+        self._sample_size = group.part(config.minibatch_size)
         self.replay_buffer = ReplayBuffer(
             group.part(config.replay_size),
-            batch_size=group.part(config.minibatch_size),
+            batch_size=self._sample_size,
             device=self.device,
             storage=config.replay_storage,
             prioritised=config.prioritised,
@@ -221,8 +222,10 @@ class OffPolicy(ABC, Generic[ConfigT]):
         """
         fresh = self._transitions.stored(batch.to(self.device))
         self.replay_buffer.extend(fresh)
-        own = torch.tensor([batch.numel(), len(fresh), len(self.replay_buffer), self._lacks_samples()])
-        frames, added, stored, lacking = self.group.sum(own).tolist()
+        size = len(self.replay_buffer)
+        own = [batch.numel(), len(fresh), size, size < self._sample_size]
+        summed = own if self.group.size == 1 else self.group.sum(torch.tensor(own)).tolist()
+        frames, added, stored, lacking = summed
         self.frames += frames
         due = 0 if lacking else self._updates_due(added)
         with self._seeded():
@@ -251,10 +254,6 @@ class OffPolicy(ABC, Generic[ConfigT]):
         due = int(self._pending_updates)
         self._pending_updates -= due
         return due
-
-    def _lacks_samples(self) -> bool:
-        """Return whether the replay buffer holds less than this process's part of a minibatch."""
-        return len(self.replay_buffer) < self.group.part(self.config.minibatch_size)
 
     def _update(self) -> Metrics:
         """Sample a minibatch and update networks, priorities and targets; never synchronises with a GPU."""
@@ -307,7 +306,8 @@ class OffPolicy(ABC, Generic[ConfigT]):
             for parameter in self._parameters[part]:
                 parameter.grad = None
             loss.backward(inputs=self._parameters[part])
-        self.group.average_gradients([each for part in losses for each in self._parameters[part]])
+        if self.group.size > 1:
+            self.group.average_gradients([each for part in losses for each in self._parameters[part]])
         norms = {part: clip_grad_norm(self._parameters[part], self.config.max_grad_norm) for part in losses}
         for part in losses:
             self.optimizers[part].step()

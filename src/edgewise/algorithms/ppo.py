@@ -147,13 +147,14 @@ class PPO:
             if self._exceeds_target_kl(epoch):
                 break
         values = {name: torch.stack([update[name] for update in updates]) for name in updates[0]}
-        values["ratio"] = self.group.max(values["ratio"])
+        if self.group.size > 1:
+            values["ratio"], ratio_start = self.group.max(values["ratio"]), self.group.max(ratio_start)
         return (
             {name: value.mean() for name, value in values.items()}
             | importance
             | {
                 "explained_variance": explained,
-                "ratio_start": self.group.max(ratio_start),
+                "ratio_start": ratio_start,
                 "ratio_first": values["ratio"][0],
                 "updates": torch.tensor(float(len(updates))),
             }
@@ -252,7 +253,8 @@ class PPO:
         )
         self.optimizer.zero_grad()
         loss.backward()
-        self.group.average_gradients(self.actor_critic.parameters())
+        if self.group.size > 1:
+            self.group.average_gradients(self.actor_critic.parameters())
         norms = [nn.utils.clip_grad_norm_(part, config.max_grad_norm) for part in self._clip_groups]
         self.optimizer.step()
         return {name: value.detach() for name, value in metrics.items()} | {
@@ -267,12 +269,13 @@ class PPO:
         Scheduled numbers are arguments, so that a compiled loss is not compiled again when they change.
         """
         distribution, value = self.actor_critic.evaluate(samples)
+        value_error = self._value_error(value, samples)
         log_ratio, action_mask = _log_ratio(distribution, samples)
         lead, weights = samples.batch_dims, samples.get(WEIGHTS, None)
         advantage = match_shape(samples["advantage"], log_ratio, batch_dims=lead, name="the advantage")
         value_mask = expand_agent_mask(samples.get(ACTIVE, None), value, batch_dims=lead)
         policy_loss = masked_mean(clipped_surrogate(log_ratio, advantage, clip=clip), action_mask)
-        value_loss = masked_mean(self._value_error(value, samples), value_mask)
+        value_loss = masked_mean(value_error, value_mask)
         entropy = masked_mean(distribution.entropy(), action_mask)
         with torch.no_grad():
             kl = masked_mean(approximate_kl(log_ratio), action_mask)
@@ -371,8 +374,8 @@ def _log_ratio(distribution: Distribution, samples: TensorDictBase) -> tuple[Ten
 
 def _action_mask(samples: TensorDictBase, *, like: Tensor) -> Tensor | None:
     """Return where an active agent took an action of the policy, in the shape of `like`; None if all did."""
-    action_mask = expand_agent_mask(samples.get(ACTIVE, None), like, batch_dims=samples.batch_dims)
-    intervened = samples.get(INTERVENED, None)
+    active, intervened = samples.get(ACTIVE, None), samples.get(INTERVENED, None)
+    action_mask = None if active is None else expand_agent_mask(active, like, batch_dims=samples.batch_dims)
     if intervened is None:
         return action_mask
     own = ~match_shape(intervened, like, batch_dims=samples.batch_dims, name=INTERVENED)

@@ -41,17 +41,6 @@ class Until(Config):
             raise ValueError("a metric goes with exactly one of at_least and at_most")
         return self
 
-    def reached(self, frames_in_stage: int, metrics: dict[str, float]) -> bool:
-        """Return whether the stage is over after `frames_in_stage`, given the latest value of each metric."""
-        if self.frames is not None and frames_in_stage >= self.frames:
-            return True
-        value = metrics.get(self.metric) if self.metric is not None else None
-        if value is None:
-            return False
-        if self.at_least is not None:
-            return value >= self.at_least
-        return self.at_most is not None and value <= self.at_most
-
 
 class Stage(Config):
     """A stage of a curriculum: environment settings that each world applies at its next reset."""

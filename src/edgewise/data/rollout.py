@@ -62,7 +62,8 @@ class Rollout:
             root = self.env.reset() if self._carried is None else self._carried
             for _ in range(self.rollout_length):
                 step, root = self.env.step_and_maybe_reset(self.policy(root))
-                reset_hidden_state(root, step["next", "done"])
+                if RECURRENT in root:
+                    reset_hidden_state(root, step["next", "done"])
                 steps.append(step.exclude(*self._dropped))
             self._carried = root.select(*self._carried_names, RECURRENT, strict=False)
             self._storage = TensorDict.stack(steps, -1, out=self._storage)

@@ -20,7 +20,7 @@ from edgewise.config.plugins.declarations import config_class_of
 from edgewise.config.settings import from_keywords
 from edgewise.envs.entries import Entries, replace_rows, to_new_tensordict, to_tensordict, where_rows
 from edgewise.envs.legality import check_actions
-from edgewise.envs.ranges import RealNumbers, WholeNumbers, lower_bound, upper_bound
+from edgewise.envs.ranges import RealNumbers, WholeNumbers
 from edgewise.envs.specs import check_names, check_room, check_setup, done_spec, spec_like, wrong_return
 from edgewise.envs.transition import DONE, Transition, apply_transition
 from edgewise.graphs.actions import ActionLayout
@@ -88,6 +88,7 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
         with refuse_out_of_memory(f"a world of {self.name}", hint="use smaller graphs"):
             self.setup()
             check_setup(self)
+            self._has_default_mask = type(self.actions).default_mask is not ActionLayout.default_mask
             check_room(self.graph, num_envs, device=self.device, env=self.name)
             self._build_specs()
         self.set_seed(seed)
@@ -138,12 +139,12 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
 
     def sample_int(self, setting: WholeNumbers, count: int) -> Tensor:
         """Sample an integer per world, uniform in the range of a setting, `[count]` int64."""
-        low, high = int(lower_bound(setting)), int(upper_bound(setting))
+        low, high = setting if isinstance(setting, tuple) else (setting, setting)
         return torch.randint(low, high + 1, (count,), generator=self.generator, device=self.device)
 
     def sample_float(self, setting: RealNumbers, count: int) -> Tensor:
         """Sample a real number per world, uniform in the range of a setting, `[count]` float."""
-        low, high = lower_bound(setting), upper_bound(setting)
+        low, high = setting if isinstance(setting, tuple) else (setting, setting)
         return low + (high - low) * torch.rand(count, generator=self.generator, device=self.device)
 
     def apply_stage(self, **settings: Any) -> None:
@@ -311,7 +312,7 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
             raise wrong_return(self, "observe", observed)
         entries = {**dict(observed.items()), "state": current}
         mask = self.mask(current)
-        if mask is None:
+        if mask is None and self._has_default_mask:
             mask = self.actions.default_mask(entries[GRAPH])
         if self.num_agents:
             active = current.get("active")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,6 @@ from tensordict import TensorDict
 from torch import Tensor
 from torch_geometric.data import Batch, Data
 
-from edgewise.graphs.bridge import union
 from edgewise.graphs.edges import Explicit
 from edgewise.graphs.spec import GraphSpec
 from edgewise.graphs.topology import Topology
@@ -69,29 +69,24 @@ def to_pyg(graph: TensorDict, spec: GraphSpec) -> list[Data]:
 
     Edges are computed or looked up as the spec defines. `Batch.from_data_list` makes one Batch of the list.
     """
-    edges = spec.edges_of(graph)
-    flat = union(graph, spec, compact=True, edges=edges)
-    graphs, (num_nodes, num_edges) = flat.num_graphs, (graph["node_mask"].shape[-1], edges.mask.shape[-1])
-    sizes = graph["node_mask"].reshape(graphs, num_nodes).sum(-1).tolist()
-    links = edges.mask.reshape(graphs, num_edges).sum(-1).tolist()
-    starts = [sum(sizes[:number]) for number in range(graphs)]
-    items = [
-        Data(x=x, edge_index=index - start, num_nodes=len(x))
-        for x, index, start in zip(flat.x.split(sizes), flat.edge_index.split(links, 1), starts, strict=True)
-    ]
-    parts = {
-        "edge_attr": (flat.edge_attr, links),
-        "pos": (flat.pos, sizes),
-        "node_type": (flat.node_type, sizes),
-    }
-    for key, (values, counts) in parts.items():
-        if values is not None:
-            for item, part in zip(items, values.split(counts), strict=True):
-                item[key] = part
+    return [_to_data(row, spec) for row in graph.reshape(math.prod(graph.batch_size))]
+
+
+def _to_data(graph: TensorDict, spec: GraphSpec) -> Data:
+    """Convert one padded graph, of batch size `[]`."""
+    nodes, edges = graph["node_mask"], spec.edges_of(graph)
+    links = edges.mask
+    row = nodes.cumsum(0) - 1
+    item = Data(x=graph["x"][nodes], edge_index=row[edges.index[:, links]], num_nodes=int(nodes.sum()))
+    if edges.attr is not None:
+        item.edge_attr = edges.attr[links]
+    if spec.position_dim:
+        item.pos = graph["pos"][nodes]
+    if spec.node_types:
+        item.node_type = graph["node_type"][nodes]
     if isinstance(spec.edges, Topology):
-        for item, number in zip(items, graph["topology"].reshape(graphs), strict=True):
-            item.topology = number
-    return items
+        item.topology = graph["topology"]
+    return item
 
 
 def from_networkx(

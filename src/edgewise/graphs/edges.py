@@ -124,6 +124,16 @@ def all_pairs(num_nodes: int, device: Device) -> Tensor:
     return torch.stack((pair // num_nodes, pair % num_nodes))
 
 
+def prefers_compact(edges: Edges) -> bool:
+    """Return whether absent edges can be dropped without synchronisation: on a CPU in eager mode.
+
+    There dropping them is much faster with padding and a few per cent slower without (benchmarks/bridge.py).
+    An accelerator would have to wait for their number. `torch.compile`, `torch.export`, `torch.func`
+    transforms and fake tensors do not support data-dependent shapes.
+    """
+    return edges.mask.device.type == "cpu" and not needs_static_shapes(edges.mask)
+
+
 def needs_static_shapes(tensor: Tensor) -> bool:
     """Return whether shapes must not depend on data: under a compiler or transform, or for fake tensors."""
     if torch.compiler.is_compiling():

@@ -15,10 +15,10 @@ from torch.distributions import Distribution
 
 from edgewise.config.errors import ConfigError
 from edgewise.graphs.actions import ActionLayout
-from edgewise.graphs.bridge import pool_nodes
 from edgewise.graphs.keys import ACTIVE, GRAPH
 from edgewise.graphs.spec import GraphSpec
 from edgewise.models.actor_function import ActorFunction
+from edgewise.models.bridge import pool_nodes
 from edgewise.models.build import make_encoder, make_head
 from edgewise.models.config import ModelConfig
 from edgewise.models.encoders.encoder import GraphEncoder

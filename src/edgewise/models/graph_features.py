@@ -20,11 +20,11 @@ from edgewise.graphs.actions import (
     ChooseSuccessor,
     EdgesDiscrete,
 )
-from edgewise.graphs.bridge import pool_nodes
 from edgewise.graphs.edges import Edges
 from edgewise.graphs.keys import EGO, GRAPH, MASK
 from edgewise.graphs.spec import GraphSpec
 from edgewise.models.agents.ego import EgoSpec, make_ego_encoder
+from edgewise.models.bridge import pool_nodes
 from edgewise.models.build import make_encoder
 from edgewise.models.config import ValueConfig
 from edgewise.models.features import Features

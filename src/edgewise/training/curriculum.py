@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from edgewise.config.run import Stage
+from edgewise.config.run import Stage, Until
 from edgewise.training.parts import Worlds
 
 
@@ -48,7 +48,7 @@ class Curriculum:
         value = metrics.get(stage.until.metric or "")
         if stage.until.metric is not None and isinstance(value, int | float):
             self._newest = {stage.until.metric: float(value)}
-        if not stage.until.reached(frames - self._since, self._newest):
+        if not is_over(stage.until, frames - self._since, self._newest):
             return None
         self._index, self._since, self._newest = self._index + 1, frames, {}
         self.begin()
@@ -82,3 +82,21 @@ class Curriculum:
         else:
             raise ValueError(f"there is no stage {state['stage']}, where the run stopped")
         self.begin()
+
+
+def is_over(until: Until, frames: int, metrics: Mapping[str, float]) -> bool:
+    """Return whether a stage ends.
+
+    Args:
+        until: its condition.
+        frames: frames since it began.
+        metrics: the newest value of each metric since it began.
+    """
+    if until.frames is not None and frames >= until.frames:
+        return True
+    value = metrics.get(until.metric) if until.metric is not None else None
+    if value is None:
+        return False
+    if until.at_least is not None:
+        return value >= until.at_least
+    return until.at_most is not None and value <= until.at_most

@@ -52,8 +52,11 @@ class EpisodeMeter:
         }
         ended = {"return": returns / present, "length": lengths, **_metrics(batch)}
         sums = [torch.where(done, value, 0.0).sum() for value in ended.values()]
-        count, *totals = self._group.sum(torch.stack([done.sum().double(), *sums]))
-        return {"episodes": count, **{name: one / count for name, one in zip(ended, totals, strict=True)}}
+        totals = torch.stack([done.sum().double(), *sums])
+        if self._group.size > 1:
+            totals = self._group.sum(totals)
+        count = totals[0]
+        return {"episodes": count, **dict(zip(ended, totals[1:] / count, strict=True))}
 
     def state_dict(self) -> dict[str, Any]:
         """Return the sums of unfinished episodes."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+import traceback
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import NoReturn
 
 import torch
 from tensordict import TensorDictBase
@@ -86,29 +88,26 @@ def check_edge_slots(numbers: Mapping[str, float], *, frames: int) -> None:
         )
 
 
-class InputRecorder:
-    """Keeps the last input of a policy, so that an error can be traced to it.
+def causes(batch: TensorDictBase) -> list[str]:
+    """Return the names of entries of a batch or an observation that are not finite."""
+    return [name for name, is_finite in to_host(finite(batch)).items() if not is_finite]
 
-    Args:
-        policy: its inputs are recorded by a forward hook if it is a module.
 
-    Attributes:
-        root: the last input; may be set by the caller.
+def observation_of(error: BaseException) -> TensorDictBase | None:
+    """Return the observation that the functions in the traceback of an error worked on.
+
+    It is the innermost variable that is a TensorDict with a graph; one with numbers that are not finite is
+    preferred.
     """
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    held = [value for frame in reversed(frames) for value in frame.f_locals.values()]
+    found = [value for value in held if isinstance(value, TensorDictBase) and GRAPH in value]
+    return next(filter(causes, found), next(iter(found), None))
 
-    def __init__(self, policy: object) -> None:
-        self.root: TensorDictBase | None = None
-        if isinstance(policy, nn.Module):
-            policy.register_forward_pre_hook(self._record)
 
-    def causes(self) -> list[str]:
-        """Return the names of entries of the last input that are not finite."""
-        flags = {} if self.root is None else to_host(finite(self.root))
-        return [name for name, is_finite in flags.items() if not is_finite]
-
-    def _record(self, module: nn.Module, inputs: tuple[object, ...]) -> None:  # noqa: ARG002 - torch's signature
-        if inputs and isinstance(inputs[0], TensorDictBase):
-            self.root = inputs[0]
+def raise_for(observation: TensorDictBase, error: Exception) -> NoReturn:  # noqa: ARG001 - found in the traceback
+    """Raise an error whose `observation_of` is `observation`."""
+    raise error
 
 
 def numerical_stop(

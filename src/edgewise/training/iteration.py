@@ -13,13 +13,13 @@ from typing import Any, TypeVar
 import torch
 from tensordict import TensorDictBase
 
-from edgewise.config.errors import NumericalStop
+from edgewise.config.errors import ConfigError, NumericalStop
 from edgewise.config.run import TrainingConfig
+from edgewise.config.schedules import Schedule
 from edgewise.distributed.group import ALONE, Group
 from edgewise.training import health
 from edgewise.training.episodes import EpisodeMeter
 from edgewise.training.parts import HasMetrics, Parts
-from edgewise.training.schedules import apply_schedules
 
 T = TypeVar("T")
 
@@ -50,7 +50,6 @@ class Iteration:
     def __init__(self, config: TrainingConfig, parts: Parts, folder: Path, *, group: Group = ALONE) -> None:
         self._config, self._parts, self._folder, self._group = config, parts, folder, group
         self._episodes = EpisodeMeter(group)
-        self._inputs = health.InputRecorder(parts.algorithm.policy)
         self.clock = Clock()
         self.last_checkpoint: Path | None = None
 
@@ -72,11 +71,10 @@ class Iteration:
         with self._stop_on_bad_inputs(frames):
             batch = self._parts.rollout.collect()
         collected = time.perf_counter()
-        self._inputs.root = batch
         is_finite = health.finite(batch)
         with self._stop_on_bad_inputs(frames, batch):
-            checked = prefixed("learn", algorithm.learn(batch))
-            checked |= prefixed("health", health.diagnostics(algorithm.policy, batch))
+            policy, learnt = algorithm.policy, algorithm.learn(batch)
+            checked = prefixed("learn", learnt) | prefixed("health", health.diagnostics(policy, batch))
         episodes = prefixed("episode", self._episodes.update(batch))
         numbers = health.to_host({**episodes, **checked, **prefixed("finite", is_finite)})
         health.check_edge_slots(numbers, frames=frames)
@@ -85,15 +83,16 @@ class Iteration:
         causes = [name for name in is_finite if not numbers.pop(f"finite/{name}")]
         causes += [name for name in checked if not math.isfinite(numbers[name])]
         stop = self._numerical_stop(batch, causes, frames) if causes else None
+        size = batch.numel()
         if self._group.size > 1:
             stop = self._first_stop(stop)
             numbers |= self._mean_numbers({name: numbers[name] for name in checked})
+            size = int(self._group.sum(torch.tensor(size)))
         if stop is not None:
             raise stop
         defined = {name: number for name, number in numbers.items() if not math.isnan(number)}
         rollout = self._parts.rollout.metrics() if isinstance(self._parts.rollout, HasMetrics) else {}
         others = {**prefixed("rollout", rollout), **prefixed("schedule", scheduled)}
-        size = int(self._group.sum(torch.tensor(batch.numel())))
         return size, {**defined, **{name: _plain(value) for name, value in others.items()}}
 
     def state_dict(self) -> dict[str, Any]:
@@ -108,12 +107,13 @@ class Iteration:
     def _stop_on_bad_inputs(self, frames: int, batch: TensorDictBase | None = None) -> Iterator[None]:
         """Raise NumericalStop in place of any error inside if the inputs or outputs were not finite.
 
-        The batch is saved if there is one, otherwise the last input of the policy.
+        The batch is saved if there is one, otherwise the observation on which the policy failed.
         """
         try:
             yield
         except Exception as error:
-            causes, root = self._inputs.causes(), self._inputs.root if batch is None else batch
+            root = health.observation_of(error) if batch is None else batch
+            causes = [] if root is None else health.causes(root)
             if not causes and isinstance(error, NumericalStop):
                 causes = ["outputs of the policy"]
             if causes and root is not None:
@@ -150,3 +150,31 @@ def _plain(value: Any) -> float:
 def prefixed(group: str, values: Mapping[str, T]) -> dict[str, T]:
     """Return the same values under the names `group/name`."""
     return {f"{group}/{name}": value for name, value in values.items()}
+
+
+def apply_schedules(
+    algorithm: object, schedules: Mapping[str, Schedule], *, frames: int, total_frames: int
+) -> dict[str, float]:
+    """Set each scheduled number to its value at `frames`, and return the values by name.
+
+    Args:
+        algorithm: must have `set_scalar(name, value)` if anything is scheduled.
+        schedules: by the name of the number.
+        frames: frames so far.
+        total_frames: frames of the whole run.
+    """
+    values = {name: schedule.at(frames, total_frames) for name, schedule in schedules.items()}
+    if not values:
+        return {}
+    set_scalar = getattr(algorithm, "set_scalar", None)
+    if set_scalar is None:
+        raise ConfigError(
+            f"training.schedules: {type(algorithm).__name__} has no numbers that can be scheduled",
+            hint=f"remove the schedules of {', '.join(values)}",
+        )
+    for name, value in values.items():
+        try:
+            set_scalar(name, value)
+        except ValueError as error:
+            raise ConfigError(f"training.schedules.{name}: {error}") from error
+    return values

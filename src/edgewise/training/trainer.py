@@ -189,6 +189,8 @@ class Trainer:
 
     def _stop_reasons(self, signal: str | None, asked: str | None) -> tuple[str | None, str | None]:
         """Return the first signal, and the first request of a callback, that any process has received."""
+        if self._group.size == 1:
+            return signal, asked
         signals, requests = zip(*self._group.gather([signal, asked]), strict=True)
         return next(filter(None, signals), None), next(filter(None, requests), None)
 
@@ -225,13 +227,17 @@ class Trainer:
         best = self._evaluator.best
         if self._due(self.config.evaluation.every, before):
             row |= self._evaluate()
-        row = self._group.broadcast(row)
+        due = (
+            self._evaluator.best != best
+            or self._due(self.config.checkpoint.every, before)
+            or self._is_time_to_save()
+        )
+        if self._group.size > 1:
+            row, due = self._group.broadcast([row, due])
         if self._curriculum.advance(self.frames, row) is not None:
             self._log_stage()
         self._callbacks.batch(self.frames, row)
-        is_best = self._evaluator.best != best
-        due = is_best or self._due(self.config.checkpoint.every, before) or self._is_time_to_save()
-        if self._group.broadcast(due):
+        if due:
             self._save()
 
     def _due(self, every: int | None, before: int) -> bool:

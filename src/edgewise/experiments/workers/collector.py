@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -11,7 +10,6 @@ import torch
 from tensordict import TensorDict, TensorDictBase
 
 from edgewise.config.errors import CheckpointError
-from edgewise.data.rollout import acting
 from edgewise.envs.base import GraphEnv
 from edgewise.evaluation.result import Evaluation
 from edgewise.experiments.workers.local import Workers
@@ -21,6 +19,7 @@ from edgewise.graphs.keys import STALENESS
 from edgewise.graphs.policy import Policy
 from edgewise.training.checkpoint import random_state
 from edgewise.training.checkpoint.serialise import State
+from edgewise.training.health import raise_for
 from edgewise.training.parts import Algorithm, Evaluate
 
 
@@ -170,13 +169,11 @@ class ShardedCollector:
         share.states[share.batches] = copied(pack(reply["state"]))
 
     def _raise(self, failure: Failure) -> NoReturn:
-        """Raise the error of a worker; the trainer finds bad numbers in the last input of the policy."""
-        policy = self._algorithm.policy
-        if failure.root is not None:
-            root = TensorDict(failure.root["entries"], failure.root["size"]).clone().to(self._env.device)
-            with suppress(Exception), random_state.untouched(), acting(policy):
-                policy(root)
-        raise failure.error()
+        """Raise the error of a worker, with the observation that it failed on."""
+        if failure.root is None:
+            raise failure.error()
+        root = TensorDict(failure.root["entries"], failure.root["size"]).clone().to(self._env.device)
+        raise_for(root, failure.error())
 
 
 class RemoteEvaluator:

@@ -66,7 +66,7 @@ class Failure:
         kind: name of its class.
         message: what is wrong.
         hint: how to fix it; None for an error that is not the user's.
-        root: the last input of the policy, for the check of numbers that are not finite.
+        root: the observation that it failed on, for the check of numbers that are not finite.
     """
 
     kind: str

@@ -32,7 +32,7 @@ from edgewise.experiments.workers.message import Failure, Message, pack, unpack
 from edgewise.training import run_folder
 from edgewise.training.checkpoint import random_state
 from edgewise.training.checkpoint.serialise import State
-from edgewise.training.health import InputRecorder
+from edgewise.training.health import observation_of
 
 VALUES = ("returns", "lengths", "finished", "agent_returns")
 """Arrays of an evaluation."""
@@ -103,7 +103,6 @@ class Worker:
         torch.set_num_threads(config.threads)
         self._seed = config.seed
         self._builder = Builder(config, num_envs=blueprint.num_envs)
-        self._recorder = InputRecorder(self._builder.algorithm.policy)
 
     def answer(self, verb: str, order: Message, call: Message) -> Message:
         """Do what a call asks, and return the reply; errors are replies too.
@@ -113,7 +112,6 @@ class Worker:
             order: weights and numbers to act with.
             call: what else the verb needs.
         """
-        self._recorder.root = None
         try:
             followed = unpack(order)
             self._follow(followed)
@@ -121,9 +119,9 @@ class Worker:
                 return pack(self._collect(unpack(call), stage=followed["stage"]))
             return pack(self._evaluate(unpack(call)))
         except EdgewiseError as error:
-            return pack(self._failure(type(error).__name__, error.message, error.hint).to_state())
+            return pack(_failure(error, error.message, error.hint).to_state())
         except Exception as error:
-            return pack(self._failure(type(error).__name__, traceback.format_exc()).to_state())
+            return pack(_failure(error, traceback.format_exc()).to_state())
 
     def _collect(self, call: State, *, stage: Mapping[str, Any]) -> State:
         """Collect the next batch of a share.
@@ -187,11 +185,6 @@ class Worker:
             for name, value in order["scalars"].items():
                 if now.get(name) != value:
                     algorithm.set_scalar(name, value)
-
-    def _failure(self, kind: str, message: str, hint: str | None = None) -> Failure:
-        root = self._recorder.root
-        entries = None if root is None else {"entries": root.to_dict(), "size": list(root.batch_size)}
-        return Failure(kind, message, hint, entries)
 
 
 def acting_module(algorithm: Any) -> nn.Module | None:
@@ -278,3 +271,9 @@ def _references() -> list[str]:
 
 def _machine() -> str:
     return os.uname().nodename
+
+
+def _failure(error: Exception, message: str, hint: str | None = None) -> Failure:
+    root = observation_of(error)
+    entries = None if root is None else {"entries": root.to_dict(), "size": list(root.batch_size)}
+    return Failure(type(error).__name__, message, hint, entries)

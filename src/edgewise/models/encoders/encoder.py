@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from edgewise.graphs.compile import compile_module
-from edgewise.graphs.edges import Edges, needs_static_shapes
+from edgewise.graphs.edges import Edges, needs_static_shapes, prefers_compact
 from edgewise.graphs.spec import GraphSpec
 from edgewise.graphs.vmap_guard import may_compact
 from edgewise.models.config import EncoderConfig
@@ -146,13 +146,16 @@ class MessagePassingEncoder(GraphEncoder):
 
     def forward(self, graph: TensorDict) -> Tensor:
         """Return node embeddings `[*B, N, C]`; zero for padding."""
-        edges = self._edges_of(graph)
+        edges, compact = self._edges_of(graph), self.config.compact
+        if compact is None:
+            compact = prefers_compact(edges)
         if self.takes_dense(edges, graph["node_mask"]):
             x, node_type = self._padded(graph)
             batch = to_dense_batch(graph, edges)
             h = self.trunk(x, node_type, batch).masked_fill(~batch.real.unsqueeze(-1), 0.0)
             return h.view(*graph["node_mask"].shape, self.hidden)
-        compact = may_compact(self, graph["x"]) if self.config.compact else self.config.compact
+        if self.config.compact:
+            compact = may_compact(self, graph["x"])
         flat, sparse = to_sparse_batch(graph, self.graph, edges, compact=compact)
         return flat.nodes(self.trunk(flat.x, flat.node_type, sparse))
 

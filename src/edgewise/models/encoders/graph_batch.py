@@ -9,10 +9,10 @@ from tensordict import TensorDict
 from torch import Tensor
 from torch.nn import functional
 
-from edgewise.graphs.bridge import Union, union
 from edgewise.graphs.dense import dense_edges, parallel_edges
 from edgewise.graphs.edges import Edges
 from edgewise.graphs.spec import GraphSpec
+from edgewise.models.bridge import Union, union
 from edgewise.models.encoders.attention import no_edge
 
 

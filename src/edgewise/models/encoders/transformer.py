@@ -7,8 +7,7 @@ import warnings
 from torch import Tensor, nn
 from torch.nn import functional
 
-from edgewise.graphs.bridge import prefers_compact
-from edgewise.graphs.edges import Edges
+from edgewise.graphs.edges import Edges, prefers_compact
 from edgewise.graphs.spec import GraphSpec
 from edgewise.models.config import EncoderConfig
 from edgewise.models.encoders.attention import EdgeAttention, Weights

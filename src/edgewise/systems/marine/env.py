@@ -47,6 +47,7 @@ class MarineEnv(GraphEnv[MarineConfig]):
     def setup(self) -> None:
         """Define the graph and the action layout, and compile the hot functions if asked to."""
         config, device = self.config, self.device
+        self.noisy = config.noisy
         self.graph = observe.graph_spec(config)
         robots = config.robot_capacity
         self.actions = (
@@ -153,7 +154,7 @@ class MarineEnv(GraphEnv[MarineConfig]):
         Robots that were active before the step perceive and are perceived, even if they end in it.
         """
         config, noise = self.config, None
-        if config.noisy:
+        if self.noisy:
             noise = sensing.sample_noise(
                 scene,
                 position=config.position_noise,

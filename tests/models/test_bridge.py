@@ -19,11 +19,11 @@ from tests.graphs.random_graphs import (
 )
 from torch_geometric.nn import GINEConv, GraphNorm
 
-from edgewise.graphs.bridge import pool_nodes, prefers_compact, union
-from edgewise.graphs.edges import Edges, Explicit
+from edgewise.graphs.edges import Edges, Explicit, prefers_compact
 from edgewise.graphs.rules import Radius
 from edgewise.graphs.spec import GraphSpec
 from edgewise.graphs.topology import Topology
+from edgewise.models.bridge import pool_nodes, union
 
 CLOSE = {"rtol": 0, "atol": 1e-6}
 

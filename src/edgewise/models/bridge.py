@@ -16,7 +16,7 @@ from tensordict import TensorDict
 from torch import Tensor
 from torch.nn.functional import pad
 
-from edgewise.graphs.edges import Edges, needs_static_shapes
+from edgewise.graphs.edges import Edges, prefers_compact
 from edgewise.graphs.spec import GraphSpec
 
 Pool = Literal["mean", "sum", "max"]
@@ -106,16 +106,6 @@ def union(
     edges = spec.edges_of(graph) if edges is None else edges
     compact = prefers_compact(edges) if compact is None else compact
     return (_compact if compact else _static)(graph, spec, edges)
-
-
-def prefers_compact(edges: Edges) -> bool:
-    """Return whether the compact form is possible without synchronisation: on a CPU in eager mode.
-
-    There it is much faster with padding and a few per cent slower without (benchmarks/bridge.py). On an
-    accelerator it would have to wait for the number of existing nodes. `torch.compile`, `torch.export`,
-    `torch.func` transforms and fake tensors do not support data-dependent shapes.
-    """
-    return edges.mask.device.type == "cpu" and not needs_static_shapes(edges.mask)
 
 
 def _offsets(index: Tensor, num_nodes: int) -> Tensor:
