@@ -38,10 +38,10 @@ from edgewise.algorithms.ppo import PPO
 from edgewise.config.plugins import register
 from edgewise.data.rollout import Rollout
 from edgewise.envs.entries import Entries
-from edgewise.graphs.bridge import union
 from edgewise.graphs.spec import GraphSpec
 from edgewise.graphs.topology import Topology, TopologyBank
 from edgewise.models.actor_critic import ActorCritic, make_actor_critic
+from edgewise.models.bridge import union
 from edgewise.models.config import EncoderConfig, ModelConfig
 from edgewise.models.encoders.encoder import GraphEncoder
 from edgewise.systems.swarm import dynamics
