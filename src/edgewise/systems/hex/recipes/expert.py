@@ -17,15 +17,16 @@ RECIPE = Recipe(
         env_name="hex",
         algorithm_name="expert_iteration",
         name="hex-expert",
-        # Random stones at the start, so that the policy learns positions that good play never reaches.
-        env=HexConfig(size=(3, 4), opening_plies=(0, 7), distances=True),
+        # Random stones at the start, up to a nearly full board: an opponent that plays anything reaches late
+        # positions which games of good play never show.
+        env=HexConfig(size=(3, 4), opening_plies=(0, 12), distances=True),
         model=ModelConfig(
             shared_trunk=True,
             pool="max",
             encoder=EncoderConfig(kind="gnn", conv="GraphConv", hidden=48, layers=5),
         ),
         algorithm=ExpertIterationConfig(
-            simulations=16, considered=8, updates=20, minibatch_size=256, buffer_size=30_000
+            simulations=16, considered=8, updates=40, minibatch_size=256, buffer_size=30_000
         ),
         training=TrainingConfig(
             total_frames=250_000,
