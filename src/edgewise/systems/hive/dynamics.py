@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 
 from edgewise.systems.hive.bitboards import LOW, SHIFT, can_read
-from edgewise.systems.hive.board import Board, build_board
+from edgewise.systems.hive.board import Board, build_board, ragged
 from edgewise.systems.hive.movement import move_table
 from edgewise.systems.hive.pieces import Hand
 
@@ -87,10 +87,10 @@ def mover_board(position: Position) -> Board:
 
 
 def mover_table(position: Position, board: Board, hand: Hand) -> Tensor:
-    """Return the legal moves from the mover's view, `[B, S, N]` bool; none is true where it must pass."""
+    """Return the legal moves from the mover's view, `[B, S, W]` bool; see `move_table`."""
     player = position["player"]
     last = swap_slot(position["last"], player, hand.tiles)
-    return move_table(board, hand, turn=position["plies"] // 2, last=last)[..., :-1]
+    return move_table(board, hand, turn=position["plies"] // 2, last=last)
 
 
 def list_moves(position: Position, hand: Hand, *, max_moves: int) -> Tensor:
@@ -103,43 +103,61 @@ def list_moves(position: Position, hand: Hand, *, max_moves: int) -> Tensor:
     """
     board = mover_board(position)
     table = mover_table(position, board, hand)
-    games, _, nodes = table.shape
-    game, flat, place = _entries(table.flatten(1), max_moves)
-    tile, node = flat // nodes, flat % nodes
-    hexes = torch.cat((board.hex, board.empty), 1)[game, node]
-    q, r = (hexes & LOW) + board.left[game], (hexes >> SHIFT) + board.upper[game]
-    half = position["player"][game] * hand.size
-    tile = (tile + half) % hand.tiles
-    listed = torch.full((games * max_moves + 1, 3), ABSENT, dtype=torch.int16, device=flat.device)
-    listed[place] = torch.stack((tile, q, r), -1).to(torch.int16)
-    listed = listed[:-1].view(games, max_moves, 3)
+    listing = _listing if can_read(table) else _whole_listing
+    game, tile, node, place = listing(table, max_moves)
+    hexes = torch.cat((board.hex, board.empty), 1)
+    q = (hexes & LOW) + board.left.unsqueeze(-1)
+    r = (hexes >> SHIFT) + board.upper.unsqueeze(-1)
+    node = node + game * hexes.shape[1]
+    tile = tile + position["player"].index_select(0, game) * hand.size
+    tile = torch.where(tile < hand.tiles, tile, tile - hand.tiles)
+    shape = (len(table) * max_moves + 1, 3)
+    listed = torch.full(shape, ABSENT, dtype=torch.int16, device=tile.device)
+    listed[:, 0].scatter_(0, place, tile.to(torch.int16))
+    for axis, coordinate in enumerate((q, r), 1):
+        of_node = coordinate.to(torch.int16).flatten()
+        listed[:, axis].scatter_(0, place, of_node.index_select(0, node))
+    listed = listed[:-1].view(-1, max_moves, 3)
     listed[:, 0, 0] = listed[:, 0, 0].masked_fill(listed[:, 0, 0] == ABSENT, hand.tiles)
     return listed
 
 
-def _entries(flags: Tensor, most: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Return row, column and place in a list `[B * most]` of the true entries of `flags` `[B, K]`.
+Listing = tuple[Tensor, Tensor, Tensor, Tensor]
+"""Game, tile and node of each move, and its place in a list `[B * K]`; the last place is for what is none."""
 
-    Where values cannot be read, entries that are not true are listed too, with the place `B * most`.
+
+def _listing(table: Tensor, most: int) -> Listing:
+    """List the moves of a table `[B, S, W]`; W is a multiple of 8.
+
+    Most tiles have no move. So tiles are chosen first, eight entries of the table at a time.
 
     Raises:
-        OverflowError: a row has more than `most` true entries.
+        OverflowError: a game has more than `most` moves.
     """
-    rows, columns = flags.shape
-    if can_read(flags):
-        row, column = flags.nonzero(as_tuple=True)
-        count = torch.bincount(row, minlength=rows)
-        if rows and int(count.max()) > most:
-            raise OverflowError(f"a position has {int(count.max())} legal moves, but the list holds {most}")
-        number = torch.arange(len(row)) - (count.cumsum(0) - count)[row]
-        listed = torch.ones_like(number, dtype=torch.bool)
-    else:
-        torch._assert_async((flags.sum(-1) <= most).all(), "a position has more moves than the list holds")
-        row = torch.arange(rows, device=flags.device).repeat_interleave(columns)
-        column = torch.arange(columns, device=flags.device).repeat(rows)
-        number = flags.cumsum(1).flatten() - 1
-        listed = flags.flatten()
-    return row, column, torch.where(listed, row * most + number, rows * most)
+    games, sources, width = table.shape
+    some = (table.view(torch.int64) != 0).any(-1).flatten().nonzero().squeeze(-1)
+    rows = table.view(torch.int64).flatten(0, 1).index_select(0, some).view(torch.bool)
+    count = rows.sum(-1, dtype=torch.int32)
+    game = some // sources
+    of_game = torch.zeros(games, dtype=torch.int64).index_add_(0, game, count.long())
+    if games and int(of_game.max()) > most:
+        raise OverflowError(f"a position has {int(of_game.max())} legal moves, but the list holds {most}")
+    first = torch.arange(games) * most - (of_game.cumsum(0) - of_game)
+    found = rows.view(-1).nonzero().squeeze(-1)
+    row = torch.repeat_interleave(count, output_size=len(found))
+    place = torch.arange(len(found)) + first.index_select(0, game).index_select(0, row)
+    tile = (some - game * sources).index_select(0, row)
+    return game.index_select(0, row), tile, found - row * width, place
+
+
+def _whole_listing(table: Tensor, most: int) -> Listing:
+    """List all entries of a table `[B, S, W]` without reading values; see `_listing`."""
+    games, _, width = table.shape
+    game, column, place, count = ragged(table.flatten(1))
+    torch._assert_async((count <= most).all(), "a position has more moves than the list holds")
+    none = place < 0
+    place = torch.where(none, games * most, game * most + place)
+    return game, column // width, (column % width).masked_fill(none, 0), place
 
 
 def play(position: Position, move: Tensor, hand: Hand) -> dict[str, Tensor]:

@@ -1,8 +1,9 @@
 """Where tiles can go: placements, and the moves of every kind of tile, for many games at once.
 
 Everything is from the mover's view: slots 0 to H - 1 are the mover's tiles, the others the opponent's. Moves
-are marked in a table `[B, S, N + 1]` of tiles and nodes; S is H, or P where Pillbugs can throw the opponent's
-tiles. The last column collects what is not a move.
+are marked in a table `[B, S, W]` of tiles and nodes; S is H, or P where Pillbugs can throw the opponent's
+tiles, and W is the next multiple of 8 above N, so that eight entries can be read as one number. Column N
+collects what is not a move.
 """
 
 from __future__ import annotations
@@ -12,9 +13,20 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from edgewise.systems.hive import bitboards
-from edgewise.systems.hive.bitboards import LOW, SHIFT, can_read
-from edgewise.systems.hive.board import HEXES, STEPS, Board, pinned
+from edgewise.systems.hive import bitboards, windows
+from edgewise.systems.hive.bitboards import can_read
+from edgewise.systems.hive.board import (
+    ENTRY,
+    HEXES,
+    RINGS,
+    SLIDE,
+    STEPS,
+    Board,
+    around,
+    listed,
+    pinned,
+    table,
+)
 from edgewise.systems.hive.pieces import (
     ANT,
     BEETLE,
@@ -28,6 +40,8 @@ from edgewise.systems.hive.pieces import (
 )
 
 LONGEST_JUMP = 28
+HIGHEST = 6
+"""Highest level of a tile: four beetles and two mosquitoes on one tile."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +60,9 @@ class Movers:
 
 
 def move_table(board: Board, hand: Hand, *, turn: Tensor, last: Tensor) -> Tensor:
-    """Return the legal moves of the mover, `[B, S, N + 1]` bool; no true entry if it must pass.
+    """Return the legal moves of the mover, `[B, S, W]` bool; no true entry if it must pass.
+
+    Columns from N on are false.
 
     Args:
         board: of the games, the mover's tiles first.
@@ -55,36 +71,57 @@ def move_table(board: Board, hand: Hand, *, turn: Tensor, last: Tensor) -> Tenso
         last: `[B]` int64, slot of the tile that moved in the previous ply; -1 for none.
     """
     size, tiles = hand.size, hand.tiles
-    games, device = len(turn), turn.device
     sources = tiles if PILLBUG in hand else size
-    moves = torch.zeros(games, sources, hand.nodes + 1, dtype=torch.bool, device=device)
-    moves[:, :size, tiles:-1] = placements(board, hand, turn=turn)
+    moves = placements(board, hand, turn=turn)
+    if sources > size:
+        moves = torch.nn.functional.pad(moves, (0, 0, 0, size))
     queen_down = board.level[:, hand.queen] >= 0
     if can_read(queen_down) and not bool(queen_down.any()):
         return moves
-    fixed = pinned(board)
-    slot = torch.arange(tiles, device=device)
-    resting = slot == last.unsqueeze(-1)
+    occupied = board.occupied
+    joined = bitboards.passages(occupied)
+    air = bitboards.open_air(joined)
+    resting = torch.arange(tiles, device=turn.device) == last.unsqueeze(-1)
     awake = board.top & ~resting & queen_down.unsqueeze(-1)
-    ready = (awake & ~fixed)[:, :size]
-    abilities = _abilities(board, hand)
-    _add_steps(moves, board, ready, abilities)
-    _add_jumps(moves, board, _movers(hand, GRASSHOPPER, ready, abilities))
-    occupied = board.words(board.top)
-    _add_ants(moves, board, occupied, _movers(hand, ANT, ready, abilities))
-    _add_spiders(moves, board, occupied, _movers(hand, SPIDER, ready, abilities))
+    free = awake & ~pinned(board, air, awake & _at_stake(board, hand))
+    ready = free[:, :size]
+    copied = _copied(board, hand)
+    _add_slides(moves, board, _movers(hand, (QUEEN, PILLBUG), ready, copied))
+    if BEETLE in hand:
+        _add_climbs(moves, board, _movers(hand, (BEETLE,), ready, copied))
+    if GRASSHOPPER in hand:
+        _add_jumps(moves, board, _movers(hand, (GRASSHOPPER,), ready, copied))
+    if ANT in hand:
+        _add_ants(moves, board, _movers(hand, (ANT,), ready, copied), joined=joined, air=air)
+    if SPIDER in hand:
+        _add_spiders(moves, board, _movers(hand, (SPIDER,), ready, copied))
     if LADYBUG in hand:
-        _add_ladybugs(moves, board, _movers(hand, LADYBUG, ready, abilities))
+        _add_ladybugs(moves, board, _movers(hand, (LADYBUG,), ready, copied))
     if PILLBUG in hand:
         throwing = awake[:, :size] & (board.level[:, :size] == 0)
         _add_throws(
-            moves, board, _movers(hand, PILLBUG, throwing, abilities), movable=board.top & ~resting & ~fixed
+            moves,
+            board,
+            _movers(hand, (PILLBUG,), throwing, copied),
+            movable=free,
         )
+    moves[..., hand.nodes] = False
     return moves
 
 
+def _at_stake(board: Board, hand: Hand) -> Tensor:
+    """Return the tiles that the mover could move or throw if nothing held them, `[B, P]` bool."""
+    mine = torch.arange(hand.tiles, device=board.hex.device) < hand.size
+    if PILLBUG not in hand:
+        return mine.expand_as(board.hex)
+    throwers = list(hand.slots(PILLBUG, MOSQUITO))
+    words = bitboards.from_cells(board.hex[:, throwers], board.top[:, throwers], rows=board.own.shape[1])
+    games = torch.arange(len(words), device=words.device)
+    return mine | bitboards.contains(bitboards.neighbours(words), games, board.hex)
+
+
 def placements(board: Board, hand: Hand, *, turn: Tensor) -> Tensor:
-    """Return where the mover can place tiles, `[B, H, C]` bool; of equal tiles in hand, only the first.
+    """Return where the mover can place tiles, `[B, H, W]` bool; of equal tiles in hand, only the first.
 
     A new tile touches an own uppermost tile and none of the opponent's. The first tile is not the queen, and
     in the fourth turn only the queen may be placed if it is still in hand.
@@ -99,196 +136,225 @@ def placements(board: Board, hand: Hand, *, turn: Tensor) -> Tensor:
     first = first & ~(queen & (turn == 0).unsqueeze(-1))
     late = (turn >= 3) & held[:, hand.queen]
     first = first & (queen | ~late.unsqueeze(-1))
-    mine = torch.arange(hand.tiles, device=device) < size
-    own, other = (bitboards.neighbours(board.words(board.top & side)) for side in (mine, ~mine))
-    allowed = bitboards.contains(own & ~other, board.empty & LOW, board.empty >> SHIFT)
+    near_own = bitboards.neighbours(board.own) & ~bitboards.neighbours(board.other)
+    allowed = bitboards.contains(near_own, torch.arange(len(turn), device=device), board.empty)
     begins = ~(board.on_board[:, :size].any(-1, keepdim=True))
     allowed = (allowed | begins) & board.empty_mask
-    return first.unsqueeze(-1) & allowed.unsqueeze(1)
+    return _rows_of(first, _row(board, allowed))
 
 
-def _abilities(board: Board, hand: Hand) -> Tensor:
-    """Return which kinds each own tile moves like, `[B, H, 8]` bool.
+def _row(board: Board, cells: Tensor) -> Tensor:
+    """Return the empty hexes `[..., C]` bool as a row of the table, eight columns in a number."""
+    tiles, nodes = board.level.shape[1], board.nodes
+    return torch.nn.functional.pad(cells, (tiles, 8 - nodes % 8)).view(torch.int64)
 
-    A Mosquito on the ground moves like all uppermost tiles around it, and like a Beetle on a stack.
+
+def _rows_of(chosen: Tensor, row: Tensor) -> Tensor:
+    """Return a part of the table with the rows of `_row` for the tiles `[B, K]` that are chosen."""
+    return (-chosen.long().unsqueeze(-1) & row.unsqueeze(1)).view(torch.bool)
+
+
+def _copied(board: Board, hand: Hand) -> Tensor | None:
+    """Return which kinds the own Mosquito moves like, `[B, 8]` bool; None if there is none.
+
+    On the ground it moves like all uppermost tiles around it, and like a Beetle on a stack.
     """
-    kinds = torch.tensor(hand.kinds, device=board.level.device)
-    own = torch.nn.functional.one_hot(kinds, 8).bool()
-    able = own.expand(len(board.level), -1, -1)
     if MOSQUITO not in hand:
-        return able
-    slot = hand.slots(MOSQUITO)[0]
-    near = kinds.repeat(2)[board.near_top[:, slot]]
-    copied = (torch.nn.functional.one_hot(near, 8) * (board.near_height[:, slot] > 0).unsqueeze(-1)).amax(1)
-    beetle = torch.arange(8, device=near.device) == BEETLE
-    able = able.clone()
-    able[:, slot] = torch.where(board.level[:, slot, None] > 0, beetle, copied.bool())
-    able[:, slot, MOSQUITO] = False
-    return able
+        return None
+    slot, device = hand.slots(MOSQUITO)[0], board.level.device
+    codes = board.codes.gather(1, board.hex[:, slot, None] + torch.tensor(STEPS, device=device))
+    kinds = torch.tensor(hand.kinds, device=device).repeat(2)
+    near = torch.where(codes > 0, kinds[(codes & 31).long()], MOSQUITO)
+    copied = torch.zeros(len(codes), 8, dtype=torch.bool, device=device).scatter_(1, near, True)
+    beetle = torch.arange(8, device=device) == BEETLE
+    copied = torch.where(board.level[:, slot, None] > 0, beetle, copied)
+    copied[:, MOSQUITO] = False
+    return copied
 
 
-def _movers(hand: Hand, kind: int, ready: Tensor, abilities: Tensor) -> Movers:
-    """Return the own tiles that may move like `kind`; also others where values cannot be read."""
-    slots = torch.tensor(hand.slots(kind, MOSQUITO), dtype=torch.int64, device=ready.device)
-    able = ready[:, slots] & abilities[:, slots, kind]
-    if can_read(able):
-        game, place = able.nonzero(as_tuple=True)
-        return Movers(game, slots[place], able.new_ones(len(game)))
-    games = torch.arange(len(able), device=able.device)
-    return Movers(games.repeat_interleave(len(slots)), slots.repeat(len(able)), able.flatten())
+def _movers(hand: Hand, kinds: tuple[int, ...], ready: Tensor, copied: Tensor | None) -> Movers:
+    """Return the own tiles that may move like one of `kinds`; also others where values cannot be read.
+
+    Args:
+        hand: of both players.
+        kinds: one or several.
+        ready: `[B, H]` bool, tiles that may move.
+        copied: of `_copied`.
+    """
+    slots = torch.tensor(hand.slots(*kinds), dtype=torch.int64, device=ready.device)
+    able = ready.index_select(1, slots)
+    if copied is not None:
+        mosquito = torch.tensor(hand.slots(MOSQUITO), device=ready.device)
+        copies = copied[:, list(kinds)].any(-1, keepdim=True)
+        able = torch.cat((able, ready.index_select(1, mosquito) & copies), 1)
+        slots = torch.cat((slots, mosquito))
+    game, place = listed(able)
+    return Movers(game, slots.index_select(0, place), able[game, place])
 
 
-def _mark(moves: Tensor, board: Board, movers: Movers, hexes: Tensor, reached: Tensor) -> None:
-    """Mark moves to `hexes` `[R, K]` where `reached` `[R, K]`."""
-    node = board.node[movers.game.unsqueeze(-1), hexes].long()
-    node = torch.where(reached & movers.ready.unsqueeze(-1), node, moves.shape[-1] - 1)
-    flat = moves.view(-1)
-    width = moves.shape[1] * moves.shape[2]
-    row = movers.game * width + movers.slot * moves.shape[2]
-    flat[(row.unsqueeze(-1) + node).flatten()] = True
+def _mark(moves: Tensor, board: Board, movers: Movers, node: Tensor, reached: Tensor) -> None:
+    """Mark moves to the nodes `[R, K]` where `reached` `[R, K]`."""
+    node = torch.where(reached & movers.ready.unsqueeze(-1), node, board.nodes)
+    row = (movers.game * moves.shape[1] + movers.slot) * moves.shape[2]
+    moves.view(-1).scatter_(0, (row.unsqueeze(-1) + node).flatten(), True)
 
 
-def _around(board: Board, game: Tensor, words: Tensor) -> Tensor:
-    """Return which empty hexes around the hive of `game` `[R]` are in the sets `[R, Y]`, `[R, C]` bool."""
-    empty = board.empty[game]
-    return bitboards.contains(words, empty & LOW, empty >> SHIFT) & board.empty_mask[game]
+def _add_slides(moves: Tensor, board: Board, movers: Movers) -> None:
+    """Add the moves of Queens and Pillbugs: one slide."""
+    _mark_around(moves, board, movers, table(SLIDE, _of(movers, board.ring)))
 
 
-def _mark_around(moves: Tensor, board: Board, movers: Movers, found: Tensor) -> None:
-    """Mark moves to the empty hexes `found` `[R, C]` around the hive."""
-    tiles = board.level.shape[1]
-    moves[movers.game, movers.slot, tiles:-1] |= found & movers.ready.unsqueeze(-1)
-
-
-def _add_steps(moves: Tensor, board: Board, ready: Tensor, abilities: Tensor) -> None:
-    """Add the moves to adjacent hexes: slides of Queens and Pillbugs, slides and climbs of Beetles."""
-    size = ready.shape[1]
-    height, level = board.near_height[:, :size], board.level[:, :size, None].to(torch.int16)
-    occupied = height > 0
-    on_ground = level == 0
-    slides = ~occupied & (occupied.roll(1, -1) ^ occupied.roll(-1, -1)) & on_ground
+def _add_climbs(moves: Tensor, board: Board, movers: Movers) -> None:
+    """Add the moves of Beetles: one slide, or one step up, down or along stacks that no gate blocks."""
+    height, _ = _near(board, movers)
+    level = _of(movers, board.level).unsqueeze(-1)
+    before, after = _beside(height)
     barrier = torch.maximum(level, height)
-    climbs = ~((height.roll(1, -1) > barrier) & (height.roll(-1, -1) > barrier))
-    climbs = torch.where(on_ground & ~occupied, slides, climbs)
-    walks = (abilities[..., QUEEN] | abilities[..., PILLBUG]).unsqueeze(-1)
-    reached = (walks & slides) | (abilities[..., BEETLE].unsqueeze(-1) & climbs)
-    node = board.node.gather(1, board.near[:, :size].flatten(1)).view_as(reached).long()
-    node = torch.where(reached & ready.unsqueeze(-1), node, moves.shape[-1] - 1)
-    # Destinations of one tile differ, except for the column that is dropped.
-    marked = torch.zeros_like(moves[:, :size]).scatter_(2, node, True)
-    moves[:, :size] |= marked
+    climbs = (before <= barrier) | (after <= barrier)
+    slides = table(SLIDE, _of(movers, board.ring))
+    _mark_around(moves, board, movers, torch.where((level == 0) & (height == 0), slides, climbs))
+
+
+def _mark_around(moves: Tensor, board: Board, movers: Movers, reached: Tensor) -> None:
+    """Mark moves to the hexes around the movers where `reached` `[R, 6]`."""
+    hexes = around(board, movers.game, movers.slot) + (movers.game * (HEXES + 1)).unsqueeze(-1)
+    node = board.node.flatten().index_select(0, hexes.flatten()).view_as(hexes)
+    _mark(moves, board, movers, node, reached)
+
+
+def _near(board: Board, movers: Movers) -> tuple[Tensor, Tensor]:
+    """Return height and slot of the uppermost tile of the hexes around the movers, `[R, 6]` int64."""
+    hexes = around(board, movers.game, movers.slot) + (movers.game * HEXES).unsqueeze(-1)
+    codes = board.codes.flatten().index_select(0, hexes.flatten()).view_as(hexes).long()
+    return codes >> 5, codes & 31
+
+
+def _beside(around: Tensor) -> tuple[Tensor, Tensor]:
+    """Return what is one direction before and after each of the six, `[..., 6]`."""
+    return around.roll(1, -1), around.roll(-1, -1)
 
 
 def _add_jumps(moves: Tensor, board: Board, movers: Movers) -> None:
     """Add the jumps of Grasshoppers: straight over at least one tile to the first empty hex."""
-    step = torch.tensor(STEPS, device=movers.game.device)
-    hexes = board.near[movers.game, movers.slot]
-    game = movers.game.unsqueeze(-1)
-    jumps = occupied = board.codes[game, hexes] > 0
+    row, direction = listed(table(RINGS, _of(movers, board.ring)))
+    movers = Movers(*(each.index_select(0, row) for each in (movers.game, movers.slot, movers.ready)))
+    step = torch.tensor(STEPS, device=row.device).index_select(0, direction)
+    place = _of(movers, board.hex) + step + movers.game * HEXES
+    codes = board.codes.flatten()
+    jumps = occupied = codes.index_select(0, place) > 0
     for _ in range(LONGEST_JUMP):
         if can_read(occupied) and not bool(occupied.any()):
             break
-        hexes = torch.where(occupied, hexes + step, hexes)
-        occupied = board.codes[game, hexes] > 0
-    _mark(moves, board, movers, hexes, jumps)
+        place = place + step * occupied
+        occupied = codes.index_select(0, place) > 0
+    node = board.node.flatten().index_select(0, place + movers.game)
+    _mark(moves, board, movers, node.unsqueeze(-1), jumps.unsqueeze(-1))
 
 
-def _lifted(board: Board, occupied: Tensor, movers: Movers) -> tuple[Tensor, Tensor]:
-    """Return the hive without the mover and the mover's hex, both as bits `[R, Y]`."""
-    start = _single(board.hex[movers.game, movers.slot], rows=board.rows)
-    return occupied[movers.game] & ~start, start
+def _add_ants(
+    moves: Tensor, board: Board, movers: Movers, *, joined: tuple[Tensor, Tensor, Tensor], air: Tensor
+) -> None:
+    """Add the moves of Ants: any number of slides.
 
+    Empty hexes belong together if a tile could be carried from one to the other through the air, without
+    lifting it over tiles or through gates. The edge of such a region is one closed line along the hive, so an
+    Ant slides to every hex on it. Without the Ant, its hex joins the regions beside it that no gate
+    separates from it, and nothing else changes. So regions are found once for all Ants of a game.
 
-def _single(hexes: Tensor, *, rows: int) -> Tensor:
-    """Return sets of one hex each, `[R]` to bits `[R, Y]`."""
-    at = hexes.unsqueeze(-1)
-    return bitboards.from_cells(at & LOW, at >> SHIFT, torch.ones_like(at, dtype=torch.bool), rows=rows)
-
-
-def _add_ants(moves: Tensor, board: Board, occupied: Tensor, movers: Movers) -> None:
-    """Add the moves of Ants: any number of slides."""
-    rest, start = _lifted(board, occupied, movers)
-    ways = bitboards.slides(rest)
-    reached = bitboards.flood(start, lambda words: bitboards.slide(words, ways))
-    _mark_around(moves, board, movers, _around(board, movers.game, reached & ~start))
-
-
-def _add_spiders(moves: Tensor, board: Board, occupied: Tensor, movers: Movers) -> None:
-    """Add the moves of Spiders: exactly three slides, to no hex twice.
-
-    Paths are followed apart by their first hex: the second hex is then any but the start, and the third any
-    but the start and the first.
+    Args:
+        moves: `[B, S, W]`.
+        board: of the games.
+        movers: Ants that may move.
+        joined: of `bitboards.passages`.
+        air: `[B, Y]`, the region around the hive, see `bitboards.open_air`.
     """
-    rest, start = _lifted(board, occupied, movers)
-    ways = bitboards.slides(rest)
-    near = board.near[movers.game, movers.slot]
-    firsts = bitboards.contains(bitboards.slide(start, ways), near & LOW, near >> SHIFT)
-    row, direction = _listed(firsts)
-    first = _single(near[row, direction], rows=board.rows)
-    first = torch.where(firsts[row, direction].unsqueeze(-1), first, 0)
-    ways = (ways[0][row], ways[1][row], ways[2][row])
-    second = bitboards.slide(first, ways) & ~start[row]
-    third = bitboards.slide(second, ways) & ~first & ~start[row]
-    paths = torch.zeros(len(start), board.empty.shape[1], dtype=torch.int8, device=start.device)
-    paths.index_add_(0, row, _around(board, movers.game[row], third).to(torch.int8))
-    _mark_around(moves, board, movers, paths > 0)
+    game, near = movers.game, around(board, movers.game, movers.slot)
+    entry = table(ENTRY, _of(movers, board.ring))
+    in_air = bitboards.contains(air, game, near)
+    games = torch.arange(len(air), device=air.device)
+    at_air = _row(board, bitboards.contains(air, games, board.empty) & board.empty_mask)
+    goes_out = (entry & in_air).any(-1, keepdim=True)
+    reached = -goes_out.long() & at_air.index_select(0, game)
+    row = listed((entry & ~in_air).any(-1, keepdim=True))[0]
+    pocket = _pocket(board, game[row], near[row], (entry & ~in_air)[row], joined=joined)
+    reached[row] |= _row(board, pocket)
+    # What touches only the Ant is no longer at the hive when it leaves.
+    lonely = bitboards.contains(bitboards.touched_once(board.occupied), game, near)
+    node = board.node.flatten().index_select(0, (near + (game * (HEXES + 1)).unsqueeze(-1)).flatten())
+    reached.view(torch.bool).scatter_(1, torch.where(lonely, node.view_as(near), board.nodes).long(), False)
+    _mark_rows(moves, movers, reached)
 
 
-def _listed(flags: Tensor) -> tuple[Tensor, Tensor]:
-    """Return row and column of the true entries of `[R, K]`; of all entries where values cannot be read."""
-    if can_read(flags):
-        row, column = flags.nonzero(as_tuple=True)
-        return row, column
-    rows, columns = flags.shape
-    row = torch.arange(rows, device=flags.device).repeat_interleave(columns)
-    return row, torch.arange(columns, device=flags.device).repeat(rows)
+def _pocket(
+    board: Board, game: Tensor, near: Tensor, entry: Tensor, *, joined: tuple[Tensor, Tensor, Tensor]
+) -> Tensor:
+    """Return the empty hexes in regions behind gates and in holes that Ants can enter, `[R, C]` bool.
+
+    Args:
+        board: of the games.
+        game: `[R]`, of the Ants.
+        near: `[R, 6]`, the hexes around the Ants.
+        entry: `[R, 6]` bool, which of them lie in such a region and can be entered.
+        joined: of `bitboards.passages`.
+    """
+    start = bitboards.from_cells(near, entry, rows=board.own.shape[1])
+    region = bitboards.flood(start, bitboards.spread, *(words[game] for words in joined))
+    row = torch.arange(len(game), device=game.device)
+    return bitboards.contains(region, row, board.empty[game]) & board.empty_mask[game]
+
+
+def _add_spiders(moves: Tensor, board: Board, movers: Movers) -> None:
+    """Add the moves of Spiders: exactly three slides, to no hex twice."""
+    start = _of(movers, board.hex)
+    occupied = windows.cut_out(board.occupied, movers.game, start)
+    _mark_window(moves, board, movers, windows.spider_ends(occupied & ~windows.CENTRE))
 
 
 def _add_ladybugs(moves: Tensor, board: Board, movers: Movers) -> None:
     """Add the moves of Ladybugs: two steps on top of the hive, then one down to an empty hex."""
-    step = torch.tensor(STEPS, device=movers.game.device)
-    start = board.hex[movers.game, movers.slot].view(-1, 1)
-    game = movers.game.view(-1, 1)
+    start = _of(movers, board.hex)
+    highest = int(board.level.max()) if can_read(board.level) else HIGHEST
+    cut = [windows.cut_out(board.at_level(level), movers.game, start) for level in range(highest + 1)]
+    _mark_window(moves, board, movers, windows.ladybug_ends([each & ~windows.CENTRE for each in cut]))
 
-    def ring(hexes: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the neighbours of hexes `[R, K]` and their heights without the mover, `[R, K, 6]`."""
-        near = (hexes.unsqueeze(-1) + step) % HEXES
-        height = board.codes[game.unsqueeze(-1), near] >> 5
-        return near, torch.where(near == start.unsqueeze(-1), 0, height)
 
-    def passes(height: Tensor, level: Tensor) -> Tensor:
-        """Return which of the six steps from `level` no gate blocks."""
-        barrier = torch.maximum(height, level.unsqueeze(-1))
-        return ~((height.roll(1, -1) > barrier) & (height.roll(-1, -1) > barrier))
+def _mark_window(moves: Tensor, board: Board, movers: Movers, ends: Tensor) -> None:
+    """Mark moves to the empty hexes in the windows `ends` `[R]` around the movers."""
+    start, cells = _of(movers, board.hex), board.empty.index_select(0, movers.game)
+    found = windows.contains(ends, start, cells) & board.empty_mask.index_select(0, movers.game)
+    _mark_rows(moves, movers, _row(board, found))
 
-    near, height = ring(start)
-    firsts, first_height = near.flatten(1), height.flatten(1)
-    up = (height > 0) & passes(height, torch.zeros_like(height[..., 0]))
-    near, height = ring(firsts)
-    across = (height > 0) & passes(height, first_height) & up.flatten(1).unsqueeze(-1)
-    seconds, second_height = near.flatten(1), height.flatten(1)
-    near, height = ring(seconds)
-    down = (height == 0) & passes(height, second_height) & across.flatten(1).unsqueeze(-1)
-    ends = near.flatten(1)
-    _mark(moves, board, movers, ends, down.flatten(1) & (ends != start))
+
+def _mark_rows(moves: Tensor, movers: Movers, rows: Tensor) -> None:
+    """Add rows of the table `[R, W / 8]`, as of `_row`, for the movers."""
+    table = moves.view(torch.int64).flatten(0, 1)
+    place = movers.game * moves.shape[1] + movers.slot
+    rows = table.index_select(0, place) | rows & -movers.ready.long().unsqueeze(-1)
+    table.index_copy_(0, place, rows)
+
+
+def _of(movers: Movers, per_tile: Tensor) -> Tensor:
+    """Return the entries of the movers, `[R, ...]`, of what each tile has, `[B, P, ...]`."""
+    return per_tile.flatten(0, 1).index_select(0, movers.game * per_tile.shape[1] + movers.slot)
 
 
 def _add_throws(moves: Tensor, board: Board, movers: Movers, *, movable: Tensor) -> None:
     """Add the throws of Pillbugs: an adjacent single tile of either player to an adjacent empty hex.
 
     Args:
-        moves: `[B, P, N + 1]`.
+        moves: `[B, P, W]`.
         board: of the games.
         movers: Pillbugs, and Mosquitoes beside one, that may throw.
         movable: `[B, P]` bool, tiles that are uppermost, not pinned, and did not move in the previous ply.
     """
-    near, height = board.near[movers.game, movers.slot], board.near_height[movers.game, movers.slot]
-    top = board.near_top[movers.game, movers.slot]
-    gate = (height.roll(1, -1) > 1) & (height.roll(-1, -1) > 1)
+    near = around(board, movers.game, movers.slot)
+    height, top = _near(board, movers)
+    before, after = _beside(height)
+    gate = (before > 1) & (after > 1)
     taken = (height == 1) & movable[movers.game.unsqueeze(-1), top] & ~gate
     given = (height == 0) & ~gate
     both = taken.unsqueeze(-1) & given.unsqueeze(-2) & movers.ready.view(-1, 1, 1)
     node = board.node[movers.game.unsqueeze(-1), near].long()
-    node = torch.where(both, node.unsqueeze(-2), moves.shape[-1] - 1)
+    node = torch.where(both, node.unsqueeze(-2), board.nodes)
     row = movers.game.unsqueeze(-1) * moves.shape[1] + top
-    moves.view(-1)[(row.unsqueeze(-1) * moves.shape[2] + node).flatten()] = True
+    moves.view(-1).scatter_(0, (row.unsqueeze(-1) * moves.shape[2] + node).flatten(), True)

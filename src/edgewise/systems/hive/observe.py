@@ -99,7 +99,7 @@ def _sides(board: Board, hand: Hand) -> tuple[Tensor, Tensor, Tensor]:
     """Return the edges between neighbouring hexes, six slots per node: source, target and mask."""
     games = len(board.level)
     step = torch.tensor(STEPS, device=board.level.device)
-    near = torch.cat((board.near, board.empty.unsqueeze(-1) + step), 1).flatten(1)
+    near = (torch.cat((board.hex, board.empty), 1).unsqueeze(-1) + step).flatten(1)
     node = board.node.gather(1, near)
     here = torch.cat((board.top, board.empty_mask), 1)
     source = torch.arange(hand.nodes, device=near.device).repeat_interleave(6).expand(games, -1)
