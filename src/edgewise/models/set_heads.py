@@ -17,6 +17,7 @@ from edgewise.graphs.edges import Edges
 from edgewise.graphs.keys import GRAPH, MASK
 from edgewise.graphs.spec import GraphSpec
 from edgewise.graphs.topology import Topology
+from edgewise.graphs.vmap_guard import may_compact
 from edgewise.models.config import ModelConfig
 from edgewise.models.distributions.independent_set import IndependentSet
 from edgewise.models.distributions.masked import JointCategorical, MaskedCategorical, check_mask
@@ -73,6 +74,8 @@ class EdgeScore(EdgeEmbedding):
 
 def rows_at(rows: Tensor, index: Tensor) -> Tensor:
     """Return the rows of `[*B, N, C]` at `index [*B, K]`, `[*B, K, C]`."""
+    if index.ndim == 1:
+        return rows.index_select(0, index)
     return rows.gather(-2, index.unsqueeze(-1).expand(*index.shape, rows.shape[-1]))
 
 
@@ -244,6 +247,30 @@ class ChooseFromSetHead(Head):
         """Return a distribution over places in the set, batch `[*B]`."""
         mask, choices = tensordict.get(MASK), tensordict.get(CHOICES)
         check_mask(mask, what="choice")
-        scores = self.score(h, self.graph.edges_of(tensordict.get(GRAPH))) if self.of_edges else self.score(h)
         place = torch.where(mask, choices, 0)
-        return MaskedCategorical(scores.squeeze(-1).gather(-1, place), mask)
+        if self.of_edges:
+            scores = self._edge_scores(h, self.graph.edges_of(tensordict.get(GRAPH)), place, mask)
+        else:
+            scores = self.score(h).squeeze(-1).gather(-1, place)
+        return MaskedCategorical(scores, mask)
+
+    def _edge_scores(self, h: Tensor, edges: Edges, place: Tensor, mask: Tensor) -> Tensor:
+        """Score the edges at `place` `[*B, K]`, `[*B, K]`; zero where `mask` is false, if padding is dropped.
+
+        The batch becomes one list of edges between the nodes of all graphs.
+        """
+        nodes, slots = h.shape[-2], edges.mask.shape[-1]
+        graphs = torch.arange(mask.shape[:-1].numel(), device=h.device).view(*mask.shape[:-1], 1)
+        flat = mask.flatten()
+        compact = may_compact(self, h)
+        chosen = flat.nonzero().squeeze(-1) if compact else torch.arange(len(flat), device=h.device)
+        graph = graphs.expand_as(mask).flatten().index_select(0, chosen)
+        edge = graph * slots + place.flatten().index_select(0, chosen)
+        source, target = (end.flatten().index_select(0, edge) for end in edges.index.unbind(-2))
+        attr = None if edges.attr is None else edges.attr.flatten(0, -2).index_select(0, edge)
+        index = torch.stack((source, target)) + graph * nodes
+        listed = Edges(index, torch.ones_like(edge, dtype=torch.bool), attr)
+        scores = self.score(h.reshape(-1, h.shape[-1]), listed).squeeze(-1)
+        if not compact:
+            return scores.view_as(mask)
+        return scores.new_zeros(len(flat)).index_copy(0, chosen, scores).view_as(mask)

@@ -229,3 +229,25 @@ def test_the_verb_prints_counts(capsys):
 
     assert main(["perft", "hive", "--depth", "3", "--pieces", "MLP", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["counts"] == [7, 294, 6678]
+
+
+def test_an_adjudicated_game_ends_at_the_limit_and_counts_by_the_hexes_around_queens():
+    env = make_env("hive", **SMALL | {"max_steps": 12, "adjudication": 0.5}, num_envs=64, seed=0)
+    plain = make_env("hive", **SMALL | {"max_steps": 12}, num_envs=64, seed=0)
+    torch.manual_seed(0)
+    root, other = env.reset(), plain.reset()
+    for ply in range(12):
+        root = env.rand_action(root)
+        after, same = env.step(root)["next"], plain.step(other.set("action", root["action"]))["next"]
+        if ply < 11:
+            assert not after["reward"].any()
+            assert not after["done"].any()
+            root, other = env.step_mdp(root), plain.step_mdp(other)
+    assert after["terminated"].all()
+    assert same["truncated"].all()
+    assert not same["terminated"].any()
+    assert not same["reward"].any()
+    # The second player has moved last.
+    white, black = dynamics.around_queens(after["state"], env.hand).float().unbind(-1)
+    torch.testing.assert_close(after["reward"].squeeze(-1), 0.5 * (white - black) / 6)
+    assert after["reward"].any()

@@ -162,6 +162,45 @@ def position_of(hand, placed, *, player=0, plies=20, last=-1):
     return {**games, "moves": dynamics.list_moves(games, hand, max_moves=300)}
 
 
+def arranged(letters, count, seed):
+    """One position in both engines: `count` tiles on a hive with many rings, and climbers on some."""
+    hand, chance = Hand.of(letters), random.Random(seed)
+    places = grown(count, seed)
+    slots = list(dict.fromkeys([0, hand.size, *chance.sample(range(hand.tiles), hand.tiles)]))
+    climbers = [slot for slot in slots[count:] if tile_of(slot, hand)[1] in "BM"]
+    slots = slots[:count] + climbers[: chance.randrange(5)]
+    # Of equal tiles, the first is placed first.
+    kinds = [tile_of(slot, hand)[:2] for slot in range(hand.tiles)]
+    taken = [kinds[slot] for slot in slots]
+    slots = [kinds.index(kind) + taken[:place].count(kind) for place, kind in enumerate(taken)]
+    game = Game(hand.letters)
+    game.plies, placed = 20, {}
+    for number, slot in enumerate(slots):
+        place = places[number] if number < count else chance.choice(places)
+        stack = game.stacks.setdefault(place, [])
+        placed[slot] = (*place, len(stack))
+        stack.append(tile_of(slot, hand))
+        game.hands[tile_of(slot, hand)[0]].remove(tile_of(slot, hand))
+    return position_of(hand, placed), game, hand
+
+
+@given(st.integers(3, 24), st.integers(0, 2**31))
+def test_hives_with_holes_and_gates_have_the_moves_of_the_plain_rules(count, seed):
+    position, game, hand = arranged(BASE_HAND + "MLP", count, seed)
+    assert set(moves_of(position["moves"][0], hand)) == game.moves()
+
+
+def test_an_ant_in_a_hole_stays_in_it():
+    """A closed ring of radius 2 around seven hexes, in which an Ant stands."""
+    hand = Hand.of("QGGGGGGAAA")
+    ring = [(q, r) for q in range(-2, 3) for r in range(-2, 3) if max(abs(q), abs(r), abs(q + r)) == 2]
+    slots = [0, 10, *range(1, 7), *range(11, 15)]
+    placed = {slot: (*place, 0) for slot, place in zip(slots, ring, strict=True)}
+    position = position_of(hand, {**placed, 7: (1, 0, 0)})
+    ends = {place for tile, place in moves_of(position["moves"][0], hand) if tile == ("w", "A", 1)}
+    assert ends == {(0, -1), (-1, 0), (-1, 1), (0, 1), (1, -1)}
+
+
 def test_a_surrounded_queen_loses_and_two_are_a_draw():
     hand = Hand.of("QSSBBGGGAAA")
     ring = {slot: (*AROUND[slot - 1], 0) for slot in range(1, 7)}

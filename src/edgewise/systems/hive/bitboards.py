@@ -44,7 +44,7 @@ def contains(words: Tensor, game: Tensor, hexes: Tensor) -> Tensor:
 
 
 def rings(words: Tensor, hexes: Tensor) -> Tensor:
-    """Return which of the hexes around `hexes` `[B, K]` are in the sets `[B, Y]`: bits in the order of directions."""
+    """Return which neighbours of `hexes` `[B, K]` are in the sets `[B, Y]`, one bit per direction."""
     row, x = hexes >> SHIFT, (hexes & LOW).to(torch.int32)
     here = words.gather(1, row) >> (x - 1)
     upper = words.gather(1, row - 1) >> x
@@ -64,7 +64,7 @@ def below(words: Tensor) -> Tensor:
 
 
 def neighbours(words: Tensor) -> Tensor:
-    """Return the hexes that touch a hex of the set; what is in the last row also marks the next board's first."""
+    """Return the hexes that touch a hex of the set; the last row also marks the first of the next board."""
     flat = words.flatten()
     right, left = flat << 1, flat >> 1
     found = right | left

@@ -188,10 +188,10 @@ def pinned(board: Board, air: Tensor, asked: Tensor) -> Tensor:
     """
     tiles = asked.shape[1]
     ring = board.ring[:, :tiles]
-    several = table(SEVERAL_GAPS, ring) & asked & (board.level[:, :tiles] == 0)
+    several = look_up(SEVERAL_GAPS, ring) & asked & (board.level[:, :tiles] == 0)
     game, slot = listed(several)
     place = game * tiles + slot
-    gap = table(GAP, ring.flatten().index_select(0, place))
+    gap = look_up(GAP, ring.flatten().index_select(0, place))
     near = around(board, game, slot)
     in_air = gap & bitboards.contains(air, game, near)
     splits = in_air.sum(-1) > 1
@@ -239,7 +239,7 @@ def around(board: Board, game: Tensor, slot: Tensor) -> Tensor:
     return at.unsqueeze(-1) + torch.tensor(STEPS, device=at.device)
 
 
-def table(entries: Sequence[Any], ring: Tensor) -> Tensor:
+def look_up(entries: Sequence[Any], ring: Tensor) -> Tensor:
     """Look up entries by ring, such as `GAP`: `[...]` to `[...]` or `[..., 6]` bool."""
     found = torch.tensor(entries, device=ring.device).index_select(0, ring.flatten())
     return found.view(*ring.shape, *found.shape[1:])

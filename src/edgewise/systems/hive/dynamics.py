@@ -212,6 +212,12 @@ def result(position: Position, hand: Hand, *, player: Tensor) -> Tensor:
     return torch.where(player == 0, black - white, white - black)
 
 
+def pressure(position: Position, hand: Hand, *, player: Tensor) -> Tensor:
+    """Return the occupied share of the hexes around the opponent's queen minus that around the own, `[B]`."""
+    white, black = (around_queens(position, hand) / 6).unbind(-1)
+    return torch.where(player == 0, black - white, white - black)
+
+
 def is_over(position: Position, hand: Hand) -> Tensor:
     """Return whether a queen is surrounded or the position has occurred for the third time, `[B]` bool."""
     return surrounded(position, hand).any(-1) | (repetitions(position) >= REPETITIONS)

@@ -1,14 +1,10 @@
 """Where tiles can go: placements, and the moves of every kind of tile, for many games at once.
 
 Everything is from the mover's view: slots 0 to H - 1 are the mover's tiles, the others the opponent's. Moves
-are marked in a table `[B, S, W]` of tiles and nodes; S is H, or P where Pillbugs can throw the opponent's
-tiles, and W is the next multiple of 8 above N, so that eight entries can be read as one number. Column N
-collects what is not a move.
+are marked in a table `[B, S, W]`, see `move_table.py`.
 """
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -24,13 +20,24 @@ from edgewise.systems.hive.board import (
     Board,
     around,
     listed,
+    look_up,
     pinned,
-    table,
+)
+from edgewise.systems.hive.move_table import (
+    Movers,
+    mark,
+    mark_around,
+    mark_rows,
+    mark_window,
+    of_movers,
+    rows_of,
+    table_row,
 )
 from edgewise.systems.hive.pieces import (
     ANT,
     BEETLE,
     GRASSHOPPER,
+    HIGHEST,
     LADYBUG,
     MOSQUITO,
     PILLBUG,
@@ -40,23 +47,6 @@ from edgewise.systems.hive.pieces import (
 )
 
 LONGEST_JUMP = 28
-HIGHEST = 6
-"""Highest level of a tile: four beetles and two mosquitoes on one tile."""
-
-
-@dataclass(frozen=True)
-class Movers:
-    """Tiles of one kind of movement that may move, as rows of a list or all of them.
-
-    Attributes:
-        game: `[R]` int64.
-        slot: `[R]` int64.
-        ready: `[R]` bool; all true where the list holds only tiles that may move.
-    """
-
-    game: Tensor
-    slot: Tensor
-    ready: Tensor
 
 
 def move_table(board: Board, hand: Hand, *, turn: Tensor, last: Tensor) -> Tensor:
@@ -140,18 +130,7 @@ def placements(board: Board, hand: Hand, *, turn: Tensor) -> Tensor:
     allowed = bitboards.contains(near_own, torch.arange(len(turn), device=device), board.empty)
     begins = ~(board.on_board[:, :size].any(-1, keepdim=True))
     allowed = (allowed | begins) & board.empty_mask
-    return _rows_of(first, _row(board, allowed))
-
-
-def _row(board: Board, cells: Tensor) -> Tensor:
-    """Return the empty hexes `[..., C]` bool as a row of the table, eight columns in a number."""
-    tiles, nodes = board.level.shape[1], board.nodes
-    return torch.nn.functional.pad(cells, (tiles, 8 - nodes % 8)).view(torch.int64)
-
-
-def _rows_of(chosen: Tensor, row: Tensor) -> Tensor:
-    """Return a part of the table with the rows of `_row` for the tiles `[B, K]` that are chosen."""
-    return (-chosen.long().unsqueeze(-1) & row.unsqueeze(1)).view(torch.bool)
+    return rows_of(first, table_row(board, allowed))
 
 
 def _copied(board: Board, hand: Hand) -> Tensor | None:
@@ -192,34 +171,20 @@ def _movers(hand: Hand, kinds: tuple[int, ...], ready: Tensor, copied: Tensor | 
     return Movers(game, slots.index_select(0, place), able[game, place])
 
 
-def _mark(moves: Tensor, board: Board, movers: Movers, node: Tensor, reached: Tensor) -> None:
-    """Mark moves to the nodes `[R, K]` where `reached` `[R, K]`."""
-    node = torch.where(reached & movers.ready.unsqueeze(-1), node, board.nodes)
-    row = (movers.game * moves.shape[1] + movers.slot) * moves.shape[2]
-    moves.view(-1).scatter_(0, (row.unsqueeze(-1) + node).flatten(), True)
-
-
 def _add_slides(moves: Tensor, board: Board, movers: Movers) -> None:
     """Add the moves of Queens and Pillbugs: one slide."""
-    _mark_around(moves, board, movers, table(SLIDE, _of(movers, board.ring)))
+    mark_around(moves, board, movers, look_up(SLIDE, of_movers(movers, board.ring)))
 
 
 def _add_climbs(moves: Tensor, board: Board, movers: Movers) -> None:
     """Add the moves of Beetles: one slide, or one step up, down or along stacks that no gate blocks."""
     height, _ = _near(board, movers)
-    level = _of(movers, board.level).unsqueeze(-1)
+    level = of_movers(movers, board.level).unsqueeze(-1)
     before, after = _beside(height)
     barrier = torch.maximum(level, height)
     climbs = (before <= barrier) | (after <= barrier)
-    slides = table(SLIDE, _of(movers, board.ring))
-    _mark_around(moves, board, movers, torch.where((level == 0) & (height == 0), slides, climbs))
-
-
-def _mark_around(moves: Tensor, board: Board, movers: Movers, reached: Tensor) -> None:
-    """Mark moves to the hexes around the movers where `reached` `[R, 6]`."""
-    hexes = around(board, movers.game, movers.slot) + (movers.game * (HEXES + 1)).unsqueeze(-1)
-    node = board.node.flatten().index_select(0, hexes.flatten()).view_as(hexes)
-    _mark(moves, board, movers, node, reached)
+    slides = look_up(SLIDE, of_movers(movers, board.ring))
+    mark_around(moves, board, movers, torch.where((level == 0) & (height == 0), slides, climbs))
 
 
 def _near(board: Board, movers: Movers) -> tuple[Tensor, Tensor]:
@@ -236,10 +201,10 @@ def _beside(around: Tensor) -> tuple[Tensor, Tensor]:
 
 def _add_jumps(moves: Tensor, board: Board, movers: Movers) -> None:
     """Add the jumps of Grasshoppers: straight over at least one tile to the first empty hex."""
-    row, direction = listed(table(RINGS, _of(movers, board.ring)))
+    row, direction = listed(look_up(RINGS, of_movers(movers, board.ring)))
     movers = Movers(*(each.index_select(0, row) for each in (movers.game, movers.slot, movers.ready)))
     step = torch.tensor(STEPS, device=row.device).index_select(0, direction)
-    place = _of(movers, board.hex) + step + movers.game * HEXES
+    place = of_movers(movers, board.hex) + step + movers.game * HEXES
     codes = board.codes.flatten()
     jumps = occupied = codes.index_select(0, place) > 0
     for _ in range(LONGEST_JUMP):
@@ -248,7 +213,7 @@ def _add_jumps(moves: Tensor, board: Board, movers: Movers) -> None:
         place = place + step * occupied
         occupied = codes.index_select(0, place) > 0
     node = board.node.flatten().index_select(0, place + movers.game)
-    _mark(moves, board, movers, node.unsqueeze(-1), jumps.unsqueeze(-1))
+    mark(moves, board, movers, node.unsqueeze(-1), jumps.unsqueeze(-1))
 
 
 def _add_ants(
@@ -269,20 +234,20 @@ def _add_ants(
         air: `[B, Y]`, the region around the hive, see `bitboards.open_air`.
     """
     game, near = movers.game, around(board, movers.game, movers.slot)
-    entry = table(ENTRY, _of(movers, board.ring))
+    entry = look_up(ENTRY, of_movers(movers, board.ring))
     in_air = bitboards.contains(air, game, near)
     games = torch.arange(len(air), device=air.device)
-    at_air = _row(board, bitboards.contains(air, games, board.empty) & board.empty_mask)
+    at_air = table_row(board, bitboards.contains(air, games, board.empty) & board.empty_mask)
     goes_out = (entry & in_air).any(-1, keepdim=True)
     reached = -goes_out.long() & at_air.index_select(0, game)
     row = listed((entry & ~in_air).any(-1, keepdim=True))[0]
     pocket = _pocket(board, game[row], near[row], (entry & ~in_air)[row], joined=joined)
-    reached[row] |= _row(board, pocket)
+    reached[row] |= table_row(board, pocket)
     # What touches only the Ant is no longer at the hive when it leaves.
     lonely = bitboards.contains(bitboards.touched_once(board.occupied), game, near)
     node = board.node.flatten().index_select(0, (near + (game * (HEXES + 1)).unsqueeze(-1)).flatten())
     reached.view(torch.bool).scatter_(1, torch.where(lonely, node.view_as(near), board.nodes).long(), False)
-    _mark_rows(moves, movers, reached)
+    mark_rows(moves, movers, reached)
 
 
 def _pocket(
@@ -305,37 +270,17 @@ def _pocket(
 
 def _add_spiders(moves: Tensor, board: Board, movers: Movers) -> None:
     """Add the moves of Spiders: exactly three slides, to no hex twice."""
-    start = _of(movers, board.hex)
+    start = of_movers(movers, board.hex)
     occupied = windows.cut_out(board.occupied, movers.game, start)
-    _mark_window(moves, board, movers, windows.spider_ends(occupied & ~windows.CENTRE))
+    mark_window(moves, board, movers, windows.spider_ends(occupied & ~windows.CENTRE))
 
 
 def _add_ladybugs(moves: Tensor, board: Board, movers: Movers) -> None:
     """Add the moves of Ladybugs: two steps on top of the hive, then one down to an empty hex."""
-    start = _of(movers, board.hex)
+    start = of_movers(movers, board.hex)
     highest = int(board.level.max()) if can_read(board.level) else HIGHEST
     cut = [windows.cut_out(board.at_level(level), movers.game, start) for level in range(highest + 1)]
-    _mark_window(moves, board, movers, windows.ladybug_ends([each & ~windows.CENTRE for each in cut]))
-
-
-def _mark_window(moves: Tensor, board: Board, movers: Movers, ends: Tensor) -> None:
-    """Mark moves to the empty hexes in the windows `ends` `[R]` around the movers."""
-    start, cells = _of(movers, board.hex), board.empty.index_select(0, movers.game)
-    found = windows.contains(ends, start, cells) & board.empty_mask.index_select(0, movers.game)
-    _mark_rows(moves, movers, _row(board, found))
-
-
-def _mark_rows(moves: Tensor, movers: Movers, rows: Tensor) -> None:
-    """Add rows of the table `[R, W / 8]`, as of `_row`, for the movers."""
-    table = moves.view(torch.int64).flatten(0, 1)
-    place = movers.game * moves.shape[1] + movers.slot
-    rows = table.index_select(0, place) | rows & -movers.ready.long().unsqueeze(-1)
-    table.index_copy_(0, place, rows)
-
-
-def _of(movers: Movers, per_tile: Tensor) -> Tensor:
-    """Return the entries of the movers, `[R, ...]`, of what each tile has, `[B, P, ...]`."""
-    return per_tile.flatten(0, 1).index_select(0, movers.game * per_tile.shape[1] + movers.slot)
+    mark_window(moves, board, movers, windows.ladybug_ends([each & ~windows.CENTRE for each in cut]))
 
 
 def _add_throws(moves: Tensor, board: Board, movers: Movers, *, movable: Tensor) -> None:

@@ -15,7 +15,7 @@ from edgewise.graphs.spec import GraphSpec
 from edgewise.systems.hive import dynamics
 from edgewise.systems.hive.bitboards import SHIFT
 from edgewise.systems.hive.board import STEPS, Board
-from edgewise.systems.hive.pieces import Hand
+from edgewise.systems.hive.pieces import HIGHEST, Hand
 
 ON_BOARD, IN_HAND, EMPTY = range(3)
 NODE_FEATURES = 19
@@ -24,8 +24,6 @@ whether the mover has the first seat, its turn up to the fifth, and earlier occu
 ADJACENT, ABOVE, BELOW, MOVE = range(4)
 EDGE_FEATURES = 4
 """One-hot type of an edge: to an adjacent hex, to the tile above, to the tile below, a legal move."""
-HIGHEST = 6
-"""Highest level of a tile: four beetles and two mosquitoes on one tile."""
 
 
 def first_move_edge(hand: Hand) -> int:

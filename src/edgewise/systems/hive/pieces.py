@@ -12,6 +12,8 @@ BASE_HAND = "QSSBBGGGAAA"
 EXPANSIONS = "MLP"
 MOST_TILES = 14
 """Largest hand: two of them span at most 28 hexes, which fit on a board of 32 x 32 with a margin."""
+HIGHEST = 6
+"""Highest level of a tile: four beetles and two mosquitoes on one tile."""
 DIRECTIONS = ((1, 0), (1, -1), (0, -1), (-1, 0), (-1, 1), (0, 1))
 """Steps (q, r) to the neighbours of a hex in cyclic order: E, NE, NW, W, SW, SE."""
 
