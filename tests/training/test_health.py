@@ -233,3 +233,40 @@ def test_nothing_waits_for_the_device(fake_device):
     values = [value for values in found for value in values.values()]
     assert len(values) > 8
     assert {value.device for value in values} == {fake_device}
+
+
+def observed(number):
+    return TensorDict({"graph": {"x": torch.tensor([number])}})
+
+
+def failing(*observations):
+    """Fail in a function that holds the last observation, called by one that holds the one before it."""
+    held = observations[0]
+    if len(observations) == 1:
+        raise RuntimeError("a mistake")
+    failing(*observations[1:])
+    assert held is not None
+
+
+@pytest.mark.parametrize(
+    ("numbers", "index"),
+    [
+        pytest.param((1.0, 2.0), 1, id="the innermost one"),
+        pytest.param((float("nan"), 2.0), 0, id="one that is not finite"),
+        pytest.param((float("nan"), float("inf"), 1.0), 1, id="the innermost one that is not finite"),
+    ],
+)
+def test_the_observation_of_an_error(numbers, index):
+    observations = [observed(number) for number in numbers]
+    with pytest.raises(RuntimeError) as caught:
+        failing(*observations)
+    assert health.observation_of(caught.value) is observations[index]
+
+
+def test_an_error_without_an_observation_has_none():
+    with pytest.raises(ZeroDivisionError) as caught:
+        1 / 0  # noqa: B018
+    assert health.observation_of(caught.value) is None
+    with pytest.raises(ValueError, match="far away") as caught:
+        health.raise_for(seen := observed(1.0), ValueError("far away"))
+    assert health.observation_of(caught.value) is seen

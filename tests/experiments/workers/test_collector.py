@@ -20,7 +20,7 @@ from edgewise.experiments.workers.message import copied, pack, unpack
 from edgewise.training.checkpoint import random_state
 from edgewise.training.run_evaluator import mean_measures
 
-QUICK = {("graphwalk-ppo", 0), ("graphwalk-ppo", 3), ("marine-dqn", 1)}
+QUICK = {("graphwalk-ppo", 0), ("graphwalk-ppo", 3), ("marine-dqn", 1), ("hex-expert", 0)}
 SOURCES = (
     "graphwalk-ppo",
     "marine-dqn",
@@ -47,7 +47,9 @@ def config_for(source, **settings):
 
     if source == "graphwalk-ppo" or source.startswith("marine"):
         return config_of(source, **settings)
-    besides = {"hex-expert": {"env.size": 2, "algorithm.simulations": 2, "algorithm.considered": 2}}
+    narrow = {"model.encoder.hidden": 8, "model.encoder.heads": 2, "model.encoder.layers": 1}
+    search = {"env.size": 2, "algorithm.simulations": 2, "algorithm.considered": 2}
+    besides = {"hex-expert": search | narrow}
     kept = {"training.num_envs": 4, "training.rollout_length": 4, "evaluation.episodes": 2, "workers": 2}
     named = {name.replace("__", "."): value for name, value in settings.items()}
     return load_config(source, keywords={**kept, **besides.get(source, {}), **named})
@@ -166,6 +168,23 @@ def test_an_evaluation_is_that_of_this_process():
     assert len(here.recordings) == len(there.recordings) == 1
     assert equal(here.recordings[0].to_dict(), there.recordings[0].to_dict())
     assert there.recordings[0].batch_size == here.recordings[0].batch_size
+
+
+def test_an_evaluation_draws_as_it_would_in_this_process():
+    config = config_of()
+    workers = shuffled(config, 0)
+    parts, builder, drawn = parts_of(config, workers), workers._worker._builder, []
+    evaluate = builder.evaluator
+
+    def drawing(policy, *, record=0):
+        drawn.append(float(torch.rand(())))
+        return evaluate(policy, record=record)
+
+    builder.__dict__["evaluator"] = drawing
+    random_state.seed(5)
+    parts.evaluate(parts.algorithm.policy)
+    random_state.seed(5)
+    assert set(drawn) == {float(torch.rand(()))}
 
 
 def test_a_baseline_is_evaluated_in_this_process():
