@@ -80,7 +80,6 @@ def measure(sizes: dict[str, int]) -> dict[str, float]:
         make_baseline=None,
         seed=0,
         device="cpu",
-        compile=False,
     )
     algorithm = PPO.from_setup(setup)
     rollout = Rollout(env, algorithm.policy, rollout_length=sizes["steps"])

@@ -55,12 +55,6 @@ def test_what_cannot_be_learnt_is_refused_in_words(env, algorithm, reason):
     assert reason in found
 
 
-def test_compiled_updates_are_refused_in_words():
-    """They were ignored before."""
-    found = outcome("graphwalk", "dqn", {"training.compile": True}, drawn=1)
-    assert found.startswith("refused: training.compile: off-policy updates are not compiled")
-
-
 def team(agents, *, capacity=None, **settings):
     return ew.make_env("swarm", num_envs=8, seed=0, num_agents=agents, max_agents=capacity, **settings)
 

@@ -20,7 +20,6 @@ from edgewise.algorithms.state import load_module_state, load_optimizer_state, m
 from edgewise.config.errors import ConfigError
 from edgewise.data.demonstrations import ExpertMixture
 from edgewise.distributed.group import ALONE, Group
-from edgewise.graphs.compile import compile_module
 from edgewise.graphs.keys import ACTIVE
 from edgewise.graphs.policy import Policy
 from edgewise.models.actor_critic import Actor, ActorCritic
@@ -45,7 +44,6 @@ class Clone:
         expert: sets `action` in states `[S]`. Most experts read `state`: collect with `keep_state=True`.
         seed: random seed of sampling from the buffer.
         device: device of the actor and the critic.
-        compile: whether to compile the loss.
         group: the processes that learn together; each has a buffer of its own states, and samples an equal
             part of every minibatch from it.
 
@@ -68,7 +66,6 @@ class Clone:
         expert: Policy,
         seed: int = 0,
         device: torch.device | str = "cpu",
-        compile: bool = False,
         group: Group = ALONE,
     ) -> None:
         self.group = group
@@ -78,7 +75,6 @@ class Clone:
         self.buffer: TensorDictBase | None = None
         self._masked = False
         self.optimizer = torch.optim.Adam(self.policy.parameters(), lr=config.learning_rate, fused=True)
-        self._compiled_loss = compile_module(self._loss, enabled=compile)
 
     needs_state = True
     takes_older_steps = True
@@ -103,7 +99,6 @@ class Clone:
             expert=setup.make_baseline(setup.config.expert, field="algorithm.expert"),
             seed=setup.seed,
             device=setup.device,
-            compile=setup.compile,
             group=setup.group,
         )
 
@@ -173,7 +168,7 @@ class Clone:
 
     def _update(self, samples: TensorDictBase) -> Metrics:
         """Make one optimizer step; once per minibatch."""
-        loss = self._compiled_loss(samples)
+        loss = self._loss(samples)
         if self.group.size > 1 and self._masked:
             loss = loss * self.group.weights(samples[ACTIVE].sum())
         self.optimizer.zero_grad()

@@ -21,7 +21,6 @@ from edgewise.config.errors import ConfigError
 from edgewise.data.position_buffer import OUTCOME, PositionBuffer
 from edgewise.distributed.group import ALONE, Group
 from edgewise.envs.base import GraphEnv
-from edgewise.graphs.compile import compile_module
 from edgewise.graphs.generators import restore_generator
 from edgewise.graphs.policy import Policy
 from edgewise.models.actor_critic import Actor, ActorCritic
@@ -43,7 +42,6 @@ class ExpertIteration:
         env: a two-player environment with deterministic transitions; its rules are used for the search.
         seed: random seed of the search and of sampling from the buffer.
         device: device of the actor and the critic.
-        compile: whether to compile the loss.
         group: the processes that learn together; each keeps the positions of its own games, and samples an
             equal part of every minibatch from them.
 
@@ -72,7 +70,6 @@ class ExpertIteration:
         env: GraphEnv[Any],
         seed: int = 0,
         device: torch.device | str = "cpu",
-        compile: bool = False,
         group: Group = ALONE,
     ) -> None:
         self.group = group
@@ -94,7 +91,6 @@ class ExpertIteration:
             weight_decay=config.weight_decay,
             fused=True,
         )
-        self._compiled_loss = compile_module(self._loss, enabled=compile)
 
     @classmethod
     def from_setup(cls, setup: Setup) -> Self:
@@ -105,7 +101,6 @@ class ExpertIteration:
             env=setup.env,
             seed=setup.seed,
             device=setup.device,
-            compile=setup.compile,
             group=setup.group,
         )
 
@@ -190,7 +185,7 @@ class ExpertIteration:
 
     def _update(self, samples: TensorDictBase) -> Metrics:
         """Make one optimizer step; once per minibatch."""
-        loss, metrics = self._compiled_loss(samples, self.config.value_coefficient)
+        loss, metrics = self._loss(samples, self.config.value_coefficient)
         self.optimizer.zero_grad()
         loss.backward()
         self.group.average_gradients(self.actor_critic.parameters())

@@ -19,7 +19,6 @@ from edgewise.algorithms.scalars import scalars, with_scalar
 from edgewise.algorithms.setup import Setup
 from edgewise.algorithms.state import load_module_state, load_optimizer_state, module_state, optimizer_state
 from edgewise.algorithms.world_deciders import deciders_of
-from edgewise.config.errors import ConfigError
 from edgewise.data.demonstrations import ExpertMixture
 from edgewise.data.replay_buffer import ReplayBuffer
 from edgewise.distributed.group import ALONE, Group
@@ -102,14 +101,8 @@ class OffPolicy(ABC, Generic[ConfigT]):
         """Build the algorithm for a run; `config.expert` names a baseline that collects too.
 
         Raises:
-            ConfigError: the run asks for compiled updates, or for what the environment cannot give.
+            ConfigError: the run asks for what the environment cannot give.
         """
-        if setup.compile:
-            raise ConfigError(
-                "training.compile: off-policy updates are not compiled, only those of ppo, reinforce, clone "
-                "and expert_iteration",
-                hint="leave it out",
-            )
         mixing, paths = getattr(setup.config, "mixing", "none"), needs_paths(setup.config)
         algorithm = cls(
             deciders_of(setup.env, setup.model, mixing=mixing, paths=paths),  # type: ignore[arg-type]

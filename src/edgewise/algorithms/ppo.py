@@ -18,7 +18,6 @@ from edgewise.algorithms.state import load_module_state, load_optimizer_state, m
 from edgewise.data.chunks import split_into_chunks
 from edgewise.data.intervention import INTERVENED
 from edgewise.distributed.group import ALONE, Group
-from edgewise.graphs.compile import compile_module
 from edgewise.graphs.keys import ACTIVE, STALENESS
 from edgewise.models.actor_critic import Actor, ActorCritic
 from edgewise.objectives.alignment import expand_agent_mask, match_shape
@@ -55,7 +54,6 @@ class PPO:
         config: see `PPOConfig`.
         seed: random seed of the order of samples.
         device: device of the actor and the critic.
-        compile: whether to compile the loss.
         group: the processes that learn together, each from its share of the worlds. Statistics of a batch
             and gradients are those of all of them.
 
@@ -76,7 +74,6 @@ class PPO:
         *,
         seed: int = 0,
         device: torch.device | str = "cpu",
-        compile: bool = False,
         group: Group = ALONE,
     ) -> None:
         self.config, self.device, self.group = config, torch.device(device), group
@@ -94,7 +91,6 @@ class PPO:
         parts = (actor_critic,) if actor_critic.shared else (actor_critic.actor, actor_critic.critic)
         self._clip_groups = [list(part.parameters()) for part in parts]
         self._warned = False
-        self._compiled_loss = compile_module(self._loss, enabled=compile)
 
     rank_keys = ("generator",)
     """Keys of the state that differ between processes."""
@@ -107,7 +103,6 @@ class PPO:
             setup.config,
             seed=setup.seed,
             device=setup.device,
-            compile=setup.compile,
             group=setup.group,
         )
 
@@ -245,12 +240,7 @@ class PPO:
     def _update(self, samples: TensorDictBase) -> Metrics:
         """Make one optimizer step; once per minibatch."""
         config = self.config
-        loss, metrics = self._compiled_loss(
-            samples,
-            config.clip,
-            value_weight=config.value_coefficient,
-            entropy_weight=config.entropy_coefficient,
-        )
+        loss, metrics = self._loss(samples)
         self.optimizer.zero_grad()
         loss.backward()
         if self.group.size > 1:
@@ -261,13 +251,9 @@ class PPO:
             "gradient_norm": torch.stack(norms).norm()
         }
 
-    def _loss(
-        self, samples: TensorDictBase, clip: float, *, value_weight: float, entropy_weight: float
-    ) -> tuple[Tensor, Metrics]:
-        """Compute the PPO loss of a minibatch and its metrics.
-
-        Scheduled numbers are arguments, so that a compiled loss is not compiled again when they change.
-        """
+    def _loss(self, samples: TensorDictBase) -> tuple[Tensor, Metrics]:
+        """Compute the PPO loss of a minibatch and its metrics."""
+        config, clip = self.config, self.config.clip
         distribution, value = self.actor_critic.evaluate(samples)
         value_error = self._value_error(value, samples)
         log_ratio, action_mask = _log_ratio(distribution, samples)
@@ -276,7 +262,8 @@ class PPO:
         value_mask = expand_agent_mask(samples.get(ACTIVE, None), value, batch_dims=lead)
         policy_loss = masked_mean(clipped_surrogate(log_ratio, advantage, clip=clip), action_mask)
         value_loss = masked_mean(value_error, value_mask)
-        entropy = masked_mean(distribution.entropy(), action_mask)
+        with torch.set_grad_enabled(config.entropy_coefficient != 0):
+            entropy = masked_mean(distribution.entropy(), action_mask)
         with torch.no_grad():
             kl = masked_mean(approximate_kl(log_ratio), action_mask)
             clipped = masked_mean(clip_fraction(log_ratio, clip=clip), action_mask)
@@ -292,7 +279,7 @@ class PPO:
             "clipped": clipped,
             "ratio": _max_ratio(log_ratio.detach()),
         }
-        loss = policy_loss + value_weight * value_loss - entropy_weight * entropy
+        loss = policy_loss + config.value_coefficient * value_loss - config.entropy_coefficient * entropy
         return loss, metrics | {"loss": loss}
 
     def _value_error(self, value: Tensor, samples: TensorDictBase) -> Tensor:

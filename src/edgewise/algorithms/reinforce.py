@@ -22,7 +22,6 @@ from edgewise.config.errors import ConfigError
 from edgewise.data.episodes import BASELINE_RETURN, INSTANCE, EpisodeRollout, World
 from edgewise.data.intervention import INTERVENED
 from edgewise.distributed.group import ALONE, Group
-from edgewise.graphs.compile import compile_module
 from edgewise.graphs.keys import ACTIVE
 from edgewise.models.actor_critic import Actor
 from edgewise.objectives.alignment import expand_agent_mask, match_shape
@@ -42,7 +41,6 @@ class REINFORCE:
         actor: the policy.
         config: see `ReinforceConfig`.
         device: of the policy.
-        compile: whether to compile the loss.
         group: the processes that learn together, each from its share of the worlds.
 
     Example:
@@ -60,13 +58,11 @@ class REINFORCE:
         config: ReinforceConfig,
         *,
         device: torch.device | str = "cpu",
-        compile: bool = False,
         group: Group = ALONE,
     ) -> None:
         self.config, self.device, self.group = config, torch.device(device), group
         self.actor = actor.to(self.device)
         self.optimizer = torch.optim.Adam(self.actor.parameters(), lr=config.learning_rate, fused=True)
-        self._compiled_loss = compile_module(self._loss, enabled=compile)
 
     rank_keys = ()
     """Keys of the state that differ between processes."""
@@ -87,7 +83,7 @@ class REINFORCE:
             raise ConfigError(
                 "model.recurrent: reinforce learns from single steps", hint="use --algorithm ppo"
             )
-        return cls(model.actor, setup.config, device=setup.device, compile=setup.compile, group=setup.group)
+        return cls(model.actor, setup.config, device=setup.device, group=setup.group)
 
     @property
     def policy(self) -> Actor:
@@ -136,7 +132,7 @@ class REINFORCE:
         self.optimizer.zero_grad()
         parts = []
         for part in samples.split(self.config.minibatch_size):
-            loss, numbers = self._compiled_loss(part, episodes, self.config.entropy_coefficient)
+            loss, numbers = self._loss(part, episodes, self.config.entropy_coefficient)
             loss.backward()
             parts.append({name: value.detach() for name, value in numbers.items()})
         self.group.average_gradients(self.actor.parameters())

@@ -31,7 +31,6 @@ class Setup:
         make_baseline: builds a baseline of `env` by its name.
         seed: random seed of the algorithm.
         device: of the model.
-        compile: whether to compile the model.
         group: the processes that train together. An algorithm that can be one of several keeps it as its
             attribute `group`; others are refused if there are several.
     """
@@ -43,5 +42,4 @@ class Setup:
     make_baseline: MakeBaseline
     seed: int
     device: str = "cpu"
-    compile: bool = False
     group: Group = ALONE

@@ -23,6 +23,7 @@ from edgewise.envs.contract import check_first_step
 from edgewise.evaluation.arena.evaluator import Matches
 from edgewise.evaluation.instances import Instances, apply_stage
 from edgewise.evaluation.intervention import with_intervention
+from edgewise.experiments.compilation import compile_models
 from edgewise.experiments.replays import replay_function
 from edgewise.graphs.devices import check_device
 from edgewise.graphs.policy import Policy
@@ -94,7 +95,6 @@ class Builder:
             make_baseline=self.make_baseline,
             seed=self._seed("algorithm"),
             device=config.device,
-            compile=config.training.compile,
             group=self.group,
         )
         made: Algorithm = algorithm(config.algorithm_name).load("algorithm").from_setup(setup)
@@ -104,6 +104,7 @@ class Builder:
                 "does not average over them",
                 hint="train in one process; an algorithm that keeps `setup.group` as `group` can use several",
             )
+        compile_models(made, config, num_nodes=env.graph.num_nodes)
         return made
 
     @cached_property

@@ -30,7 +30,12 @@ EVALUATION_SEED = 253
 
 
 def marine_recipe(
-    algorithm: str, config: OffPolicyConfig, *, actions: Literal["continuous", "discrete"], summary: str
+    algorithm: str,
+    config: OffPolicyConfig,
+    *,
+    actions: Literal["continuous", "discrete"],
+    summary: str,
+    evaluate_every: int = 75_000,
 ) -> Recipe:
     """Build the recipe `marine-ALGORITHM`: six stages, each evaluated on twenty worlds.
 
@@ -39,6 +44,7 @@ def marine_recipe(
         config: settings of the algorithm.
         actions: continuous or discrete actions.
         summary: one line for `edgewise recipes`.
+        evaluate_every: frames between evaluations, which take less than a tenth of the run.
     """
     name = f"marine-{algorithm}"
     schema = cast(type[AnyRun], RunConfig.__class_getitem__((MarineConfig, MarineEgoConfig, type(config))))
@@ -58,7 +64,7 @@ def marine_recipe(
             curriculum=curriculum(),
         ),
         evaluation=EvaluationConfig(
-            every=75_000,
+            every=evaluate_every,
             seed=EVALUATION_SEED,
             settings={"end_at_first_collision": True},
             stages=tuple(

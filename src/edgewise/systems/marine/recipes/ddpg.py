@@ -10,4 +10,5 @@ RECIPE = marine_recipe(
     DDPGConfig(n_step=3, tau=0.02, actor_share=0.2, target_noise=0.2),
     actions="continuous",
     summary="the boats' curriculum with deterministic policy gradients",
+    evaluate_every=150_000,
 )

@@ -10,4 +10,5 @@ RECIPE = marine_recipe(
     DQNConfig(dueling=True, n_step=2),
     actions="discrete",
     summary="the boats' curriculum with double DQN over 25 thrust choices",
+    evaluate_every=225_000,
 )

@@ -10,4 +10,5 @@ RECIPE = marine_recipe(
     IQNConfig(),
     actions="discrete",
     summary="the boats' curriculum with implicit quantile networks; policies can be risk-averse",
+    evaluate_every=300_000,
 )
