@@ -4,8 +4,8 @@
 
 One thread; CPU time of this process and its workers. Stepping includes resets, observation and metrics;
 random actions are sampled beforehand. `--train` times whole iterations, collection and learning, with the
-reference's hyper-parameters and with the recipe's. The reference's figures were measured on one core with the
-published code.
+reference's hyper-parameters and with the recipe's, also with attention over all pairs (`dense: always`). The
+reference's figures were measured on one core with the published code.
 """
 
 from __future__ import annotations
@@ -104,10 +104,13 @@ def measure_training(team: int, *, quick: bool) -> dict[str, float]:
     published = PUBLISHED.model_copy(update={"minibatch_size": max(1, 128 // team)})
     narrow = ModelConfig(encoder=EncoderConfig(hidden=16, layers=3, heads=4), head_hidden=(64, 64))
     ours, worlds = RECIPE.config, 8 if quick else 16
+    dense = ours.model.encoder.model_copy(update={"dense": "always"})
+    sizes = {"worlds": 64 if quick else 256, "iterations": 1 if quick else 3}
     return {
         "reference's settings": training(team, narrow, published, worlds=worlds, iterations=1),
-        "recipe's settings": training(
-            team, ours.model, ours.algorithm, worlds=64 if quick else 256, iterations=1 if quick else 3
+        "recipe's settings": training(team, ours.model, ours.algorithm, **sizes),
+        "recipe, all pairs": training(
+            team, ours.model.model_copy(update={"encoder": dense}), ours.algorithm, **sizes
         ),
         "reference": TRAINING_REFERENCE[team],
     }

@@ -119,9 +119,11 @@ def dense_from(nodes: int, *, hidden: int, heads: int, edge_features: int) -> fl
     """Return the number of neighbours per node from which the dense layout is faster, forward and backward.
 
     The cost of an edge in the sparse layout grows with `hidden`; that of a pair in the dense layout with
-    `heads` and `edge_features`. The numbers are a fit to graphs of 6 to 53 nodes (benchmarks/encoders.py).
+    `heads` and `edge_features`. The numbers are a fit to graphs of 6 to 53 nodes and widths of 32 and 64
+    (benchmarks/encoders.py).
     """
-    with_five_features = 1 + 90 / hidden + 6 / nodes + nodes * heads * (0.015 + 0.5 / hidden)
+    per_node = max(1.0, 230 / hidden - 1) + 990 / (hidden * nodes)
+    with_five_features = per_node + nodes * heads * (0.015 + 0.5 / hidden)
     return with_five_features * (0.25 + 0.15 * edge_features)
 
 
