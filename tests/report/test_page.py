@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import html.parser
+import itertools
 import json
 import re
 import subprocess
@@ -364,6 +365,30 @@ def test_a_chart_begins_at_no_frames_and_holds_every_curve(tmp_path):
     page = tmp_path / "chart.html"
     page.write_text(f"<!doctype html><body><script>{scripts}{FRAMES}</script></body>")
     assert re.search(r"<title>(.*?)</title>", visit(page).dom)[1] == "0 512|0 1|0 300"
+
+
+LABELS = """
+const flat = (value) => ({ x: [0, 100], y: [value, value], low: [value, value], high: [value, value] });
+const named = [["random", 0.62], ["shortest", 0.6], ["third", 0.61]];
+const levels = named.map(([label, estimate]) => ({ label, estimate }));
+const scales = { x: (x) => 3 * x, y: (y) => 100 - 100 * y };
+const frame = { left: 0, right: 300, top: 0, bottom: 100, beside: false, ...scales };
+const found = levelLabels({ levels, lines: [flat(0.1)] }, frame);
+const place = (label) => ["x", "y", "text-anchor"].map((name) => label.getAttribute(name)).join(" ");
+document.title = found.map(place).join("|");
+"""
+
+
+@needs_chromium
+def test_labels_of_close_levels_are_not_on_each_other(tmp_path):
+    scripts = "".join((ASSETS / name).read_text() for name in ("basics.js", "chart.js"))
+    page = tmp_path / "labels.html"
+    page.write_text(f"<!doctype html><body><script>{scripts}{LABELS}</script></body>")
+    labels = re.search(r"<title>(.*?)</title>", visit(page).dom)[1].split("|")
+    places = [(anchor, float(y)) for _, y, anchor in map(str.split, labels)]
+    assert len(places) == 3
+    for one, other in itertools.combinations(places, 2):
+        assert one[0] != other[0] or abs(one[1] - other[1]) >= 13
 
 
 @needs_chromium

@@ -159,7 +159,14 @@ function levelOf(level, frame) {
 function levelLabels({ levels, lines }, frame) {
   const short = ({ label }) => (label.length > 20 ? `${label.slice(0, 19)}…` : label);
   const named = (level, place) => drawn("text", { class: "level-label", ...place }, drawn("title", {}, level.label), short(level));
-  if (!frame.beside) return levels.map((level) => named(level, clearPlace(level, lines, { frame, width: 6.6 * short(level).length })));
+  if (!frame.beside) {
+    const taken = [];
+    return levels.map((level) => {
+      taken.push(clearPlace(level, lines, { frame, width: 6.6 * short(level).length, taken }));
+      const { x, y, anchor } = taken.at(-1);
+      return named(level, { x, y, "text-anchor": anchor });
+    });
+  }
   const placed = levels.map((level) => ({ level, y: frame.y(level.estimate) + 4 })).sort((a, b) => a.y - b.y);
   placed.forEach((label, index) => {
     if (index > 0) label.y = Math.max(label.y, placed[index - 1].y + 14);
@@ -167,8 +174,8 @@ function levelLabels({ levels, lines }, frame) {
   return placed.map(({ level, y }) => named(level, { x: frame.right + 8, y }));
 }
 
-// The position farthest from all lines, among those above and below either end of a level.
-function clearPlace(level, lines, { frame, width }) {
+// The position farthest from all lines, among those above and below either end of a level; none on another label if possible.
+function clearPlace(level, lines, { frame, width, taken }) {
   const y = frame.y(level.estimate);
   const ends = [
     { x: frame.left + 4, anchor: "start", from: frame.left },
@@ -176,12 +183,14 @@ function clearPlace(level, lines, { frame, width }) {
   ];
   const places = ends.flatMap((end) => [-5, 14].map((shift) => ({ ...end, y: y + shift })));
   const inside = places.filter((place) => place.y > frame.top + 7 && place.y < frame.bottom - 2);
+  const meets = (place) => (other) => Math.abs(other.y - place.y) < 13 && other.from < place.from + width && place.from < other.from + other.width;
   const room = (place) => {
+    if (taken.some(meets(place))) return -1;
     const heights = [0, 0.25, 0.5, 0.75, 1].flatMap((part) => heightsAt(lines, frame, place.from + part * width));
     return Math.min(...heights.map((height) => Math.abs(height - (place.y - 4))));
   };
   const best = inside.reduce((one, other) => (room(other) > room(one) ? other : one));
-  return { x: best.x, y: best.y, "text-anchor": best.anchor };
+  return { ...best, width };
 }
 
 // Vertical positions of the lines at a horizontal position.
