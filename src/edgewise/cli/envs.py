@@ -49,7 +49,7 @@ def _show(names: list[str], console: Console) -> int:
     for name in names:
         entry = environment(name)
         config = entry.load("config")()
-        baselines = sorted(entry.load_baselines())
+        baselines = entry.load_baselines().names()
         data.append(
             {"name": name, "summary": entry.summary, "config": config.to_plain(), "baselines": baselines}
         )

@@ -156,7 +156,7 @@ class Instances:
         if unknown:
             raise ConfigError(
                 f"{self.env.name} has no baseline {', '.join(unknown)}",
-                hint=f"it has {', '.join(sorted(known))}" if known else "it has none",
+                hint=f"it has {', '.join(known.names())}",
             )
         return {name: known[name](self.env) for name in names}
 

@@ -42,7 +42,7 @@ def with_intervention(policy: Policy, env: GraphEnv[Any], *, algorithm: Config, 
     if name not in known:
         raise ConfigError(
             f"algorithm.intervention: got {name}, which is no baseline of {env.name}",
-            hint=f"it has {', '.join(sorted(known))}",
+            hint=f"it has {', '.join(known.names())}",
         )
     if not isinstance(env, HasLoad):
         raise ConfigError(

@@ -165,7 +165,7 @@ class Builder:
         if name not in known:
             raise ConfigError(
                 f"{field}: got {name}, which is no baseline of {self.env.name}",
-                hint=f"it has {', '.join(sorted(known))}",
+                hint=f"it has {', '.join(known.names())}",
             )
         return known[name](self.env)
 

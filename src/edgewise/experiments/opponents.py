@@ -50,7 +50,7 @@ def make_opponent(entry: Environment, env: GraphEnv[Any], name: str) -> Policy:
         policy: Policy = known[name](env)
         return policy
     schemes = [one.usage for one in (entry.load("opponents") or {}).values()]
-    hint = f"it has {', '.join([*sorted(known), *schemes])}"
+    hint = f"it has {', '.join([*known.names(), *schemes])}"
     raise ConfigError(f"{env.name} has no player {name}", hint=hint)
 
 

@@ -83,6 +83,19 @@ def test_a_plug_in_that_registers_itself_is_not_registered_over(write):
     assert plugins.environment("own").env is module.MineEnv
 
 
+def test_every_environment_has_random_actions(plugin):
+    class Worlds:
+        rand_action = "at random"
+
+    own, listed = (plugins.environment(name).load_baselines() for name in ("mine", "queueing"))
+    assert list(own) == own.names() == ["random"]
+    assert "random" in listed
+    assert "random" not in list(listed)
+    assert "random" in listed.names()
+    assert own["random"](Worlds) == listed["random"](Worlds) == "at random"
+    assert plugins.environment("graphwalk").load_baselines()["random"].__name__ == "random_walk"
+
+
 def test_baselines_and_replays_of_other_environments(plugin):
     register(baseline, kind="baseline", name="graphwalk.mine")
     register(baseline, kind="replay", name="mine")

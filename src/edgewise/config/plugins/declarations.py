@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from edgewise.config.model import Config
 
 
+RANDOM = "random"
+"""Name of the baseline that samples legal actions at random."""
+
+
 @dataclass(frozen=True)
 class Verb:
     """A verb of the command line.
@@ -46,13 +50,30 @@ class Verb:
         return found
 
 
+def random_actions(env: Any) -> Callable[..., Any]:
+    """Return the policy that samples legal actions at random: a baseline of every environment."""
+    policy: Callable[..., Any] = env.rand_action
+    return policy
+
+
 class Baselines(dict[str, Callable[..., Any]]):
-    """The baselines of an environment by name; an address leads to a function of `env`."""
+    """The baselines of an environment by name; an address leads to a function of `env`.
+
+    Every environment has `random`, even if it is not listed.
+    """
+
+    def names(self) -> list[str]:
+        """Return all names, in alphabetical order."""
+        return sorted({*self, RANDOM})
 
     def __contains__(self, name: object) -> bool:
-        return super().__contains__(name) or (isinstance(name, str) and Address.parse(name) is not None)
+        if super().__contains__(name) or name == RANDOM:
+            return True
+        return isinstance(name, str) and Address.parse(name) is not None
 
     def __missing__(self, name: str) -> Callable[..., Any]:
+        if name == RANDOM:
+            return random_actions
         from inspect import signature
 
         from edgewise.config.plugins.finding import find
@@ -114,14 +135,17 @@ class Environment:
             return _beside(self.load("env"), {"baselines": "BASELINES", "replay": "replay"}[part])
         return None
 
-    def load_baselines(self) -> Mapping[str, Callable[..., Any]]:
-        """Return the baselines by name; those that are addressed are found too."""
+    def load_baselines(self) -> Baselines:
+        """Return the baselines by name; those that are addressed are found too.
+
+        An environment that declares none has `random`.
+        """
         found = self.load("baselines")
         if found is not None and not isinstance(found, Mapping):
             raise ConfigError(
                 f"BASELINES of {self.env}: got {type(found).__name__}, expected names and functions"
             )
-        return Baselines(found or {})
+        return Baselines(found or {RANDOM: random_actions})
 
 
 @dataclass(frozen=True)

@@ -110,7 +110,7 @@ def _player(
     if not Path(name).is_dir():
         baseline, known = name.partition(":")[2], entry.load_baselines()
         if baseline not in known:
-            names = ", ".join(sorted(known))
+            names = ", ".join(known.names())
             raise ConfigError(f"{env.name} has no baseline {baseline!r}", hint=f"it has {names}")
         return Player(baseline, known[baseline](env))
     trained = load_trained(Path(name), settings=settings, which=which, device="cpu")
