@@ -1,11 +1,12 @@
-"""Plies of Hive per CPU-second beside OpenSpiel's, with the branching of random games.
+"""Plies of Hive per CPU-second beside OpenSpiel's, the branching of random games, and the share in training.
 
     python -m benchmarks.hive [--json FILE] [--quick]
 
 CPU time of one thread, games of 200 random plies, all programs in turn in one process. `rules` chooses a
 random legal move, plays it, lists the legal replies, and looks for surrounded queens and repetitions; `env`
 is the whole environment besides: observation, mask, rewards and new games. OpenSpiel plays one game after
-another in C++, driven from Python: legal actions, a random one, and the move.
+another in C++, driven from Python: legal actions, a random one, and the move. The shares are those of the
+environment in the CPU time of an iteration of the two recipes, with weights that have hardly learnt.
 """
 
 from __future__ import annotations
@@ -21,11 +22,14 @@ from typing import Any
 import torch
 
 from edgewise.envs.registry import make_env
+from edgewise.experiments.build import Builder
+from edgewise.experiments.load import load_config
 from edgewise.systems.hive import dynamics, scenario
 from edgewise.systems.hive.config import HiveConfig
 
 BATCHES = (1, 64, 1024)
 PLIES = 200
+RECIPES = ("hive-quick", "hive-expert")
 VARIANTS = {"base": "", "with M, L, P": "MLP"}
 
 
@@ -115,8 +119,33 @@ def rates(programs: dict[str, tuple[Callable[[int], int], int]], *, rounds: int)
     return {name: plies[name] / spent[name] for name in programs}
 
 
+def iteration_share(recipe: str) -> float:
+    """Measure the environment's share of the CPU time of an iteration, once there are games to learn from."""
+    builder = Builder(load_config(recipe))
+    collector, algorithm, env = builder.collector, builder.algorithm, builder.env
+    spent = [0.0]
+
+    def timed(method: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any) -> Any:
+            start = time.process_time()
+            try:
+                return method(*arguments)
+            finally:
+                spent[0] += time.process_time() - start
+
+        return call
+
+    for _ in range(-(-builder.config.env.max_steps // builder.config.training.rollout_length)):
+        algorithm.learn(collector.collect())
+    for name in ("advance", "observe", "mask", "spawn"):
+        setattr(env, name, timed(getattr(env, name)))
+    start = time.process_time()
+    algorithm.learn(collector.collect())
+    return spent[0] / (time.process_time() - start)
+
+
 def run(quick: bool) -> dict[str, Any]:
-    """Plies per CPU-second by hand and number of games, and the branching of random games."""
+    """Measure plies per CPU-second by hand and number of games, branching, and shares of iterations."""
     torch.set_num_threads(1)
     torch.manual_seed(0)
     random.seed(0)
@@ -137,19 +166,22 @@ def run(quick: bool) -> dict[str, Any]:
         found["branching"] = statistics.total / statistics.counted
         found["most_moves"] = statistics.most
         results[variant] = found
+    if not quick:
+        results["share of an iteration"] = {recipe: iteration_share(recipe) for recipe in RECIPES}
     return results
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--json", type=Path)
-    parser.add_argument("--quick", action="store_true", help="only 1,024 games")
+    parser.add_argument("--quick", action="store_true", help="only 1,024 games, and no shares")
     options = parser.parse_args()
     results = run(options.quick)
     for variant, found in results.items():
         print(variant)
         for name, value in found.items():
-            print(f"  {name:<14}{value:>12,.{1 if name == 'branching' else 0}f}")
+            digits = 1 if name == "branching" else 0 if value > 1 else 3
+            print(f"  {name:<14}{value:>12,.{digits}f}")
     if options.json:
         options.json.write_text(json.dumps(results, indent=2))
 
