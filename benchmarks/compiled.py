@@ -1,6 +1,6 @@
 """Compiled against eager: CPU time of learning, of compiling, and of whole runs at a recipe's own length.
 
-    python -m benchmarks.compiled [--json FILE] [--quick]
+    python -m benchmarks.compiled [--json FILE] [--quick] ["CASE" ...]
 
 Each case runs in a process of its own, with an empty cache of compiled code: the same learner eager and as
 `training.compile` compiles it, in turn, minima. Compiling is the CPU time of the first calls, child processes
@@ -35,6 +35,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    parser.add_argument("cases", nargs="*", metavar="CASE", help='such as swarm-mappo or "dqn, graph"')
     parser.add_argument("--json", type=Path, help="also write the figures to this file")
     parser.add_argument("--quick", action="store_true", help="graphwalk-ppo alone")
     options = parser.parse_args()
@@ -47,6 +48,8 @@ def main() -> None:
     context = multiprocessing.get_context("spawn")
     print(f"{'':16s}" + "".join(f"{name:>17s}" for name in COLUMNS), flush=True)
     for name, (task, arguments) in cases.items():
+        if options.cases and name not in options.cases:
+            continue
         with context.Pool(1, initializer=prepare) as pool:
             figures[name] = found = pool.apply(task, arguments)
         print(f"{name:16s}" + "".join(f"{found.get(each, math.nan):17,.4g}" for each in COLUMNS), flush=True)
