@@ -254,6 +254,35 @@ def test_initial_queues_are_uniform_up_to_the_largest():
     assert (shares - 1 / 3).abs().max() < 0.05
 
 
+def test_the_prior_by_degrees_favours_the_hub():
+    """On a star of four leaves: degrees 4 and 1, mean 8/5; on a single node, and where padded, by hand."""
+    env = make_env(
+        "queueing", graphs=("star5", "line1"), num_envs=32, seed=0, initial_queue=5, prior="degree-weight"
+    )
+    seen = env.reset()
+    star = seen["state", "conflict_graph"] == 0
+    assert star.any()
+    assert not star.all()
+    factor = torch.where(
+        star.unsqueeze(-1), torch.tensor([2.5, *[0.625] * 4]), torch.tensor([1.0, 0.0, 0.0, 0.0, 0.0])
+    )
+    weight = seen["state", "queues"] * seen["state", "service"]
+    assert torch.allclose(seen["action_prior"], weight * factor)
+
+
+def test_weighting_by_degrees_serves_a_hub_before_the_sum_of_its_leaves_is_shorter():
+    """Four leaves of one packet: a hub of two is lighter, by degrees heavier; half a packet is not."""
+    env = make_env("queueing", graphs=("star5",), num_envs=2, seed=0)
+    root = env.reset()
+    root["state", "queues"] = torch.tensor([[2.0, 1, 1, 1, 1], [0.5, 1, 1, 1, 1]])
+    root["action_mask"] = torch.ones_like(root["action_mask"])
+    plain = BASELINES["maxweight"](env)(root.clone())["action"]
+    weighted = BASELINES["degree-maxweight"](env)(root.clone())["action"]
+    hub, leaves = [True, False, False, False, False], [False, True, True, True, True]
+    assert plain.tolist() == [leaves, leaves]
+    assert weighted.tolist() == [hub, leaves]
+
+
 def test_the_prior_is_queue_times_channel():
     env = make_env("queueing", graphs=("line3", "ring5"), num_envs=8, seed=0, initial_queue=5, prior="weight")
     check_graph_env(env)

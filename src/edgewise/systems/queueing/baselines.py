@@ -72,6 +72,22 @@ class MaxWeight(_Scheduler):
         return self.sets.best(state["conflict_graph"], scores, order=order, counted=open_nodes)
 
 
+class DegreeMaxWeight(MaxWeight):
+    """MaxWeight with queues times degrees, so that a hub does not wait for the sum of its neighbours' queues.
+
+    Any fixed positive weights of the nodes keep the queues finite whenever a scheduler can
+    (Tassiulas and Ephremides, https://doi.org/10.1109/9.182479).
+    """
+
+    def __init__(self, env: QueueingEnv, *, seed: int = 0) -> None:
+        super().__init__(env, seed=seed)
+        self.degree = self.adjacency.sum(-1).clamp(min=1)
+
+    def schedule(self, state: TensorDict, weight: Tensor, open_nodes: Tensor) -> Tensor:
+        """Return the set that is heaviest by degrees times weights."""
+        return super().schedule(state, weight * self.degree[state["conflict_graph"]], open_nodes)
+
+
 class MaxDepartures(_Scheduler):
     """The set with most senders, then with the highest total degree of senders, then with the largest weight.
 
@@ -133,6 +149,7 @@ class RandomGreedy(_Scheduler):
 
 BASELINES: Mapping[str, Callable[[QueueingEnv], Policy]] = {
     "maxweight": MaxWeight,
+    "degree-maxweight": DegreeMaxWeight,
     "max-departures": MaxDepartures,
     "local-greedy": LocalGreedy,
     "local-max": LocalMax,

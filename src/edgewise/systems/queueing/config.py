@@ -108,8 +108,9 @@ class QueueingConfig(Config):
     """Maximum initial queue length; lengths are uniform from 0 to this."""
     node_priority: Literal["none", "increasing", "random"] = "increasing"
     """Node feature that distinguishes interchangeable nodes."""
-    prior: Literal["none", "weight"] = "none"
-    """`weight` observes queue times channel of each node as `action_prior`, for models with `model.prior`."""
+    prior: Literal["none", "weight", "degree-weight"] = "none"
+    """What is observed as `action_prior`, for models with `model.prior`: `weight`, queue times channel of
+    each node; `degree-weight`, that times the degree of the node over the mean degree of its graph."""
     interference_penalty: float = Field(0.0, ge=0.0)
     """Cost of each node that a conflict silences."""
     max_backlog: float = Field(1000.0, gt=0.0)

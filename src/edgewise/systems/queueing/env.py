@@ -32,6 +32,7 @@ class QueueingEnv(GraphEnv[QueueingConfig]):
     adjacency: Tensor
     neighbours: Tensor
     capacity: Tensor
+    importance: Tensor
 
     def setup(self) -> None:
         """Build the conflict graphs; each world refers to one by its index."""
@@ -43,6 +44,7 @@ class QueueingEnv(GraphEnv[QueueingConfig]):
         self.register_buffer("node_mask", graphs.node_mask.to(self.device))
         self.register_buffer("adjacency", graphs.adjacency.to(self.device, torch.float32))
         self.register_buffer("neighbours", graphs.neighbours.to(self.device))
+        self.register_buffer("importance", graphs.importance.to(self.device))
         self.register_buffer("capacity", scenario.capacities(self.config, graphs).to(self.device))
 
     def check_stage(self, stage: QueueingConfig) -> None:
@@ -119,7 +121,12 @@ class QueueingEnv(GraphEnv[QueueingConfig]):
     def observe(self, state: TensorDict) -> Entries:
         """Return the conflict graph, the metrics and, if the config asks for it, a prior."""
         seen = {"graph": observe.graph(state, adjacency=self.adjacency), "metrics": observe.metrics(state)}
-        return seen if self.config.prior == "none" else {**seen, PRIOR: state["queues"] * state["service"]}
+        if self.config.prior == "none":
+            return seen
+        weight = state["queues"] * state["service"]
+        if self.config.prior == "degree-weight":
+            weight = weight * self.importance[state["conflict_graph"]]
+        return {**seen, PRIOR: weight}
 
     def mask(self, state: TensorDict) -> Tensor:
         """Return which nodes have something to send, `[B, N]` bool."""

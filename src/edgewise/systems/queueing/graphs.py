@@ -48,6 +48,12 @@ class ConflictGraphs:
         return torch.arange(self.num_nodes) < sizes.unsqueeze(-1)
 
     @property
+    def importance(self) -> Tensor:
+        """Degree of each node, at least 1, over their mean in its graph, `[G, N]` float; padding is zero."""
+        degree = self.adjacency.sum(-1).clamp(min=1) * self.node_mask
+        return degree / (degree.sum(-1, keepdim=True) / self.node_mask.sum(-1, keepdim=True))
+
+    @property
     def neighbours(self) -> Tensor:
         """Neighbours of each node as bit words, `[G, N, W]` int64."""
         return pack(self.adjacency)

@@ -1,4 +1,4 @@
-"""PPO that begins as MaxWeight, on small conflict graphs, for unseen ones of other sizes."""
+"""PPO that begins as MaxWeight by degrees, on small conflict graphs, for unseen ones of other sizes."""
 
 from __future__ import annotations
 
@@ -10,19 +10,23 @@ from edgewise.models.config import EncoderConfig, ModelConfig
 from edgewise.systems.queueing.config import QueueingConfig
 from edgewise.systems.queueing.recipes.family_dagger import FAMILY
 
-HUBS = ("star8", "star12", "tree7", "bipartite2x3", "bipartite3x4", "barabasi8*4", "barabasi12*4", "grid3x3")
-"""Graphs with hubs, and one with more than two rows, of up to twelve nodes."""
+HUBS = (
+    *("star8", "star12", "star16", "star24", "tree7", "tree15", "bipartite2x3", "bipartite2x6"),
+    *("barabasi8*4", "barabasi12*4", "barabasi16*4", "barabasi24*4", "grid3x3"),
+)
+"""Graphs with hubs of up to 23 neighbours, and one with more than two rows."""
 
 RECIPE = Recipe(
     name="queueing-family-ppo",
-    summary="PPO improves MaxWeight on conflict graphs of up to twelve links, for unseen ones of other sizes",
+    summary="PPO improves MaxWeight on conflict graphs of up to 24 links, for unseen ones of other sizes",
     config=RunConfig[QueueingConfig, ModelConfig, PPOConfig](
         recipe="queueing-family-ppo",
         env_name="queueing",
         algorithm_name="ppo",
         name="queueing-family-ppo",
         # A distribution over whole sets needs no feature that breaks the symmetry between links. The prior is
-        # MaxWeight: what is learned is a correction, and long queues still come first on unseen graphs.
+        # MaxWeight by degrees: what is learned is a correction, and long queues still come first on unseen
+        # graphs. Corrections of a hub's neighbours add up; times its degree, its queue outweighs them.
         env=QueueingConfig(
             graphs=(*FAMILY, *HUBS),
             load=(0.6, 0.95),
@@ -30,7 +34,7 @@ RECIPE = Recipe(
             max_steps=200,
             reward_scale=20.0,
             node_priority="none",
-            prior="weight",
+            prior="degree-weight",
         ),
         model=ModelConfig(encoder=EncoderConfig(hidden=32, layers=3), pool="sum", sets="whole", prior=0.5),
         algorithm=PPOConfig(
@@ -42,7 +46,7 @@ RECIPE = Recipe(
             normalise_value=True,
         ),
         training=TrainingConfig(
-            total_frames=200_000,
+            total_frames=100_000,
             num_envs=256,
             rollout_length=32,
             schedules={
@@ -51,7 +55,7 @@ RECIPE = Recipe(
             },
         ),
         evaluation=EvaluationConfig(
-            every=200_000,
+            every=100_000,
             episodes=96,
             # Larger than the training graphs; the results page uses other, still larger graphs.
             settings={
@@ -59,10 +63,10 @@ RECIPE = Recipe(
                 "load": 0.8,
                 "initial_queue": 0,
             },
-            baselines=("maxweight", "max-departures", "local-greedy"),
+            baselines=("maxweight", "degree-maxweight", "max-departures", "local-greedy"),
             metric="backlog",
             maximise=False,
         ),
-        checkpoint=CheckpointConfig(every=100_000),
+        checkpoint=CheckpointConfig(every=50_000),
     ),
 )
