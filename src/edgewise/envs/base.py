@@ -20,7 +20,7 @@ from edgewise.config.plugins.declarations import config_class_of
 from edgewise.config.settings import from_keywords
 from edgewise.envs.entries import Entries, replace_rows, to_new_tensordict, to_tensordict, where_rows
 from edgewise.envs.legality import check_actions
-from edgewise.envs.ranges import RealNumbers, WholeNumbers
+from edgewise.envs.ranges import RealNumbers, WholeNumbers, lower_bound, upper_bound
 from edgewise.envs.specs import check_names, check_room, check_setup, done_spec, spec_like, wrong_return
 from edgewise.envs.transition import DONE, Transition, apply_transition
 from edgewise.graphs.actions import ActionLayout
@@ -139,12 +139,12 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
 
     def sample_int(self, setting: WholeNumbers, count: int) -> Tensor:
         """Sample an integer per world, uniform in the range of a setting, `[count]` int64."""
-        low, high = setting if isinstance(setting, tuple) else (setting, setting)
+        low, high = int(lower_bound(setting)), int(upper_bound(setting))
         return torch.randint(low, high + 1, (count,), generator=self.generator, device=self.device)
 
     def sample_float(self, setting: RealNumbers, count: int) -> Tensor:
         """Sample a real number per world, uniform in the range of a setting, `[count]` float."""
-        low, high = setting if isinstance(setting, tuple) else (setting, setting)
+        low, high = lower_bound(setting), upper_bound(setting)
         return low + (high - low) * torch.rand(count, generator=self.generator, device=self.device)
 
     def apply_stage(self, **settings: Any) -> None:

@@ -13,8 +13,8 @@ from edgewise.models.encoders.encoder import Trunk
 from edgewise.training.parts import Algorithm
 
 EARNED_BACK = 4e9
-"""Work from which compiling earns back twice its own time, in channels of nodes and layers that are learned
-from (benchmarks/compiled.py)."""
+"""Work from which compiling should earn back twice its own time, in channels of nodes and layers that are
+learned from. An estimate from two trials; benchmarks/compiled.py measures single recipes."""
 
 
 def compile_models(algorithm: Algorithm, config: AnyRun, *, num_nodes: int) -> None:
