@@ -201,6 +201,35 @@ def test_an_ant_in_a_hole_stays_in_it():
     assert ends == {(0, -1), (-1, 0), (-1, 1), (0, 1), (1, -1)}
 
 
+@pytest.mark.parametrize("direction", range(6))
+@pytest.mark.parametrize("closed", [True, False])
+def test_a_ladybug_does_not_pass_between_two_stacks(direction, closed):
+    """The tile ahead is single; the two tiles beside the way carry a Beetle each, or only one of them does.
+
+    Three hexes ahead is reached over the tile ahead and the one behind it alone.
+    """
+    hand = Hand.of("QBBL")
+    ahead, left, right = (AROUND[(direction + turn) % 6] for turn in (0, 1, 5))
+    twice, thrice = ((times * ahead[0], times * ahead[1]) for times in (2, 3))
+    ground = {3: (0, 0), 0: ahead, 4: left, 5: right, 6: twice}
+    placed = {slot: (*place, 0) for slot, place in ground.items()} | {1: (*left, 1)}
+    if closed:
+        placed[2] = (*right, 1)
+    moves = moves_of(position_of(hand, placed)["moves"][0], hand)
+    ends = {place for tile, place in moves if tile == ("w", "L", 1)}
+    assert ends
+    assert (thrice in ends) == (not closed)
+
+
+def test_a_ladybug_stays_on_the_hive_for_two_steps_and_ends_elsewhere():
+    """Ends beside a line of three tiles: a step down too early, or a walk over its own hex, leads to others."""
+    hand = Hand.of("QAL")
+    placed = {2: (0, 0, 0), 0: (1, 0, 0), 3: (2, 0, 0), 1: (3, 0, 0)}
+    moves = moves_of(position_of(hand, placed)["moves"][0], hand)
+    ends = {place for tile, place in moves if tile == ("w", "L", 1)}
+    assert ends == {(2, -1), (3, -1), (1, 1), (2, 1)}
+
+
 def test_a_surrounded_queen_loses_and_two_are_a_draw():
     hand = Hand.of("QSSBBGGGAAA")
     ring = {slot: (*AROUND[slot - 1], 0) for slot in range(1, 7)}

@@ -55,7 +55,7 @@ def spider_ends(occupied: Tensor) -> Tensor:
     """Return where three slides lead that visit no hex twice, `[R]` int64.
 
     Paths are followed apart by their first hex: the second hex is then any but the start, and the third any
-    but the start and the first.
+    but the first. The start itself may be among the ends: it is not an empty hex, so no move leads there.
 
     Args:
         occupied: `[R]` int64, the hive around the start, without the tile that moves.
@@ -65,12 +65,12 @@ def spider_ends(occupied: Tensor) -> Tensor:
     first = _move(torch.full_like(occupied, CENTRE), slides).unsqueeze(-1) & (1 << step)
     slides = tuple(each.unsqueeze(-1) for each in slides)
     second = _move(first, slides) & ~CENTRE
-    third = _move(second, slides) & ~CENTRE & ~first
+    third = _move(second, slides) & ~first
     return reduce(or_, third.unbind(-1))
 
 
 def ladybug_ends(higher: list[Tensor]) -> Tensor:
-    """Return where two steps on top of the hive and one down lead, `[R]` int64.
+    """Return where two steps on top of the hive and one down lead, `[R]` int64; also back to the start.
 
     Args:
         higher: entry k is the set of hexes with more than k tiles, without the tile that moves, `[R]` int64.
@@ -78,7 +78,7 @@ def ladybug_ends(higher: list[Tensor]) -> Tensor:
     occupied, climbs = higher[0], _climbs(higher)
     first = _move(torch.full_like(occupied, CENTRE), climbs) & occupied
     second = _move(first, climbs) & occupied
-    return _move(second, climbs) & ~occupied & ~CENTRE
+    return _move(second, climbs) & ~occupied
 
 
 def _slides(occupied: Tensor) -> tuple[Tensor, ...]:
