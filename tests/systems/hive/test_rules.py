@@ -222,7 +222,7 @@ def test_a_ladybug_does_not_pass_between_two_stacks(direction, closed):
 
 
 def test_a_ladybug_stays_on_the_hive_for_two_steps_and_ends_elsewhere():
-    """Ends beside a line of three tiles: a step down too early, or a walk over its own hex, leads to others."""
+    """Ends beside a line of three tiles; a step down too early, or over its own hex, would lead to others."""
     hand = Hand.of("QAL")
     placed = {2: (0, 0, 0), 0: (1, 0, 0), 3: (2, 0, 0), 1: (3, 0, 0)}
     moves = moves_of(position_of(hand, placed)["moves"][0], hand)
