@@ -198,6 +198,16 @@ def test_it_goes_on_bit_for_bit_from_a_saved_state(name, prioritised):
     assert resumed(first, second, discrete=name in DISCRETE)
 
 
+def test_a_state_without_targets_gives_targets_equal_to_the_networks():
+    first, second = (simple(seed=seed) for seed in range(2))
+    first.learn(batch(0))
+    state = first.state_dict()
+    del state["targets"]
+    second.load_state_dict(state)
+    pairs = zip(first.networks.parameters(), second.targets.parameters(), strict=True)
+    assert all(torch.equal(*pair) for pair in pairs)
+
+
 PLANTS = {
     "no moments": lambda state: state["optimizer"].clear(),
     "no targets": lambda state: state.__setitem__("targets", state["networks"]),

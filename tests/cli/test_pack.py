@@ -55,6 +55,20 @@ def test_it_holds_weights_and_nothing_that_only_training_needs(trained, packed):
     assert size(packed) < size(trained)
 
 
+def test_an_off_policy_agent_is_packed_without_its_targets(edgewise, tmp_path):
+    run, folder = tmp_path / "run", tmp_path / "packed"
+    frames = ["--num-envs", "4", "--total-frames", "64", "--algorithm.learning-starts", "16"]
+    assert edgewise("train", "swarm-ddpg", *frames, "--minibatch-size", "8", "--out", str(run)).code == 0
+    assert edgewise("pack", str(run), "--out", str(folder), "--episodes", "4", "--commit", "abc").code == 0
+    whole, kept = (
+        checkpoint.load(checkpoint.best(place / "checkpoints"))["algorithm"] for place in (run, folder)
+    )
+    assert not all(torch.equal(whole["targets"][name], whole["networks"][name]) for name in whole["targets"])
+    assert "targets" not in kept
+    root = ew.make_env("swarm", continuous=True, num_envs=8, seed=3).reset()
+    assert torch.equal(*(ew.load_policy(place).act(root) for place in (run, folder)))
+
+
 def test_its_card_says_where_it_comes_from_and_how_good_it_is(edgewise, trained, packed):
     card = read_card(packed)
     assert (card.name, card.environment, card.algorithm, card.seed) == ("walker", "graphwalk", "ppo", 0)

@@ -362,11 +362,14 @@ class OffPolicy(ABC, Generic[ConfigT]):
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restore a state; the next `learn` is then bit-equal to that of the saved algorithm."""
+        """Restore a state; the next `learn` is then bit-equal to that of the saved algorithm.
+
+        The state of a packed policy has no targets: they are then equal to the networks.
+        """
         for name, value in state["scalars"].items():
             self.set_scalar(name, value)
         load_module_state(self.networks, state["networks"], name="networks")
-        load_module_state(self.targets, state["targets"], name="targets")
+        load_module_state(self.targets, state.get("targets", state["networks"]), name="targets")
         for name, optimizer in self.optimizers.items():
             moments = state["optimizer"].get(name, {})
             load_optimizer_state(optimizer, self.networks.get_submodule(name), moments)

@@ -203,10 +203,10 @@ def _write(run: Path, stage: Path, trained: Trained) -> None:
 
 
 def _weights(trained: Trained) -> dict[str, Any]:
-    """Return the state that a policy needs: no collected data, and an optimizer that took no step."""
+    """Return the state that a policy needs: no data, no target networks, an optimizer that took no step."""
     state: dict[str, Any] = dict(checkpoint.load(trained.checkpoint, parts=WEIGHTS))
     fresh = Builder(without_curriculum(trained.config), num_envs=1).algorithm.state_dict()
-    algorithm = dict(state["algorithm"])
+    algorithm = {name: value for name, value in state["algorithm"].items() if name != "targets"}
     if "optimizer" in algorithm and "optimizer" in fresh:
         algorithm["optimizer"] = fresh["optimizer"]
     return {"algorithm": algorithm, "trainer": {"identity": state["trainer"]["identity"]}}
