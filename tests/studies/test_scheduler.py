@@ -1,5 +1,6 @@
 """Jobs run in child processes: none twice, none lost, and all are stopped with a save."""
 
+import fcntl
 import os
 import signal
 import subprocess
@@ -11,6 +12,7 @@ import pytest
 
 from edgewise.config.errors import CheckpointError, ConfigError, EdgewiseError, Interrupted
 from edgewise.studies import folder as folder_module
+from edgewise.studies import scheduler
 from edgewise.studies.folder import StudyFolder, first_difference, open_study
 from edgewise.studies.listed_jobs import ListedJobs
 from edgewise.studies.run_state import read_state, writer_of
@@ -100,6 +102,26 @@ def test_children_of_a_killed_study_save_and_stop_and_are_continued(tmp_path, pr
     assert ledger() == all_once(2)
     events = (folder.run("seed-0") / "events.jsonl").read_text()
     assert events.count('"start"') == events.count('"resume"') == 1
+
+
+def test_a_run_that_another_process_writes_is_waited_for(tmp_path, program, ledger, watch, monkeypatch):
+    folder, started = study(tmp_path / "study"), []
+    run_jobs(ListedJobs(jobs(1, "--die=true"), folder), folder, program, jobs=1)
+    start = scheduler._start
+    monkeypatch.setattr(scheduler, "_start", lambda *job: started.append(job) or start(*job))
+    with (folder.run("seed-0") / "lock").open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+
+        def release(status):
+            if len(watcher.shown) == 5:
+                assert not started
+                fcntl.flock(lock, fcntl.LOCK_UN)
+
+        watcher = watch(release)
+        source = ListedJobs(jobs(1), folder)
+        run_jobs(source, folder, program, jobs=1)
+    source.check()
+    assert (len(started), ledger()) == (1, all_once(1))
 
 
 def test_a_crash_of_the_study_leaves_no_child_behind(tmp_path, program, ledger, watch):
