@@ -9,6 +9,7 @@ import pty
 import random
 import signal
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -19,9 +20,11 @@ from tests.training.states import same
 from tests.training.toys import run, toy_config, toy_parts
 
 from edgewise.config.errors import CheckpointError, ConfigError, Interrupted
+from edgewise.training import trainer
 from edgewise.training.checkpoint import store as checkpoint
 from edgewise.training.checkpoint.fitting import check_fit
 from edgewise.training.logging.metrics_log import MetricsLog
+from edgewise.training.run_evaluator import RunEvaluator
 from edgewise.training.run_folder import RunFolder
 from edgewise.training.trainer import Trainer
 
@@ -120,6 +123,21 @@ def test_episode_returns_are_those_of_the_worlds(tmp_path):
     assert {row["episode/length"] for row in found} == {"5.0"}
     assert all(0 < float(row["episode/return"]) < 5 for row in found)
     assert sum(float(row["episode/episodes"]) for row in rows(folder) if row["episode/episodes"]) == 160 // 5
+
+
+def test_the_time_of_baselines_counts_as_evaluation(tmp_path, monkeypatch):
+    measure = RunEvaluator.evaluate_baselines
+
+    def measure_for_100_seconds(evaluator):
+        clock.now += 100
+        return measure(evaluator)
+
+    clock = SimpleNamespace(now=0.0, perf_counter=lambda: clock.now, monotonic=lambda: clock.now)
+    monkeypatch.setattr(trainer, "time", clock)
+    monkeypatch.setattr(RunEvaluator, "evaluate_baselines", measure_for_100_seconds)
+    folder = run(tmp_path / "run", toy_config())
+    with open(folder.path / "timing.csv", newline="") as file:
+        assert [float(row["evaluating"]) for row in csv.DictReader(file)][-1] == 100
 
 
 def test_evaluating_and_saving_change_nothing(tmp_path):
