@@ -108,17 +108,24 @@ def test_rate_and_decay_of_the_optimiser_are_scheduled():
         assert (group["lr"], group["weight_decay"]) == (0.125, 0.5)
 
 
-def test_nothing_is_learnt_before_a_game_has_ended():
-    env = TokensEnv(TokensConfig(), num_envs=4, seed=0)
-    algorithm = learner(env)
+@pytest.mark.parametrize(("finished", "learns"), [(0, False), (15, False), (16, True)])
+def test_nothing_is_learnt_before_finished_games_fill_a_minibatch(finished, learns):
+    env = TokensEnv(TokensConfig(), num_envs=32, seed=0)
+    algorithm = learner(env, config=CONFIG.model_copy(update={"minibatch_size": 16}))
     before = [parameter.clone() for parameter in algorithm.policy.parameters()]
     batch = Rollout(env, algorithm.behaviour, rollout_length=1, keep_state=True).collect()
     batch["next", "done"].fill_(False)
+    batch["next", "done"][:finished] = True
     metrics = algorithm.learn(batch)
-    assert metrics["finished"] == 0
+    assert metrics["finished"] == finished
     assert all(value.isfinite() for value in metrics.values())
     pairs = zip(before, algorithm.policy.parameters(), strict=True)
-    assert all(torch.equal(one, other) for one, other in pairs)
+    assert all(torch.equal(one, other) for one, other in pairs) == (not learns)
+
+
+def test_a_buffer_that_holds_no_minibatch_is_refused():
+    with pytest.raises(ValueError, match="buffer_size=32 holds no minibatch of minibatch_size=64"):
+        ExpertIterationConfig(minibatch_size=64, buffer_size=32)
 
 
 def test_reanalysis_replaces_old_targets():

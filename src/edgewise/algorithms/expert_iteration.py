@@ -138,7 +138,7 @@ class ExpertIteration:
         """Store a rollout `[num_envs, T]` and update on positions of finished games; once per batch.
 
         Returns:
-            0-d tensors, means over updates, zero until the first game has ended; `divergence` is the KL
+            0-d tensors, means over updates, zero until finished games fill a minibatch; `divergence` is the KL
             divergence of the improved policy from the actor's, and `finished` counts positions to learn from.
         """
         batch = batch.to(self.device)
@@ -150,7 +150,8 @@ class ExpertIteration:
         finished = torch.tensor(float(self.positions.finished))
         found = {"finished": self.group.sum(finished)}
         zero = torch.zeros((), device=self.device)
-        if not self.group.min(finished):
+        # Many updates on the few games that end first would only fit those.
+        if self.group.min(finished) < self.group.part(self.config.minibatch_size):
             names = ("loss", "policy_loss", "value_loss", "divergence", "explained_variance", "gradient_norm")
             return found | dict.fromkeys(names, zero)
         self._reanalyse(round(self.config.reanalysis * batch.numel()), most=len(batch))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from edgewise.config.model import Config
 
@@ -25,7 +25,8 @@ class ExpertIterationConfig(Config):
     updates: int = Field(16, ge=1)
     """Gradient steps after each batch."""
     minibatch_size: int = Field(256, ge=1)
-    """Positions per minibatch, sampled from the buffer."""
+    """Positions per minibatch, sampled from the buffer; nothing is learnt before as many are of finished
+    games."""
     buffer_size: int = Field(30_000, ge=1)
     """Number of latest positions to keep."""
     reanalysis: float = Field(0.0, ge=0)
@@ -38,3 +39,11 @@ class ExpertIterationConfig(Config):
     """Decoupled weight decay of Adam."""
     max_grad_norm: float = Field(1.0, gt=0)
     """Gradients are clipped to this norm."""
+
+    @model_validator(mode="after")
+    def _buffer_holds_a_minibatch(self) -> Self:
+        if self.buffer_size < self.minibatch_size:
+            raise ValueError(
+                f"buffer_size={self.buffer_size} holds no minibatch of minibatch_size={self.minibatch_size}"
+            )
+        return self

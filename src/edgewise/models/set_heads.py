@@ -232,6 +232,7 @@ class ChooseFromSetHead(Head):
     """
 
     in_keys: Sequence[NestedKey] = (GRAPH, MASK, CHOICES)
+    takes_prior = True
 
     def __init__(self, graph: GraphSpec, config: ModelConfig, *, layout: ChooseFromSet) -> None:
         super().__init__(graph, config, layout=layout)
@@ -252,7 +253,7 @@ class ChooseFromSetHead(Head):
             scores = self._edge_scores(h, self.graph.edges_of(tensordict.get(GRAPH)), place, mask)
         else:
             scores = self.score(h).squeeze(-1).gather(-1, place)
-        return MaskedCategorical(scores, mask)
+        return MaskedCategorical(self.with_prior(scores, tensordict), mask)
 
     def _edge_scores(self, h: Tensor, edges: Edges, place: Tensor, mask: Tensor) -> Tensor:
         """Score the edges at `place` `[*B, K]`, `[*B, K]`; zero where `mask` is false, if padding is dropped.

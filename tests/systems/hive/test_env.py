@@ -13,6 +13,7 @@ from edgewise.evaluation.arena.match import play_match
 from edgewise.evaluation.replays.files import check
 from edgewise.graphs.validate import validate
 from edgewise.models.actor_critic import make_actor_critic
+from edgewise.models.config import ModelConfig
 from edgewise.systems.hive import dynamics, observe
 from edgewise.systems.hive.baselines import greedy, random_player
 from edgewise.systems.hive.recipes.quick import RECIPE
@@ -96,10 +97,36 @@ def test_both_players_observe_the_same_position_alike():
     mirrored["player"] = 1 - state["player"]
     mirrored["last"] = dynamics.swap_slot(state["last"], torch.ones_like(state["player"]), env.hand.tiles)
     mirrored["moves"] = dynamics.list_moves(mirrored, env.hand, max_moves=state["moves"].shape[1])
-    one, two = observe.graph(state, env.hand), observe.graph(mirrored, env.hand)
+    one, two = (observe.graph(each, dynamics.mover_board(each), env.hand) for each in (state, mirrored))
     assert (one["x"][..., 16] != two["x"][..., 16]).all()
     one["x"][..., 16] = two["x"][..., 16] = 0
     assert all(torch.equal(one[name], two[name]) for name in one)
+
+
+@pytest.mark.parametrize("settings", [SMALL, ALL])
+def test_the_prior_of_a_move_is_how_it_changes_the_pressure(settings):
+    """Play every listed move, also those of queens, Beetles and Pillbugs, and count around both queens."""
+    env, found = roots(count=8, plies=40, prior="pressure", **settings)
+    for root in found[::4]:
+        state, gains = root["state"], root["action_prior"]
+        game, place = root["action_mask"].nonzero(as_tuple=True)
+        before = {name: value[game] for name, value in state.items() if name != "step"}
+        after = dynamics.play(before, state["moves"][game, place], env.hand)
+        pressure = [
+            6 * dynamics.pressure(each, env.hand, player=before["player"]) for each in (before, after)
+        ]
+        torch.testing.assert_close(gains[game, place], pressure[1] - pressure[0], atol=1e-4, rtol=0)
+        assert (gains[~root["action_mask"]] == 0).all()
+
+
+def test_a_policy_can_begin_as_the_prior():
+    env, found = roots(count=16, plies=24, prior="pressure", **SMALL)
+    model = make_actor_critic(env.graph, env.actions, ModelConfig(prior=4.0))
+    for root in found[8::4]:
+        probability = model.actor.get_dist(root).probs
+        best = root["action_prior"].masked_fill(~root["action_mask"], -torch.inf).amax(-1, keepdim=True)
+        chosen = probability.argmax(-1, keepdim=True)
+        assert torch.equal(root["action_prior"].gather(1, chosen), best)
 
 
 def test_games_end_with_rewards_in_the_movers_view():

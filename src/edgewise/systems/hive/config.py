@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -31,6 +31,9 @@ class HiveConfig(Config):
     """Capacity of the list of legal moves; by default more than games are known to need. A position with
     more moves is an error that names the number to set."""
 
+    prior: Literal["none", "pressure"] = "none"
+    """What is observed as `action_prior`, for models with `model.prior`: `pressure`, by how many hexes a move
+    changes what is occupied around the opponent's queen, minus that around the own one."""
     keep_moves: bool = False
     """Whether the state holds all moves of the game, which opponents that speak UHP need."""
 

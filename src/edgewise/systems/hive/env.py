@@ -15,6 +15,7 @@ from edgewise.envs.entries import Entries
 from edgewise.envs.ranges import upper_bound
 from edgewise.envs.transition import Transition
 from edgewise.graphs.actions import ChooseFromSet
+from edgewise.graphs.keys import PRIOR
 from edgewise.systems.hive import dynamics, observe, scenario
 from edgewise.systems.hive.config import HiveConfig
 from edgewise.systems.hive.pieces import Hand
@@ -88,8 +89,11 @@ class HiveEnv(GraphEnv[HiveConfig]):
         capacity = self.config.move_capacity
         edge = observe.first_move_edge(self.hand) + torch.arange(capacity, device=self.device)
         over = dynamics.is_over(state, self.hand)
+        board = dynamics.mover_board(state)
+        gains = self.config.prior == "pressure"
         return {
-            "graph": observe.graph(state, self.hand),
+            **({PRIOR: observe.pressure_gains(state, board, self.hand)} if gains else {}),
+            "graph": observe.graph(state, board, self.hand),
             "choices": edge.repeat(len(first), 1),
             "player": state["player"],
             "metrics": {

@@ -12,9 +12,9 @@ from torch import Tensor
 
 from edgewise.graphs.edges import Explicit
 from edgewise.graphs.spec import GraphSpec
-from edgewise.systems.hive import dynamics
-from edgewise.systems.hive.bitboards import SHIFT
-from edgewise.systems.hive.board import STEPS, Board
+from edgewise.systems.hive import bitboards, dynamics
+from edgewise.systems.hive.bitboards import SHIFT, WIDTH
+from edgewise.systems.hive.board import RINGS, STEPS, Board, look_up
 from edgewise.systems.hive.pieces import HIGHEST, Hand
 
 ON_BOARD, IN_HAND, EMPTY = range(3)
@@ -24,6 +24,9 @@ whether the mover has the first seat, its turn up to the fifth, and earlier occu
 ADJACENT, ABOVE, BELOW, MOVE = range(4)
 EDGE_FEATURES = 4
 """One-hot type of an edge: to an adjacent hex, to the tile above, to the tile below, a legal move."""
+
+SIDES = [float(sum(ring)) for ring in RINGS]
+"""Occupied hexes around a hex, by `Board.ring`."""
 
 
 def first_move_edge(hand: Hand) -> int:
@@ -37,9 +40,8 @@ def graph_spec(hand: Hand, max_moves: int) -> GraphSpec:
     return GraphSpec(hand.nodes, NODE_FEATURES, edges=edges, node_types=3)
 
 
-def graph(state: TensorDict, hand: Hand) -> dict[str, Tensor]:
-    """Build the graphs of the games in `state`, `[B]`."""
-    board = dynamics.mover_board(state)
+def graph(state: TensorDict, board: Board, hand: Hand) -> dict[str, Tensor]:
+    """Build the graphs of the games in `state`, `[B]`, from their boards, see `dynamics.mover_board`."""
     x, node_type = _nodes(state, board, hand)
     parts = (_sides(board, hand), _stacks(board), _moves(state, board, hand))
     sources, targets, exist = zip(*parts, strict=True)
@@ -55,6 +57,34 @@ def graph(state: TensorDict, hand: Hand) -> dict[str, Tensor]:
         "edge_mask": mask,
         "edge_attr": _edge_types(hand, parts[2][2].shape[1], mask.device).expand(*mask.shape, -1),
     }
+
+
+def pressure_gains(state: TensorDict, board: Board, hand: Hand) -> Tensor:
+    """Return by how many hexes each listed move changes the pressure on the queens, `[B, K]`.
+
+    That is the change of the number of occupied hexes around the opponent's queen, minus that around the own.
+    """
+    source, target, exists = _moves(state, board, hand)
+    hexes = torch.cat((board.hex, board.empty), 1)
+    start, end = hexes.gather(1, source), hexes.gather(1, target)
+    leaves, fills = board.level.gather(1, source) == 0, target >= hand.tiles
+    total = torch.zeros(source.shape, device=source.device)
+    for queen, weight in ((hand.queen, -1.0), (hand.size + hand.queen, 1.0)):
+        place, down = board.hex[:, queen, None], board.level[:, queen, None] >= 0
+        beside = fills & _adjacent(end, place)
+        change = (beside.float() - (leaves & _adjacent(start, place)).float()) * down
+        # The queen itself moves: what is around its new hex counts, without itself.
+        around = look_up(SIDES, bitboards.rings(board.occupied, end)) - (beside & down).float()
+        before = look_up(SIDES, board.ring[:, queen, None]) * down
+        total = total + weight * torch.where(source == queen, around - before, change)
+    passes = state["moves"][..., 0] == hand.tiles
+    return total.masked_fill(passes | ~exists, 0.0)
+
+
+def _adjacent(one: Tensor, other: Tensor) -> Tensor:
+    """Return whether two hexes of the board touch, from their numbers."""
+    step = (one - other).abs()
+    return (step == 1) | (step == WIDTH - 1) | (step == WIDTH)
 
 
 def _nodes(state: TensorDict, board: Board, hand: Hand) -> tuple[Tensor, Tensor]:
