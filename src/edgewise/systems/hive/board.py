@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from edgewise.systems.hive import bitboards
-from edgewise.systems.hive.bitboards import LOW, SHIFT, WIDTH, can_read
+from edgewise.systems.hive.bitboards import LOW, SHIFT, WIDTH, can_read, constant
 from edgewise.systems.hive.pieces import DIRECTIONS
 
 MARGIN = 2
@@ -18,15 +18,18 @@ MARGIN = 2
 NOWHERE = WIDTH + 1
 """Hex of tiles in hand: on the board, but next to no hex that matters."""
 ORIGIN = MARGIN * WIDTH + MARGIN
-HEXES = WIDTH * WIDTH
-RINGS = [[bool(ring >> direction & 1) for direction in range(6)] for ring in range(64)]
+RINGS = tuple(tuple(bool(ring >> direction & 1) for direction in range(6)) for ring in range(64))
 """Which hexes around a tile are occupied, by `Board.ring`."""
-GAP = [[not ring[side] and ring[side - 1] for side in range(6)] for ring in RINGS]
+GAP = tuple(tuple(not ring[side] and ring[side - 1] for side in range(6)) for ring in RINGS)
 """Where a run of empty hexes begins."""
-SEVERAL_GAPS = [sum(gap) > 1 for gap in GAP]
-SLIDE = [[not ring[side] and ring[side - 1] != ring[side - 5] for side in range(6)] for ring in RINGS]
+SEVERAL_GAPS = tuple(sum(gap) > 1 for gap in GAP)
+SLIDE = tuple(
+    tuple(not ring[side] and ring[side - 1] != ring[side - 5] for side in range(6)) for ring in RINGS
+)
 """Where the tile can slide: exactly one hex beside the way is occupied."""
-ENTRY = [[not ring[side] and not (ring[side - 1] and ring[side - 5]) for side in range(6)] for ring in RINGS]
+ENTRY = tuple(
+    tuple(not ring[side] and not (ring[side - 1] and ring[side - 5]) for side in range(6)) for ring in RINGS
+)
 """Where no gate is in the way of the tile."""
 PAIRS = ([0, 0, 0, 1, 1, 1, 2, 2, 3], [2, 3, 4, 3, 4, 5, 4, 5, 5])
 """Pairs of sides of a hex that are not adjacent."""
@@ -43,11 +46,11 @@ class Board:
         hex: `[B, P]` int64, number of the tile's hex on the board.
         ring: `[B, P]` int64, bit d is set if the hex in direction d of the tile is occupied.
         top: `[B, P]` bool, whether the tile is on the board with nothing above it.
-        codes: `[B, 1024]` int16, `32 * height + slot of the uppermost tile` of each hex; 0 if it is empty.
+        codes: `[B, 32 Y]` uint8, `32 * height + slot of the uppermost tile` of each hex; 0 if it is empty.
         empty: `[B, C]` int64, empty hexes that touch the hive; the origin on an empty board.
         empty_mask: `[B, C]` bool.
-        node: `[B, 1025]` int16, the node of each hex: its uppermost tile, or P + its place in `empty`; -1 for
-            other hexes.
+        node: `[B, 32 Y + 1]` int8, the node of each hex: its uppermost tile, or P + its place in `empty`; -1
+            for other hexes.
         own, other: `[B, Y]` int32, the hexes of the mover's and of the opponent's uppermost tiles as bits.
         left, upper: `[B]` int64, coordinates (q, r) of the board's first column and row.
 
@@ -98,15 +101,15 @@ def build_board(q: Tensor, r: Tensor, level: Tensor) -> Board:
     if can_read(level):
         rows = min(WIDTH, (int(at.max()) >> SHIFT) + MARGIN + 1)
     slot = torch.arange(tiles, device=device)
-    code = torch.where(on_board, (level + 1) * WIDTH + slot, 0).to(torch.int16)
-    codes = torch.zeros(games, HEXES, dtype=torch.int16, device=device)
+    code = torch.where(on_board, (level + 1) * WIDTH + slot, 0).to(torch.uint8)
+    codes = torch.zeros(games, rows * WIDTH, dtype=torch.uint8, device=device)
     codes.scatter_reduce_(1, at, code, "amax")
     top = (codes.gather(1, at) == code) & on_board
     mine = slot < tiles // 2
     own = bitboards.from_cells(at, top & mine, rows=rows)
     other = bitboards.from_cells(at, top & ~mine, rows=rows)
     empty, empty_mask, node = _touching(own | other, at, top)
-    node.scatter_(1, torch.where(top, at, HEXES), slot.to(torch.int16).expand(games, tiles))
+    node.scatter_(1, torch.where(top, at, rows * WIDTH), slot.to(torch.int8).expand(games, tiles))
     return Board(
         level=level,
         hex=at,
@@ -130,7 +133,7 @@ def _corner(coordinate: Tensor, on_board: Tensor) -> Tensor:
 
 
 def _touching(occupied: Tensor, at: Tensor, top: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Number the empty hexes that touch the hive: hexes and mask `[B, C]`, and nodes of hexes `[B, 1025]`.
+    """Number the empty hexes that touch the hive: hexes and mask `[B, C]`, and nodes of hexes.
 
     They are in the order of the tiles and directions that lead to them. A hex may touch several tiles, and
     the last direction in which one does counts.
@@ -143,16 +146,17 @@ def _touching(occupied: Tensor, at: Tensor, top: Tensor) -> tuple[Tensor, Tensor
     sides = sides >> (at & LOW).to(torch.int32).unsqueeze(-1) & top.to(torch.int32).unsqueeze(-1)
     game, column, place, count = ragged(sides.flatten(1).bool())
     tile = column // 6
-    step = torch.tensor(STEPS, device=device).index_select(0, column - 6 * tile)
-    hexes = at.flatten().index_select(0, game * tiles + tile) + step
+    step = constant(STEPS, at).index_select(0, column - 6 * tile)
+    reached = at.flatten().index_select(0, game * tiles + tile) + step
     empty = torch.full((games * (cells + 1),), ORIGIN, dtype=torch.int64, device=device)
     number = torch.where(place < 0, cells, place) + game * (cells + 1)
-    empty = empty.scatter_(0, number, hexes).view(games, cells + 1)[:, :cells].contiguous()
-    node = torch.full((games, HEXES + 1), -1, dtype=torch.int16, device=device)
+    empty = empty.scatter_(0, number, reached).view(games, cells + 1)[:, :cells].contiguous()
+    hexes = occupied.shape[1] * WIDTH
+    node = torch.full((games, hexes + 1), -1, dtype=torch.int8, device=device)
     empty_mask = torch.arange(cells, device=device) < count.clamp(min=1).unsqueeze(-1)
-    nodes = torch.arange(tiles, tiles + cells, dtype=torch.int16, device=device).expand(games, cells)
-    node.scatter_(1, torch.where(empty_mask, empty, HEXES), nodes)
-    node[:, HEXES] = -1
+    nodes = torch.arange(tiles, tiles + cells, dtype=torch.int8, device=device).expand(games, cells)
+    node.scatter_(1, torch.where(empty_mask, empty, hexes), nodes)
+    node[:, hexes] = -1
     return empty, empty_mask, node
 
 
@@ -215,7 +219,7 @@ def _same_hole(board: Board, game: Tensor, slot: Tensor, *, gap: Tensor) -> Tens
     a cycle its smallest number.
     """
     tiles, device = board.hex.shape[1], gap.device
-    near = board.hex[game].unsqueeze(-1) + torch.tensor(STEPS, device=device)
+    near = board.hex[game].unsqueeze(-1) + constant(STEPS, gap)
     codes = board.codes[game.view(-1, 1, 1), near]
     side = torch.arange(6 * tiles, device=device).view(tiles, 6)
     turned = torch.arange(1, 7, device=device) % 6
@@ -236,12 +240,12 @@ def _same_hole(board: Board, game: Tensor, slot: Tensor, *, gap: Tensor) -> Tens
 def around(board: Board, game: Tensor, slot: Tensor) -> Tensor:
     """Return the hexes around tiles `[R]`, `[R, 6]` int64."""
     at = board.hex.flatten().index_select(0, game * board.hex.shape[1] + slot)
-    return at.unsqueeze(-1) + torch.tensor(STEPS, device=at.device)
+    return at.unsqueeze(-1) + constant(STEPS, at)
 
 
-def look_up(entries: Sequence[Any], ring: Tensor) -> Tensor:
-    """Look up entries by ring, such as `GAP`: `[...]` to `[...]` or `[..., 6]` bool."""
-    found = torch.tensor(entries, device=ring.device).index_select(0, ring.flatten())
+def look_up(entries: tuple[Any, ...], ring: Tensor, *, dtype: torch.dtype = torch.bool) -> Tensor:
+    """Look up entries by ring, such as `GAP`: `[...]` to `[...]` or `[..., 6]`."""
+    found = constant(entries, ring, dtype=dtype).index_select(0, ring.flatten())
     return found.view(*ring.shape, *found.shape[1:])
 
 

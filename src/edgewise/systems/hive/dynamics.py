@@ -22,7 +22,7 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
-from edgewise.systems.hive.bitboards import LOW, SHIFT, can_read
+from edgewise.systems.hive.bitboards import LOW, SHIFT, can_read, constant
 from edgewise.systems.hive.board import Board, build_board, ragged
 from edgewise.systems.hive.movement import move_table
 from edgewise.systems.hive.pieces import Hand
@@ -192,7 +192,7 @@ def advance(position: Position, move: Tensor, hand: Hand) -> dict[str, Tensor]:
 
 def around_queens(position: Position, hand: Hand) -> Tensor:
     """Count the occupied hexes around the queens of white and black, `[B, 2]` int64; 0 in hand."""
-    queens = torch.tensor([hand.queen, hand.size + hand.queen], device=position["q"].device)
+    queens = constant((hand.queen, hand.size + hand.queen), position["q"])
     q = position["q"].unsqueeze(1) - position["q"][:, queens].unsqueeze(-1)
     r = position["r"].unsqueeze(1) - position["r"][:, queens].unsqueeze(-1)
     distance = torch.maximum(torch.maximum(q.abs(), r.abs()), (q + r).abs())
@@ -235,8 +235,7 @@ def repetitions(position: Position) -> Tensor:
 
 def position_key(position: Position, hand: Hand) -> Tensor:
     """Hash tiles and player to move, `[B]` int64; equal tiles may be exchanged."""
-    device = position["q"].device
-    kind = torch.tensor([*hand.kinds, *(8 + kind for kind in hand.kinds)], device=device)
+    kind = constant((*hand.kinds, *(8 + kind for kind in hand.kinds)), position["q"])
     a, b, c, d = (prime - 2**64 if prime >= 2**63 else prime for prime in _PRIMES)
     mixed = (kind + 1) * a + position["q"].long() * b + position["r"].long() * c
     mixed = _scramble(mixed + position["level"].long() * d)

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from edgewise.systems.hive import windows
-from edgewise.systems.hive.board import HEXES, Board, around
+from edgewise.systems.hive.board import Board, around
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def mark(moves: Tensor, board: Board, movers: Movers, node: Tensor, reached: Ten
 
 def mark_around(moves: Tensor, board: Board, movers: Movers, reached: Tensor) -> None:
     """Mark moves to the hexes around the movers where `reached` `[R, 6]`."""
-    hexes = around(board, movers.game, movers.slot) + (movers.game * (HEXES + 1)).unsqueeze(-1)
+    hexes = around(board, movers.game, movers.slot) + (movers.game * board.node.shape[1]).unsqueeze(-1)
     node = board.node.flatten().index_select(0, hexes.flatten()).view_as(hexes)
     mark(moves, board, movers, node, reached)
 

@@ -10,10 +10,9 @@ import torch
 from torch import Tensor
 
 from edgewise.systems.hive import bitboards, windows
-from edgewise.systems.hive.bitboards import can_read
+from edgewise.systems.hive.bitboards import can_read, constant
 from edgewise.systems.hive.board import (
     ENTRY,
-    HEXES,
     RINGS,
     SLIDE,
     STEPS,
@@ -118,7 +117,7 @@ def placements(board: Board, hand: Hand, *, turn: Tensor) -> Tensor:
     """
     size, device = hand.size, turn.device
     held = board.level[:, :size] < 0
-    kinds = torch.tensor(hand.kinds, device=device)
+    kinds = constant(hand.kinds, turn)
     repeated = torch.nn.functional.pad(kinds[1:] == kinds[:-1], (1, 0))
     before = torch.nn.functional.pad(held[:, :-1], (1, 0))
     first = held & ~(repeated & before)
@@ -141,8 +140,8 @@ def _copied(board: Board, hand: Hand) -> Tensor | None:
     if MOSQUITO not in hand:
         return None
     slot, device = hand.slots(MOSQUITO)[0], board.level.device
-    codes = board.codes.gather(1, board.hex[:, slot, None] + torch.tensor(STEPS, device=device))
-    kinds = torch.tensor(hand.kinds, device=device).repeat(2)
+    codes = board.codes.gather(1, board.hex[:, slot, None] + constant(STEPS, board.hex))
+    kinds = constant(hand.kinds * 2, board.hex)
     near = torch.where(codes > 0, kinds[(codes & 31).long()], MOSQUITO)
     copied = torch.zeros(len(codes), 8, dtype=torch.bool, device=device).scatter_(1, near, True)
     beetle = torch.arange(8, device=device) == BEETLE
@@ -160,10 +159,10 @@ def _movers(hand: Hand, kinds: tuple[int, ...], ready: Tensor, copied: Tensor | 
         ready: `[B, H]` bool, tiles that may move.
         copied: of `_copied`.
     """
-    slots = torch.tensor(hand.slots(*kinds), dtype=torch.int64, device=ready.device)
+    slots = constant(hand.slots(*kinds), ready)
     able = ready.index_select(1, slots)
     if copied is not None:
-        mosquito = torch.tensor(hand.slots(MOSQUITO), device=ready.device)
+        mosquito = constant(hand.slots(MOSQUITO), ready)
         copies = copied[:, list(kinds)].any(-1, keepdim=True)
         able = torch.cat((able, ready.index_select(1, mosquito) & copies), 1)
         slots = torch.cat((slots, mosquito))
@@ -189,7 +188,7 @@ def _add_climbs(moves: Tensor, board: Board, movers: Movers) -> None:
 
 def _near(board: Board, movers: Movers) -> tuple[Tensor, Tensor]:
     """Return height and slot of the uppermost tile of the hexes around the movers, `[R, 6]` int64."""
-    hexes = around(board, movers.game, movers.slot) + (movers.game * HEXES).unsqueeze(-1)
+    hexes = around(board, movers.game, movers.slot) + (movers.game * board.codes.shape[1]).unsqueeze(-1)
     codes = board.codes.flatten().index_select(0, hexes.flatten()).view_as(hexes).long()
     return codes >> 5, codes & 31
 
@@ -203,8 +202,8 @@ def _add_jumps(moves: Tensor, board: Board, movers: Movers) -> None:
     """Add the jumps of Grasshoppers: straight over at least one tile to the first empty hex."""
     row, direction = listed(look_up(RINGS, of_movers(movers, board.ring)))
     movers = Movers(*(each.index_select(0, row) for each in (movers.game, movers.slot, movers.ready)))
-    step = torch.tensor(STEPS, device=row.device).index_select(0, direction)
-    place = of_movers(movers, board.hex) + step + movers.game * HEXES
+    step = constant(STEPS, row).index_select(0, direction)
+    place = of_movers(movers, board.hex) + step + movers.game * board.codes.shape[1]
     codes = board.codes.flatten()
     jumps = occupied = codes.index_select(0, place) > 0
     for _ in range(LONGEST_JUMP):
@@ -245,7 +244,7 @@ def _add_ants(
     reached[row] |= table_row(board, pocket)
     # What touches only the Ant is no longer at the hive when it leaves.
     lonely = bitboards.contains(bitboards.touched_once(board.occupied), game, near)
-    node = board.node.flatten().index_select(0, (near + (game * (HEXES + 1)).unsqueeze(-1)).flatten())
+    node = board.node.flatten().index_select(0, (near + (game * board.node.shape[1]).unsqueeze(-1)).flatten())
     reached.view(torch.bool).scatter_(1, torch.where(lonely, node.view_as(near), board.nodes).long(), False)
     mark_rows(moves, movers, reached)
 

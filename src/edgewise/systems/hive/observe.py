@@ -13,7 +13,7 @@ from torch import Tensor
 from edgewise.graphs.edges import Explicit
 from edgewise.graphs.spec import GraphSpec
 from edgewise.systems.hive import bitboards, dynamics
-from edgewise.systems.hive.bitboards import SHIFT, WIDTH
+from edgewise.systems.hive.bitboards import SHIFT, WIDTH, constant
 from edgewise.systems.hive.board import RINGS, STEPS, Board, look_up
 from edgewise.systems.hive.pieces import HIGHEST, Hand
 
@@ -25,7 +25,7 @@ ADJACENT, ABOVE, BELOW, MOVE = range(4)
 EDGE_FEATURES = 4
 """One-hot type of an edge: to an adjacent hex, to the tile above, to the tile below, a legal move."""
 
-SIDES = [float(sum(ring)) for ring in RINGS]
+SIDES = tuple(float(sum(ring)) for ring in RINGS)
 """Occupied hexes around a hex, by `Board.ring`."""
 
 
@@ -74,8 +74,8 @@ def pressure_gains(state: TensorDict, board: Board, hand: Hand) -> Tensor:
         beside = fills & _adjacent(end, place)
         change = (beside.float() - (leaves & _adjacent(start, place)).float()) * down
         # The queen itself moves: what is around its new hex counts, without itself.
-        around = look_up(SIDES, bitboards.rings(board.occupied, end)) - (beside & down).float()
-        before = look_up(SIDES, board.ring[:, queen, None]) * down
+        around = look_up(SIDES, bitboards.rings(board.occupied, end), dtype=torch.float32) - (beside & down).float()
+        before = look_up(SIDES, board.ring[:, queen, None], dtype=torch.float32) * down
         total = total + weight * torch.where(source == queen, around - before, change)
     passes = state["moves"][..., 0] == hand.tiles
     return total.masked_fill(passes | ~exists, 0.0)
@@ -91,7 +91,7 @@ def _nodes(state: TensorDict, board: Board, hand: Hand) -> tuple[Tensor, Tensor]
     """Return node features `[B, N, F]` and node types `[B, N]`."""
     games, tiles = board.level.shape
     device, cells = board.level.device, board.empty.shape[1]
-    kinds = torch.tensor(hand.kinds, device=device).repeat(2)
+    kinds = constant(hand.kinds * 2, board.level)
     slot = torch.arange(tiles, device=device)
     last = dynamics.swap_slot(state["last"], state["player"], tiles)
     owner = (slot < hand.size).expand(games, -1)
@@ -126,7 +126,7 @@ def _nodes(state: TensorDict, board: Board, hand: Hand) -> tuple[Tensor, Tensor]
 def _sides(board: Board, hand: Hand) -> tuple[Tensor, Tensor, Tensor]:
     """Return the edges between neighbouring hexes, six slots per node: source, target and mask."""
     games = len(board.level)
-    step = torch.tensor(STEPS, device=board.level.device)
+    step = constant(STEPS, board.level)
     near = (torch.cat((board.hex, board.empty), 1).unsqueeze(-1) + step).flatten(1)
     node = board.node.gather(1, near)
     here = torch.cat((board.top, board.empty_mask), 1)

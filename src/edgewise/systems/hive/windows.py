@@ -13,7 +13,7 @@ from operator import or_
 import torch
 from torch import Tensor
 
-from edgewise.systems.hive.bitboards import LOW, SHIFT
+from edgewise.systems.hive.bitboards import LOW, SHIFT, constant
 
 REACH = 3
 """Hexes from the start to the border of the window."""
@@ -61,7 +61,7 @@ def spider_ends(occupied: Tensor) -> Tensor:
         occupied: `[R]` int64, the hive around the start, without the tile that moves.
     """
     slides = _slides(occupied)
-    step = torch.tensor([START + step for step in STEPS], device=occupied.device)
+    step = constant(tuple(START + step for step in STEPS), occupied)
     first = _move(torch.full_like(occupied, CENTRE), slides).unsqueeze(-1) & (1 << step)
     slides = tuple(each.unsqueeze(-1) for each in slides)
     second = _move(first, slides) & ~CENTRE
