@@ -74,11 +74,16 @@ def pressure_gains(state: TensorDict, board: Board, hand: Hand) -> Tensor:
         beside = fills & _adjacent(end, place)
         change = (beside.float() - (leaves & _adjacent(start, place)).float()) * down
         # The queen itself moves: what is around its new hex counts, without itself.
-        around = look_up(SIDES, bitboards.rings(board.occupied, end), dtype=torch.float32) - (beside & down).float()
-        before = look_up(SIDES, board.ring[:, queen, None], dtype=torch.float32) * down
-        total = total + weight * torch.where(source == queen, around - before, change)
+        after = _sides_around(bitboards.rings(board.occupied, end)) - (beside & down).float()
+        before = _sides_around(board.ring[:, queen, None]) * down
+        total = total + weight * torch.where(source == queen, after - before, change)
     passes = state["moves"][..., 0] == hand.tiles
     return total.masked_fill(passes | ~exists, 0.0)
+
+
+def _sides_around(ring: Tensor) -> Tensor:
+    """Count the occupied hexes around a hex, from its `Board.ring`."""
+    return look_up(SIDES, ring, dtype=torch.float32)
 
 
 def _adjacent(one: Tensor, other: Tensor) -> Tensor:
