@@ -138,8 +138,8 @@ class ExpertIteration:
         """Store a rollout `[num_envs, T]` and update on positions of finished games; once per batch.
 
         Returns:
-            0-d tensors, means over updates, zero until finished games fill a minibatch; `divergence` is the KL
-            divergence of the improved policy from the actor's, and `finished` counts positions to learn from.
+            0-d tensors, means over updates, zero until finished games fill a minibatch; `divergence` is the
+            KL divergence of the improved policy from the actor's, `finished` counts positions to learn from.
         """
         batch = batch.to(self.device)
         kept = batch.select("state", "player", SEARCH_POLICY, SEARCH_VALUE)

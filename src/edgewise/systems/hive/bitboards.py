@@ -32,7 +32,7 @@ def can_read(tensor: Tensor) -> bool:
 
 
 def constant(entries: tuple[Any, ...], like: Tensor, *, dtype: torch.dtype = torch.int64) -> Tensor:
-    """Return `entries` as a tensor on the device of `like`; where values can be read, it is made only once."""
+    """Return `entries` as a tensor on the device of `like`; where values can be read, it is made once."""
     if can_read(like):
         return _kept(entries, dtype)
     return torch.tensor(entries, dtype=dtype, device=like.device)
