@@ -47,6 +47,19 @@ def test_what_is_drawn_is_what_was_stored(storage, prioritised):
     assert sample["weight"].max() == 1
 
 
+@pytest.mark.parametrize("storage", ["memory", "memmap"])
+def test_weights_correct_for_unequal_priorities(storage):
+    """Against the formula: the ratio of probabilities to the power of -beta, at most 1."""
+    replay, stored = made(storage, prioritised=True, batch_size=64), transitions()
+    replay.extend(stored)
+    priority = torch.linspace(0.1, 2.0, len(stored))
+    replay.update_priorities(torch.arange(len(stored)), priority)
+    sample = replay.sample()
+    expected = (priority[sample["index"]] + 1e-6) ** (-0.5 * 0.4)
+    assert sample["weight"].unique().numel() > 1
+    torch.testing.assert_close(sample["weight"], expected / expected.max(), rtol=1e-3, atol=0.0)
+
+
 @every_kind
 def test_a_transition_takes_279_bytes(storage, prioritised):
     replay = made(storage, prioritised)

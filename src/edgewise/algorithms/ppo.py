@@ -19,7 +19,7 @@ from edgewise.data.chunks import split_into_chunks
 from edgewise.data.intervention import INTERVENED
 from edgewise.distributed.group import ALONE, Group
 from edgewise.graphs.keys import ACTIVE, STALENESS
-from edgewise.models.actor_critic import Actor, ActorCritic
+from edgewise.models.actor_critic import Actor, ActorCritic, ValuingActor
 from edgewise.objectives.alignment import expand_agent_mask, match_shape
 from edgewise.objectives.average_reward import AverageReward
 from edgewise.objectives.graph_gae import GraphGAE
@@ -90,6 +90,8 @@ class PPO:
         # scale down those of the actor, and Adam would make too large steps once the critic has converged.
         parts = (actor_critic,) if actor_critic.shared else (actor_critic.actor, actor_critic.critic)
         self._clip_groups = [list(part.parameters()) for part in parts]
+        own_model = isinstance(actor_critic, ActorCritic)
+        self._valuing_actor = actor_critic.valuing_actor() if own_model else None
         self._warned = False
 
     rank_keys = ("generator",)
@@ -114,8 +116,21 @@ class PPO:
 
     @property
     def policy(self) -> Actor:
-        """The policy to collect with, a TensorDict module that writes `action` and `action_log_prob`."""
+        """The policy, a TensorDict module that writes `action` and `action_log_prob`."""
         return self.actor_critic.actor
+
+    @property
+    def behaviour(self) -> Actor | ValuingActor:
+        """The policy to collect with; it also writes `state_value` if that costs no further encoder pass.
+
+        `learn` then does not compute these values again, unless newer weights learn than collected.
+        """
+        return self.policy if self._valuing_actor is None else self._valuing_actor
+
+    @property
+    def acting_module(self) -> nn.Module:
+        """The module with all weights that `behaviour` depends on."""
+        return self.behaviour
 
     def learn(self, batch: TensorDictBase) -> Metrics:
         """Update actor and critic on a rollout `[num_envs, T]`, time last; once per batch.
@@ -194,6 +209,7 @@ class PPO:
             two_player=config.two_player,
             value_transform=None if norm is None else norm.denormalise,
             boundary_budget=config.boundary_budget,
+            reuse_values=self._has_values(batch),
             average_reward=self.average_reward,
             group=self.group,
         )
@@ -219,6 +235,11 @@ class PPO:
             return batch.select(*read, *written, strict=False).reshape(-1), explained
         kept = batch.select(*read, *written, ("next", "done"), strict=False)
         return split_into_chunks(kept, config.chunk_length), explained
+
+    def _has_values(self, batch: TensorDictBase) -> bool:
+        """Return whether `behaviour` has written values with the weights that learn now."""
+        written = batch.get("state_value", None) is not None and batch.get(STALENESS, None) is None
+        return written and self._valuing_actor is not None
 
     def _minibatches(self, samples: TensorDictBase) -> Iterator[TensorDictBase]:
         """Shuffle the samples and split them into minibatches of nearly equal size; once per epoch.

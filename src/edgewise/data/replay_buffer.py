@@ -64,7 +64,8 @@ class ReplayBuffer:
         seed: int = 0,
         group: Group = ALONE,
     ) -> None:
-        self.capacity, self.prioritised, self.device = capacity, prioritised, torch.device(device)
+        self.capacity, self.batch_size = capacity, batch_size
+        self.prioritised, self.device = prioritised, torch.device(device)
         storage_device = torch.device("cpu") if storage == "memmap" else self.device
         self.generator = torch.Generator(storage_device).manual_seed(seed)
         self.buffer = TensorDictReplayBuffer(
@@ -109,11 +110,13 @@ class ReplayBuffer:
 
     def sample(self) -> TensorDictBase:
         """Sample transitions `[batch_size]`, with their `index` int64 and importance `weight` float32."""
-        samples = self.buffer.sample()
-        if self.prioritised:
-            samples.rename_key_(WEIGHT, "weight")
-        else:
-            samples.set("weight", torch.ones(samples.batch_size, device=self._storage_device))
+        index, extra = self.buffer.sampler.sample(self.buffer.storage, self.batch_size)
+        # Several times faster than the advanced indexing of `buffer.sample`, which copies number by number.
+        samples = self.buffer.storage._storage._fast_apply(
+            lambda value: _plain(value).index_select(0, index), batch_size=[len(index)]
+        )
+        weight = extra[WEIGHT] if self.prioritised else torch.ones(len(index), device=self._storage_device)
+        samples.set("index", index).set("weight", weight)
         return samples.to(self.device) if samples.device != self.device else samples
 
     def update_priorities(self, index: Tensor, priority: Tensor) -> None:

@@ -182,6 +182,7 @@ class Builder:
         return SelfPlayRollout(
             self.env,
             self.algorithm.policy,  # type: ignore[arg-type]
+            behaviour=getattr(self.algorithm, "behaviour", None),
             rollout_length=length,
             share=chosen.pool_share,
             opponents=chosen.opponents,

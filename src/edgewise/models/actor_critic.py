@@ -96,7 +96,10 @@ class Actor(TensorDictModuleBase):
 
     def forward(self, tensordict: TensorDict) -> TensorDict:
         """Sample an action in every world, or take the mode if exploration is off."""
-        h = self.encoder(tensordict.get(GRAPH))
+        return self.act_from_nodes(self.encoder(tensordict.get(GRAPH)), tensordict)
+
+    def act_from_nodes(self, h: Tensor, tensordict: TensorDict) -> TensorDict:
+        """Act as `forward` does, given the node embeddings `[*B, N, C]`."""
         for critic in self._carried_critics:
             critic.store_memory(h if critic.encoder is self.encoder else None, tensordict)
         dist = self.head(h if self.memory is None else self.memory.step(h, tensordict), tensordict)
@@ -155,6 +158,29 @@ class Critic(TensorDictModuleBase):
         return self.value(own).masked_fill(~exists[..., :agents].unsqueeze(-1), 0.0)
 
 
+class ValuingActor(TensorDictModuleBase):
+    """An actor that also writes `state_value`, by one pass through the encoder that it shares with a critic.
+
+    Args:
+        actor: writes `action` and `action_log_prob`.
+        critic: a feed-forward critic with the encoder of the actor.
+    """
+
+    def __init__(self, actor: Actor, critic: Critic) -> None:
+        super().__init__()
+        if critic.encoder is not actor.encoder or critic.memory is not None:
+            raise ValueError("the actor writes values only of a feed-forward critic that shares its encoder")
+        self.actor, self.critic = actor, critic
+        self.in_keys = [*actor.in_keys, *(key for key in critic.in_keys if key not in actor.in_keys)]
+        self.out_keys = [*critic.out_keys, *actor.out_keys]
+
+    def forward(self, tensordict: TensorDict) -> TensorDict:
+        """Compute the values of every world, and act."""
+        h = self.actor.encoder(tensordict.get(GRAPH))
+        tensordict.set("state_value", self.critic.value_from_nodes(h, tensordict))
+        return self.actor.act_from_nodes(h, tensordict)
+
+
 class ActorCritic(nn.Module):
     """An actor and a critic, which may share an encoder.
 
@@ -178,6 +204,10 @@ class ActorCritic(nn.Module):
     def shared(self) -> bool:
         """Whether actor and critic share one encoder."""
         return self.actor.encoder is self.critic.encoder
+
+    def valuing_actor(self) -> ValuingActor | None:
+        """Return the actor with the critic's values; None if they would need a further encoder pass."""
+        return ValuingActor(self.actor, self.critic) if self.shared and not self.recurrent else None
 
     def evaluate(self, tensordict: TensorDict) -> tuple[Distribution, Tensor]:
         """Return the actor's distribution and the critic's values, with one pass through a shared encoder.

@@ -69,6 +69,8 @@ class GraphGAE(ValueEstimatorBase):
             evaluated. A number K keeps sizes fixed and never synchronises: the last step of each row and up
             to K truncations within it are evaluated, and advantages that would need more are NaN. With a time
             limit of L steps, `K = T // L + 1` is always enough.
+        reuse_values: whether `state_value` in the rollout already has the values of this critic, with these
+            weights. Only the next-states at boundaries are then evaluated.
         average_reward: for continuing tasks with `gamma=1`. It is updated with every rollout and subtracted
             from the rewards. Values are then differential, and targets are shifted so that the values of a
             rollout have mean 0.
@@ -116,6 +118,7 @@ class GraphGAE(ValueEstimatorBase):
         two_player: bool = False,
         value_transform: Callable[[Tensor], Tensor] | None = None,
         boundary_budget: int | None = None,
+        reuse_values: bool = False,
         average_reward: AverageReward | None = None,
         group: Group = ALONE,
         device: torch.device | None = None,
@@ -136,7 +139,7 @@ class GraphGAE(ValueEstimatorBase):
             )
         self.gamma, self.lmbda = float(gamma), float(lmbda)
         self.average_gae, self.two_player = average_gae, two_player
-        self.time_dim, self.boundary_budget = time_dim, boundary_budget
+        self.time_dim, self.boundary_budget, self.reuse_values = time_dim, boundary_budget, reuse_values
         self.__dict__["value_transform"] = value_transform
         self.__dict__["average_reward"] = average_reward
         self.__dict__["group"] = group
@@ -292,13 +295,17 @@ class GraphGAE(ValueEstimatorBase):
         """Compute the values of the states before and after every step, each `[*B, T, ...]`."""
         inputs, shape = self.value_network.in_keys, tensordict.batch_size
         positions = bootstrap_positions(needed, time_dim=time_dim, budget=self.boundary_budget)
-        roots = tensordict.select(*inputs, strict=False).reshape(-1)
         ahead = tensordict.get("next").select(*inputs, strict=False).reshape(-1)
-        both = torch.cat([roots, ahead if positions is None else ahead[positions]])
-        later = self._call(both, params if target_params is None else target_params)
-        same = target_params is None or _same_weights(params, target_params)
-        value = later[: roots.shape[0]] if same else self._call(roots, params)
-        later, beyond = later[: roots.shape[0]], later[roots.shape[0] :]
+        ahead = ahead if positions is None else ahead[positions]
+        if self.reuse_values:
+            value = later = _required(tensordict, self.tensor_keys.value).flatten(0, len(shape) - 1)
+            beyond = self._call(ahead, params) if len(ahead) else later[:0]
+        else:
+            roots = tensordict.select(*inputs, strict=False).reshape(-1)
+            later = self._call(torch.cat([roots, ahead]), params if target_params is None else target_params)
+            same = target_params is None or _same_weights(params, target_params)
+            value = later[: len(roots)] if same else self._call(roots, params)
+            later, beyond = later[: len(roots)], later[len(roots) :]
         if positions is None:
             return value.unflatten(0, shape), beyond.unflatten(0, shape)
         later = later.unflatten(0, shape).roll(-1, time_dim).flatten(0, len(shape) - 1)

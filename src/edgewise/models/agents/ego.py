@@ -8,13 +8,14 @@ from dataclasses import dataclass
 
 import torch
 from tensordict import TensorDict, TensorDictBase
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 
 from edgewise.graphs.keys import MASK
 from edgewise.graphs.pair_features import Displacement, Distance, PairFunction, Pairs
 from edgewise.graphs.rules import Radius
 from edgewise.graphs.spec import GraphSpec
+from edgewise.models.agents.linear import FastLinear
 from edgewise.models.config import EgoConfig
 from edgewise.models.encoders.transformer import GraphTransformer
 from edgewise.models.features import Features
@@ -103,8 +104,8 @@ class FlatEgo(EgoEncoder):
 
     def __init__(self, spec: EgoSpec, config: EgoConfig) -> None:
         super().__init__(spec, config)
-        self.own = nn.Linear(spec.own, config.self_width)
-        self.objects = nn.Linear(spec.features, config.object_width)
+        self.own = FastLinear(spec.own, config.self_width)
+        self.objects = FastLinear(spec.features, config.object_width)
         self.width = config.self_width + spec.slots * config.object_width
 
     def forward(self, observation: TensorDictBase) -> Tensor:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tensordict import TensorDictBase
 from torch import Tensor, nn
 
+from edgewise.models.agents.linear import FastLinear
 from edgewise.models.agents.noisy import Noisiness, linear, noisy_forward
 from edgewise.models.features import Features, legal_mean, mask_illegal
 from edgewise.models.mixers import Mixer
@@ -102,9 +103,9 @@ class ActionCritic(nn.Module):
     def __init__(self, features: Features, *, hidden: int, dim: int, mixer: Mixer | None = None) -> None:
         super().__init__()
         self.features = features
-        self.first = nn.Linear(features.width, hidden)
-        self.action = nn.Linear(dim, hidden)
-        self.second = nn.Linear(hidden, hidden)
+        self.first = FastLinear(features.width, hidden)
+        self.action = FastLinear(dim, hidden)
+        self.second = FastLinear(hidden, hidden)
         self.value = nn.Linear(hidden, 1)
         self.mixer = mixer
 
@@ -117,4 +118,4 @@ class ActionCritic(nn.Module):
 
 def two_layers(inputs: int, width: int) -> nn.Sequential:
     """Build two ReLU layers."""
-    return nn.Sequential(nn.Linear(inputs, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU())
+    return nn.Sequential(FastLinear(inputs, width), nn.ReLU(), FastLinear(width, width), nn.ReLU())

@@ -9,6 +9,7 @@ from tensordict import TensorDictBase
 from torch import Tensor, nn
 from torch.nn import functional
 
+from edgewise.models.agents.linear import FastLinear
 from edgewise.models.agents.noisy import Noisiness, linear, noisy_forward
 from edgewise.models.features import Features, legal_mean, mask_illegal
 
@@ -121,7 +122,7 @@ class QuantileCritic(nn.Module):
         self.observed = features
         self.levels = CosineEmbedding(cosines, features.width)
         self.first = nn.Linear(features.width, hidden)
-        self.action = nn.Linear(dim, hidden)
+        self.action = FastLinear(dim, hidden)
         self.second = nn.Linear(hidden, hidden)
         self.value = nn.Linear(hidden, 1)
 

@@ -39,7 +39,8 @@ class SelfPlayRollout:
 
     Args:
         env: a two-player environment, with `player` in its root.
-        policy: the learner.
+        policy: the learner, of which snapshots are taken.
+        behaviour: what the learner collects with, if it writes more than `policy`.
         rollout_length: T, decisions of the learner in every row of a batch.
         share: share of rows that play against snapshots.
         opponents: number of opponents in a batch.
@@ -62,6 +63,7 @@ class SelfPlayRollout:
         env: GraphEnv[Any],
         policy: nn.Module,
         *,
+        behaviour: Policy | None = None,
         rollout_length: int,
         share: float,
         opponents: int = 2,
@@ -79,6 +81,7 @@ class SelfPlayRollout:
                 f"got {env.num_envs}"
             )
         self.env, self.policy, self.rollout_length = env, policy, rollout_length
+        self._behaviour = policy if behaviour is None else behaviour
         self.pool = OpponentPool(policy, size=pool_size)
         self.generator = torch.Generator().manual_seed(seed)
         self._snapshot_every, self._matchmaking, self._opponents = snapshot_every, matchmaking, opponents
@@ -149,7 +152,7 @@ class SelfPlayRollout:
         results = torch.zeros(len(players), 2, device=self._seat.device)
         played, root = [], self._play_until_learner(root, players)
         for _ in range(self.rollout_length):
-            step, root = self.env.step_and_maybe_reset(self.policy(root))
+            step, root = self.env.step_and_maybe_reset(self._behaviour(root))
             step, root = self._with_reply(step, root, players)
             results += self._results(step["next"])
             played.append(step.exclude(*DROPPED))
