@@ -179,7 +179,7 @@ SUBJECTS = [
             "hand": "QAGB",
             "expansions": "M",
             "max_steps": 4,
-            "adjudication": (0.5, {"max_steps": 6}),
+            "shaping": 0.5,
             "opening_plies": 2,
             "repetition_window": 8,
             "max_moves": 50,

@@ -258,23 +258,19 @@ def test_the_verb_prints_counts(capsys):
     assert json.loads(capsys.readouterr().out)["counts"] == [7, 294, 6678]
 
 
-def test_an_adjudicated_game_ends_at_the_limit_and_counts_by_the_hexes_around_queens():
-    env = make_env("hive", **SMALL | {"max_steps": 12, "adjudication": 0.5}, num_envs=64, seed=0)
-    plain = make_env("hive", **SMALL | {"max_steps": 12}, num_envs=64, seed=0)
+def test_shaped_rewards_add_up_to_the_pressure_at_the_end():
+    env = make_env("hive", **SMALL | {"max_steps": 12, "shaping": 0.5}, num_envs=64, seed=0)
     torch.manual_seed(0)
-    root, other = env.reset(), plain.reset()
-    for ply in range(12):
+    root, total = env.reset(), torch.zeros(64)
+    for _ in range(12):
+        mover = root["player"]
         root = env.rand_action(root)
-        after, same = env.step(root)["next"], plain.step(other.set("action", root["action"]))["next"]
-        if ply < 11:
-            assert not after["reward"].any()
-            assert not after["done"].any()
-            root, other = env.step_mdp(root), plain.step_mdp(other)
-    assert after["terminated"].all()
-    assert same["truncated"].all()
-    assert not same["terminated"].any()
-    assert not same["reward"].any()
-    # The second player has moved last.
+        after = env.step(root)["next"]
+        assert not after["terminated"].any()
+        total += after["reward"].squeeze(-1) * (1 - 2 * mover)
+        root = env.step_mdp(root)
+    assert after["truncated"].all()
     white, black = dynamics.around_queens(after["state"], env.hand).float().unbind(-1)
-    torch.testing.assert_close(after["reward"].squeeze(-1), 0.5 * (white - black) / 6)
-    assert after["reward"].any()
+    torch.testing.assert_close(total, 0.5 * (black - white) / 6)
+    assert total.any()
+    assert not make_env("hive", **SMALL, num_envs=64, seed=0).rollout(12)["next", "reward"].any()

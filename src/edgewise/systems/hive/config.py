@@ -20,9 +20,9 @@ class HiveConfig(Config):
     """Tiles that are added to the hand: any of M (mosquito), L (ladybug) and P (pillbug)."""
     max_steps: int = Field(200, ge=1)
     """Plies after which a game is truncated."""
-    adjudication: float = Field(0.0, ge=0, le=1)
-    """If above 0, a game ends after `max_steps` plies, and the reward of its last mover is this weight times
-    the share of hexes that are occupied around the opponent's queen minus that around the own."""
+    shaping: float = Field(0.0, ge=0, le=1)
+    """Weight in the reward of a ply of how it changes the share of hexes that are occupied around the
+    opponent's queen minus that around the own; for training, since few games of beginners are decided."""
     opening_plies: WholeRange = 0
     """Number of random plies at the start of a game, or the range to sample it from."""
     repetition_window: int = Field(32, ge=1)

@@ -165,7 +165,7 @@ def play(position: Position, move: Tensor, hand: Hand) -> dict[str, Tensor]:
     slot, q, r = move.long().unbind(-1)
     q, r = q.unsqueeze(-1), r.unsqueeze(-1)
     moved = torch.arange(hand.tiles, device=move.device) == slot.unsqueeze(-1)
-    there = (position["q"] == q) & (position["r"] == r) & (position["level"] >= 0) & ~moved
+    there = (position["q"] == q) & (position["r"] == r) & (position["level"] >= 0)
     height = there.sum(-1, keepdim=True).to(torch.int8)
     after = {
         "q": torch.where(moved, q.to(torch.int16), position["q"]),

@@ -68,19 +68,18 @@ class HiveEnv(GraphEnv[HiveConfig]):
     def advance(self, state: TensorDict, action: Tensor) -> Transition:
         """Play the chosen move; the reward is 1 for a win, -1 if only the own queen is surrounded, else 0.
 
-        With adjudication, a game that reaches the limit of steps ends, and counts by the hexes around queens.
+        With shaping, each ply also earns or costs its change of the pressure on the queens.
         """
         move = state["moves"].gather(1, action.view(-1, 1, 1).expand(-1, 1, 3)).squeeze(1)
         with _in_words():
             after = dynamics.advance(state, move, self.hand)
         reward = dynamics.result(after, self.hand, player=state["player"])
-        over = dynamics.is_over(after, self.hand)
-        weight = self.config.adjudication
-        if weight:
-            judged = (state["step"] + 1 >= self.config.max_steps) & ~over
-            pressure = dynamics.pressure(after, self.hand, player=state["player"])
-            reward, over = reward + torch.where(judged, weight * pressure, 0.0), over | judged
-        return Transition(after, reward=reward, terminated=over)
+        if self.config.shaping:
+            before, now = (
+                dynamics.pressure(each, self.hand, player=state["player"]) for each in (state, after)
+            )
+            reward = reward + self.config.shaping * (now - before)
+        return Transition(after, reward=reward, terminated=dynamics.is_over(after, self.hand))
 
     def observe(self, state: TensorDict) -> Entries:
         """Return the hive from the mover's view, the edges that can be chosen, the player, and metrics."""

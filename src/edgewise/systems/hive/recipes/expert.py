@@ -18,9 +18,9 @@ RECIPE = Recipe(
         algorithm_name="expert_iteration",
         name="hive-expert",
         # Random opening plies, so that good and bad openings both occur in training. Almost no game of a
-        # beginner is decided, so short games count by the hexes around queens; evaluation does not count so.
+        # beginner is decided, so hexes around queens count in every ply; in evaluation only wins do.
         env=HiveConfig(
-            hand="QAAAGGB", max_steps=40, adjudication=0.5, opening_plies=(0, 12), prior="pressure"
+            hand="QAAAGGB", max_steps=40, shaping=0.5, opening_plies=(0, 12), prior="pressure"
         ),
         model=ModelConfig(
             shared_trunk=True,
@@ -42,7 +42,7 @@ RECIPE = Recipe(
         evaluation=EvaluationConfig(
             every=150_000,
             episodes=64,
-            settings={"opening_plies": 4, "max_steps": 100, "adjudication": 0.0},
+            settings={"opening_plies": 4, "max_steps": 100, "shaping": 0.0},
             baselines=("random", "greedy"),
         ),
         checkpoint=CheckpointConfig(every=50_000, keep_last=8),

@@ -18,9 +18,9 @@ RECIPE = Recipe(
         algorithm_name="ppo",
         name="hive-quick",
         # Random opening plies, so that good and bad openings both occur in training. Few games of a beginner
-        # are decided, so short games count by the hexes around queens; evaluation does not count so.
+        # are decided, so hexes around queens count in every ply; in evaluation only wins do.
         env=HiveConfig(
-            hand="QAAAGGB", max_steps=48, adjudication=0.5, opening_plies=(0, 12), prior="pressure"
+            hand="QAAAGGB", max_steps=48, shaping=0.5, opening_plies=(0, 12), prior="pressure"
         ),
         model=ModelConfig(
             shared_trunk=True,
@@ -28,10 +28,10 @@ RECIPE = Recipe(
             # Sums over neighbours count the tiles around a queen, which attention averages.
             encoder=EncoderConfig(kind="gnn", conv="GINEConv", hidden=32, layers=3),
             # The policy begins with a preference for moves that fill hexes around the opponent's queen.
-            prior=1.0,
+            prior=2.0,
         ),
         algorithm=SelfPlayConfig(
-            gamma=1.0, epochs=2, minibatch_size=512, max_grad_norm=1.0, pool_size=8, snapshot_every=10
+            gamma=0.99, lmbda=0.9, epochs=2, minibatch_size=512, max_grad_norm=1.0, pool_size=8, snapshot_every=10
         ),
         training=TrainingConfig(
             total_frames=500_000,
@@ -45,7 +45,7 @@ RECIPE = Recipe(
         evaluation=EvaluationConfig(
             every=250_000,
             episodes=64,
-            settings={"opening_plies": 4, "max_steps": 100, "adjudication": 0.0},
+            settings={"opening_plies": 4, "max_steps": 100, "shaping": 0.0},
             baselines=("random", "greedy"),
         ),
         checkpoint=CheckpointConfig(every=100_000, keep_last=8),
