@@ -19,9 +19,7 @@ RECIPE = Recipe(
         name="hive-expert",
         # Random opening plies, so that good and bad openings both occur in training. Almost no game of a
         # beginner is decided, so hexes around queens count in every ply; in evaluation only wins do.
-        env=HiveConfig(
-            hand="QAAAGGB", max_steps=40, shaping=0.5, opening_plies=(0, 12), prior="pressure"
-        ),
+        env=HiveConfig(hand="QAAAGGB", max_steps=40, shaping=0.5, opening_plies=(0, 12), prior="pressure"),
         model=ModelConfig(
             shared_trunk=True,
             pool="max",
