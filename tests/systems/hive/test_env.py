@@ -119,6 +119,26 @@ def test_the_prior_of_a_move_is_how_it_changes_the_pressure(settings):
         assert (gains[~root["action_mask"]] == 0).all()
 
 
+def test_nodes_show_what_is_around_the_queens():
+    """Beside a queen are as many tiles on the ground as the rules count around it; a tile in hand is not."""
+    env, found = roots(**ALL)
+    for root in found[::5]:
+        state, x = root["state"], root["graph", "x"]
+        counts = dynamics.around_queens(state, env.hand).float()
+        mover = state["player"].unsqueeze(-1)
+        for column, player in ((19, mover), (21, 1 - mover)):
+            expected = counts.gather(1, player) / 6
+            torch.testing.assert_close(x[..., column], expected.expand_as(x[..., column]))
+            level = dynamics.swap_seats(state["level"], state["player"])
+            ground = x[:, : env.hand.tiles, column + 1] * (level == 0)
+            torch.testing.assert_close(ground.sum(-1, keepdim=True), 6 * expected)
+            queen = env.hand.queen + (column == 21) * env.hand.size
+            down = level[:, queen] >= 0
+            empty = (x[:, env.hand.tiles :, column + 1]).sum(-1)
+            torch.testing.assert_close(empty, (6 - 6 * expected.squeeze(-1)) * down)
+            assert not x[:, : env.hand.tiles, column + 1][level < 0].any()
+
+
 def test_a_policy_can_begin_as_the_prior():
     env, found = roots(count=16, plies=24, prior="pressure", **SMALL)
     model = make_actor_critic(env.graph, env.actions, ModelConfig(prior=4.0))

@@ -18,9 +18,11 @@ from edgewise.systems.hive.board import RINGS, STEPS, Board, look_up
 from edgewise.systems.hive.pieces import HIGHEST, Hand
 
 ON_BOARD, IN_HAND, EMPTY = range(3)
-NODE_FEATURES = 19
-"""Kind (8), mine, theirs, on the board, in hand, empty hex, level, covered, moved last; and on every node:
-whether the mover has the first seat, its turn up to the fifth, and earlier occurrences of the position."""
+NODE_FEATURES = 23
+"""Kind (8), mine, theirs, on the board, in hand, empty hex, level, covered, moved last; on every node whether
+the mover has the first seat, its turn up to the fifth, and earlier occurrences of the position; then for the
+own and the opponent's queen the occupied share of the hexes around it, on every node, and whether the node is
+beside it."""
 ADJACENT, ABOVE, BELOW, MOVE = range(4)
 EDGE_FEATURES = 4
 """One-hot type of an edge: to an adjacent hex, to the tile above, to the tile below, a legal move."""
@@ -75,7 +77,7 @@ def pressure_gains(state: TensorDict, board: Board, hand: Hand) -> Tensor:
         change = (beside.float() - (leaves & _adjacent(start, place)).float()) * down
         # The queen itself moves: what is around its new hex counts, without itself.
         after = _sides_around(bitboards.rings(board.occupied, end)) - (beside & down).float()
-        before = _sides_around(board.ring[:, queen, None]) * down
+        before = _sides_around(board.ring[:, queen, None])
         total = total + weight * torch.where(source == queen, after - before, change)
     passes = state["moves"][..., 0] == hand.tiles
     return total.masked_fill(passes | ~exists, 0.0)
@@ -123,9 +125,22 @@ def _nodes(state: TensorDict, board: Board, hand: Hand) -> tuple[Tensor, Tensor]
         -1,
     )
     x = torch.cat((torch.cat((kind, own), -1), hexes), 1)
-    x = torch.cat((x, everywhere.unsqueeze(1).expand(-1, tiles + cells, -1)), -1)
+    x = torch.cat((x, everywhere.unsqueeze(1).expand(-1, tiles + cells, -1), _queens(board, hand)), -1)
     held = torch.where(board.on_board, ON_BOARD, IN_HAND)
     return x, torch.cat((held, torch.full_like(board.empty, EMPTY)), 1)
+
+
+def _queens(board: Board, hand: Hand) -> Tensor:
+    """Return what each node has to do with the own and the opponent's queen, `[B, N, 4]`; zeros in hand."""
+    hexes = torch.cat((board.hex, board.empty), 1)
+    here = torch.cat((board.on_board, board.empty_mask), 1)
+    parts = []
+    for queen in (hand.queen, hand.size + hand.queen):
+        down = board.level[:, queen, None] >= 0
+        share = _sides_around(board.ring[:, queen, None]) / 6
+        beside = _adjacent(hexes, board.hex[:, queen, None]) & here & down
+        parts += [share.expand_as(hexes), beside.float()]
+    return torch.stack(parts, -1)
 
 
 def _sides(board: Board, hand: Hand) -> tuple[Tensor, Tensor, Tensor]:

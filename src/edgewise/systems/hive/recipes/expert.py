@@ -22,7 +22,6 @@ RECIPE = Recipe(
         env=HiveConfig(hand="QAAAGGB", max_steps=40, shaping=0.5, opening_plies=(0, 12), prior="pressure"),
         model=ModelConfig(
             shared_trunk=True,
-            pool="max",
             # Sums over neighbours count the tiles around a queen, which attention averages.
             encoder=EncoderConfig(kind="gnn", conv="GINEConv", hidden=32, layers=3),
             # The policy begins with a preference for moves that fill hexes around the opponent's queen.
@@ -32,17 +31,17 @@ RECIPE = Recipe(
             simulations=8, considered=8, updates=32, minibatch_size=256, buffer_size=40_000, search_share=0.25
         ),
         training=TrainingConfig(
-            total_frames=300_000,
+            total_frames=120_000,
             num_envs=256,
             rollout_length=8,
             schedules={"learning_rate": Linear(start=2e-3, end=1e-4)},
         ),
         evaluation=EvaluationConfig(
-            every=150_000,
+            every=60_000,
             episodes=64,
             settings={"opening_plies": 4, "max_steps": 100, "shaping": 0.0},
             baselines=("random", "greedy"),
         ),
-        checkpoint=CheckpointConfig(every=50_000, keep_last=8),
+        checkpoint=CheckpointConfig(every=20_000, keep_last=8),
     ),
 )
