@@ -156,7 +156,7 @@ def run(quick: bool = False) -> dict[str, dict[str, float]]:
     found = {"published at 64": {f"{name}_ms": value for name, value in PUBLISHED.items()}}
     for encoder in ("flat", "graph"):
         for batch in (64,) if quick else (64, 1024):
-            times = repeats if batch == 64 else repeats // 4
+            times = repeats if batch == 64 else repeats // 2
             found[f"{encoder}, {batch}"] = measure(encoder, batch, stored=stored, repeats=times)
     found["20 nodes, 64"] = measure_on_graphs(64, stored=2_000, repeats=repeats)
     return found

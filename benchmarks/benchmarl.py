@@ -124,7 +124,7 @@ def build(worlds: int, minibatch: int) -> tuple[PPO, Rollout]:
         adam_epsilon=1e-6,
     )
     algorithm = PPO(make_actor_critic(env.graph, env.actions, model), config)
-    return algorithm, Rollout(env, algorithm.policy, rollout_length=FRAMES // worlds)
+    return algorithm, Rollout(env, algorithm.behaviour, rollout_length=FRAMES // worlds)
 
 
 def bare_networks(model: ActorCritic, minibatch: int) -> Callable[[], None]:

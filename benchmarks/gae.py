@@ -5,11 +5,16 @@
 CPU time of one thread, medians of interleaved runs; ratios transfer to other machines, milliseconds do not.
 64 worlds, 32 steps, 5 to 20 nodes, a critic of two GATv2 layers of width 64 with 4 heads; a quarter of the
 rows contain a termination, an eighth a truncation.
+
+The rows of recipes are whole iterations, collecting and learning, of recipes whose actor and critic share an
+encoder: with values that are written while collecting, and with values that are computed again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import torch
 from benchmarks.program import cpu_seconds, main
@@ -23,15 +28,19 @@ from torchrl.objectives.value.functional import (
     vec_generalized_advantage_estimate,
 )
 
+from edgewise.experiments.build import Builder
+from edgewise.experiments.load import load_config
 from edgewise.graphs.edges import Explicit
 from edgewise.graphs.spec import GraphSpec
 from edgewise.models.bridge import union
 from edgewise.objectives.graph_gae import GraphGAE
 from edgewise.objectives.returns import generalized_advantage
+from edgewise.training.parts import Algorithm, Collector
 
 FEWEST, MOST, FEATURES, DEGREE = 5, 20, 8, 4
 SPEC = GraphSpec(MOST, FEATURES, edges=Explicit(MOST * DEGREE))
 GAMMA, LMBDA = 0.99, 0.95
+SHARED_TRUNK = ("swarm-mappo", "hex-quick")
 
 
 class Critic(TensorDictModuleBase):
@@ -148,6 +157,25 @@ def measure_recursion(worlds: int, steps: int, repeats: int) -> dict[str, float]
     return numbers | {"scan_over_torchrl_vectorised": seconds["scan"] / seconds["torchrl_vectorised"]}
 
 
+def measure_recipe(name: str, repeats: int) -> dict[str, float]:
+    """Measure milliseconds of an iteration with values of collecting, and with values computed again."""
+    tasks: dict[str, Callable[[], object]] = {}
+    for kept in (True, False):
+        builder = Builder(load_config(name))
+        algorithm: Any = builder.algorithm
+        if not kept:
+            algorithm._valuing_actor = None
+        collector = builder.collector
+        tasks["kept" if kept else "again"] = partial(_iterate, algorithm, collector)
+    seconds = cpu_seconds(tasks, repeats)
+    numbers = {f"values_{name}_ms": 1e3 * value for name, value in seconds.items()}
+    return numbers | {"speed_up": seconds["again"] / seconds["kept"]}
+
+
+def _iterate(algorithm: Algorithm, collector: Collector) -> None:
+    algorithm.learn(collector.collect())
+
+
 def run(quick: bool = False) -> dict[str, dict[str, float]]:
     """Measure everything with 64 worlds and 32 steps (8 and 8 with `quick`)."""
     torch.set_num_threads(1)
@@ -156,6 +184,8 @@ def run(quick: bool = False) -> dict[str, dict[str, float]]:
     found = {f"estimators {worlds} x {steps}": measure_estimators(worlds, steps, repeats)}
     for rows, length in ((64, 128), (1024, 64), (8, 1024)):
         found[f"recursion {rows} x {length}"] = measure_recursion(rows, length, repeats)
+    for name in () if quick else SHARED_TRUNK:
+        found[name] = measure_recipe(name, repeats)
     return found
 
 

@@ -82,7 +82,7 @@ def measure(sizes: dict[str, int]) -> dict[str, float]:
         device="cpu",
     )
     algorithm = PPO.from_setup(setup)
-    rollout = Rollout(env, algorithm.policy, rollout_length=sizes["steps"])
+    rollout = Rollout(env, algorithm.behaviour, rollout_length=sizes["steps"])
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     algorithm.learn(rollout.collect())
     start = time.process_time()

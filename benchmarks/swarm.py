@@ -91,7 +91,7 @@ def training(team: int, model: ModelConfig, config: PPOConfig, *, worlds: int, i
     torch.manual_seed(0)
     env = worlds_of(team, worlds)
     algorithm = PPO(make_actor_critic(env.graph, env.actions, model), config)
-    rollout = Rollout(env, algorithm.policy, rollout_length=EPISODE)
+    rollout = Rollout(env, algorithm.behaviour, rollout_length=EPISODE)
     start = 0.0
     for _ in range(iterations + 1):
         algorithm.learn(rollout.collect())
