@@ -13,8 +13,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from edgewise.algorithms.apg import APG
     from edgewise.algorithms.clone import Clone
-    from edgewise.algorithms.config import CloneConfig, PPOConfig, ReinforceConfig, SelfPlayConfig
+    from edgewise.algorithms.config import (
+        APGConfig,
+        CloneConfig,
+        PPOConfig,
+        ReinforceConfig,
+        SelfPlayConfig,
+    )
     from edgewise.algorithms.ppo import PPO
     from edgewise.algorithms.reinforce import REINFORCE
     from edgewise.algorithms.setup import Setup
@@ -78,6 +85,8 @@ if TYPE_CHECKING:
 __version__ = "0.2.0"
 
 _HOMES = {
+    "APG": "edgewise.algorithms.apg",
+    "APGConfig": "edgewise.algorithms.config",
     "ActionLayout": "edgewise.graphs.actions",
     "AgentsContinuous": "edgewise.graphs.actions",
     "AgentsDiscrete": "edgewise.graphs.actions",
@@ -163,6 +172,8 @@ _HOMES = {
 }
 
 __all__ = [
+    "APG",
+    "APGConfig",
     "ActionLayout",
     "AgentsContinuous",
     "AgentsDiscrete",

@@ -2,7 +2,8 @@
 
 import torch
 
-from edgewise.algorithms.config import PPOConfig, ReinforceConfig
+from edgewise.algorithms.apg import APG
+from edgewise.algorithms.config import APGConfig, PPOConfig, ReinforceConfig
 from edgewise.algorithms.ppo import PPO
 from edgewise.algorithms.reinforce import REINFORCE
 from edgewise.config.model import Config
@@ -125,11 +126,24 @@ def episodic(env, *, seed=0):
     return REINFORCE(make_actor_critic(env.graph, env.actions, SMALL).actor, config)
 
 
+def analytic(env, *, seed=0):
+    """Analytic policy gradients, for toys whose rewards have gradients."""
+    torch.manual_seed(seed)
+    model = SMALL.model_copy(update={"initial_std": 0.1})
+    config = APGConfig(horizon=2, learning_rate=5e-3, minibatch_size=32, updates=12)
+    return APG(make_actor_critic(env.graph, env.actions, model).actor, config, env=env, seed=seed)
+
+
 def batches(env, algorithm, count, *, steps=16):
     """`count` rollouts by the algorithm as it stands at each."""
     own = getattr(algorithm, "make_collector", None)
     rollout = (
-        Rollout(env, algorithm.policy, rollout_length=steps)
+        Rollout(
+            env,
+            algorithm.policy,
+            rollout_length=steps,
+            keep_state=getattr(algorithm, "needs_state", False),
+        )
         if own is None
         else own(env, rollout_length=steps)
     )

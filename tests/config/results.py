@@ -15,7 +15,8 @@ from tests.search.tokens import TokensConfig, TokensEnv
 from tests.training.toys import run, toy_config
 from torchrl.envs.utils import ExplorationType, set_exploration_type
 
-from edgewise.algorithms.config import CloneConfig, PPOConfig, ReinforceConfig
+from edgewise.algorithms.apg import APG
+from edgewise.algorithms.config import APGConfig, CloneConfig, PPOConfig, ReinforceConfig
 from edgewise.algorithms.expert_iteration import ExpertIteration
 from edgewise.algorithms.expert_iteration_config import ExpertIterationConfig
 from edgewise.algorithms.reinforce import REINFORCE
@@ -140,6 +141,16 @@ def of_reinforce(**settings):
         found |= leaves(batch, f"{number}.")
         found |= {f"{number}.{key}": value for key, value in algorithm.learn(batch).items()}
     return found | algorithm.policy.state_dict()
+
+
+def of_apg(**settings):
+    config = APGConfig.model_validate({"updates": 2, "minibatch_size": 8, "horizon": 2} | settings)
+    env = toy("dials", num_envs=8)
+    torch.manual_seed(0)
+    actor = make_actor_critic(env.graph, env.actions, SMALL).actor
+    algorithm = APG(actor, config, env=env)
+    batch = next(batches(env, algorithm, 1))
+    return algorithm.learn(batch) | actor.state_dict()
 
 
 def of_expert_iteration(**settings):

@@ -15,6 +15,7 @@ from tests.algorithms.sea import AGENTS
 from tests.config.results import (
     Result,
     of_agent,
+    of_apg,
     of_clone,
     of_encoder,
     of_env,
@@ -27,7 +28,7 @@ from tests.config.results import (
     of_self_play,
 )
 
-from edgewise.algorithms.config import CloneConfig, PPOConfig, ReinforceConfig, SelfPlayConfig
+from edgewise.algorithms.config import APGConfig, CloneConfig, PPOConfig, ReinforceConfig, SelfPlayConfig
 from edgewise.algorithms.expert_iteration_config import ExpertIterationConfig
 from edgewise.algorithms.off_policy_config import (
     ACIQNConfig,
@@ -135,6 +136,7 @@ SUBJECTS = [
             "goal_threshold": 0.9,
             "goal_reward": (2.0, {"goal_threshold": 0.9}),
             "collision_cost": (1.0, {"num_agents": 8, "world_size": 0.7, "num_obstacles": 0}),
+            "collision_margin": (0.5, {"num_agents": 8, "world_size": 0.7, "num_obstacles": 0}),
             "walls": (True, {"world_size": 0.7}),
             "dynamics": ("double_integrator", {"continuous": True}),
             "obstacle_speed": 0.5,
@@ -269,6 +271,12 @@ SUBJECTS = [
         of_clone,
         moved={"expert_share": 0.0, "buffer_size": 10, "minibatch_size": 32, "max_grad_norm": 1e-3},
         silent={"expert": "names a baseline, which the builder makes: tests/algorithms/test_clone.py"},
+    ),
+    Subject(
+        APGConfig,
+        of_apg,
+        moved={"minibatch_size": 16, "max_grad_norm": 1e-3},
+        silent={"saturation_cost": "for actions near their bounds: tests/algorithms/test_apg.py"},
     ),
     Subject(
         ReinforceConfig,

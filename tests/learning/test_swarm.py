@@ -5,7 +5,9 @@ from tests.systems.swarm.worlds import swarm
 
 from edgewise.evaluation.evaluate import evaluate
 from edgewise.experiments.build import Builder
+from edgewise.experiments.launch import start
 from edgewise.experiments.load import load_config
+from edgewise.experiments.measure import measure_ablations
 from edgewise.systems.swarm.recipes import ddpg, mappo, sac
 from edgewise.training.iteration import apply_schedules
 
@@ -45,3 +47,22 @@ def test_continuous_actions_are_learnt_off_policy(recipe, seed):
         env = swarm(num_envs=500, num_agents=agents, continuous=True, one_way=True, reward="individual")
         metrics = evaluate(env, policy, episodes=500, seed=1_000_003).metrics
         assert metrics["success"].mean() >= 0.98, agents
+
+
+CROWD_BARS = {3: (0.8, 60.0), 7: (0.9, 66.0), 15: (0.95, 63.0), 50: (0.95, 33.0)}
+"""Agents of a crowd with 0 to 10 obstacles: least share of episodes in which all arrive, and least reward."""
+PUBLISHED_REWARD = {"goal_reward": 5.0, "goal_width": 0.0, "collision_cost": 5.0, "collision_margin": 0.0}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_gradients_through_the_simulation_teach_crowds(seed, tmp_path):
+    """Fifty agents arrive, and without edges they would touch more often at every size."""
+    run = start(load_config("swarm-apg", keywords={"seed": seed}), folder=tmp_path / "run")
+    for agents, (success, reward) in CROWD_BARS.items():
+        settings = {**PUBLISHED_REWARD, "num_agents": agents, "num_obstacles": (0, 10), "world_size": 2.0}
+        ((team, without),) = measure_ablations(
+            run, ["edges"], settings=settings, episodes=200, seed=1_000_003, which="latest"
+        )
+        assert team.metrics["success"].mean() >= success, agents
+        assert team.metrics["reward"].mean() >= reward, agents
+        assert team.metrics["collisions"].mean() < 0.9 * without.result.metrics["collisions"].mean(), agents

@@ -94,6 +94,24 @@ class CloneConfig(Config):
     """Gradients are clipped to this norm."""
 
 
+class APGConfig(Config):
+    """Analytic policy gradients. Every number can be scheduled by its name."""
+
+    horizon: int = Field(10, ge=1)
+    """Steps that are simulated from each state; rewards after them are not seen."""
+    learning_rate: float = Field(1e-3, ge=0)
+    """Learning rate of Adam."""
+    updates: int = Field(10, ge=1)
+    """Gradient steps after each batch."""
+    minibatch_size: int = Field(64, ge=1)
+    """States of a gradient step to start from, sampled from the batch."""
+    saturation_cost: float = Field(0.0, ge=0)
+    """Cost per step of the squared excess over 1 of an action before squashing, against actions that move to
+    the flat ends of tanh, where they have no gradient; 0 for none."""
+    max_grad_norm: float = Field(1.0, gt=0)
+    """Gradients are clipped to this norm."""
+
+
 class ReinforceConfig(Config):
     """REINFORCE on whole episodes. Every number that is not in `fixed` can be scheduled by its name."""
 

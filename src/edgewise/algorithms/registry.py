@@ -27,6 +27,11 @@ ALGORITHMS = {
         self_play_config=f"{_HOME}.expert_iteration_config:ExpertIterationConfig",
         summary="in games, a network learns what tree search makes of it, with Gumbel root selection",
     ),
+    "apg": AlgorithmEntry(
+        algorithm=f"{_HOME}.apg:APG",
+        config=f"{_HOME}.config:APGConfig",
+        summary="analytic policy gradients, through environments that are differentiable",
+    ),
     "reinforce": AlgorithmEntry(
         algorithm=f"{_HOME}.reinforce:REINFORCE",
         config=f"{_HOME}.config:ReinforceConfig",

@@ -64,14 +64,41 @@ def test_the_side_of_a_square_is_sampled():
     assert narrow.abs().max() <= 0.4
 
 
-def test_nearness_is_one_at_contact_and_falls_with_the_gap():
-    env = swarm(num_agents=2, num_obstacles=0, edge_features="nearness", sensing_radius=0.5)
+@pytest.mark.parametrize("features", ["nearness", "approach"])
+def test_nearness_is_one_at_contact_and_falls_with_the_gap(features):
+    env = swarm(num_agents=2, num_obstacles=0, edge_features=features, sensing_radius=0.5)
     state = single(placed(env, agents=[(0, 0), (0, 0.1 + dynamics.DIAMETER)], goals=[(1, 1), (1, 0)]))
     state["velocity"][0, 1, 1] = -dynamics.DIAMETER / (0.075 + 0.05625)  # in contact after two steps
     edges = env.graph.edges(TensorDict(env.observe(state)["graph"], [1]))
     towards = edges.attr[0, _slot(edges, source=1, target=0)]
     relative = [0.0, 0.2, 0.0, float(state["velocity"][0, 1, 1])]
-    np.testing.assert_allclose(towards, [*relative, 0.0, ONE_GAP_AWAY, 0.0, CONTACT], atol=1e-5)
+    if features == "nearness":
+        np.testing.assert_allclose(towards, [*relative, 0.0, ONE_GAP_AWAY, 0.0, CONTACT], atol=1e-5)
+        return
+    now, soon = ([0.0, near, near] for near in (ONE_GAP_AWAY, CONTACT))
+    np.testing.assert_allclose(towards[:-3], [*relative, *now, *soon], atol=1e-5)
+    assert towards[-1] == 1.0  # they would meet
+
+
+@pytest.mark.parametrize(
+    ("velocity", "nearest"),
+    [
+        ((-0.5, 0.0), (0.0, 0.2)),
+        ((0.5, 0.0), (0.3, 0.2)),
+        ((-0.1, 0.0), (0.2, 0.2)),
+        ((0.0, 0.0), (0.3, 0.2)),
+    ],
+    ids=["passes", "leaves", "is nearest after the foresight", "rests"],
+)
+def test_the_closest_approach_lies_within_the_foresight(velocity, nearest):
+    env = swarm(num_agents=2, num_obstacles=0, edge_features="approach", sensing_radius=0.5)
+    state = single(placed(env, agents=[(0, 0), (0.3, 0.2)], goals=[(1, 1), (1, 0)]))
+    state["velocity"][0, 1] = torch.tensor(velocity)
+    edges = env.graph.edges(TensorDict(env.observe(state)["graph"], [1]))
+    found = edges.attr[0, _slot(edges, source=1, target=0), -3:]
+    distance = math.hypot(*nearest)
+    near = math.exp((0.1 - distance) / 0.1)
+    np.testing.assert_allclose(found, [*(near * part / distance for part in nearest), near], atol=1e-5)
 
 
 def _slot(edges, *, source, target):
@@ -84,6 +111,69 @@ def test_agents_with_no_radius_sense_nothing():
     assert not env.graph.edges(root["graph"]).mask.any()
     seeing = swarm(num_envs=8, num_agents=10, world_size=0.5, sensing_radius=0.5)
     assert seeing.graph.edges(seeing.reset()["graph"]).mask.any()
+
+
+def _gaps(state):
+    return dynamics.gaps(*(state[name] for name in ("position", "obstacle", "active", "obstacle_mask")))
+
+
+def test_the_collision_cost_begins_at_the_margin_and_grows_with_the_overlap():
+    """Against the gaps by hand: agents half a margin apart; of two near obstacles only the nearest counts."""
+    env = swarm(num_agents=3, num_obstacles=3)
+    state = placed(
+        env,
+        agents=[(0, 0), (0.125, 0), (1, 1)],
+        goals=[(0, 0)] * 3,
+        obstacles=[(0.125, 0.11), (0.125, -0.12), (1.0, 1.08)],
+    )
+    pairs = _gaps(state)
+    touches = dynamics.touched(pairs)
+    shares = dynamics.contact_share(pairs, touches, margin=0.05)
+    np.testing.assert_allclose(shares, [[0.5, 0.5 + 0.8, 1.4]], atol=1e-12)
+    assert dynamics.contact_share(pairs, touches, margin=0.0).tolist() == [[0, 0, 1]]
+
+
+def test_without_obstacles_the_margin_concerns_agents_alone():
+    env = swarm(num_agents=2, num_obstacles=0)
+    pairs = _gaps(placed(env, agents=[(0, 0), (0.08, 0)], goals=[(0, 0)] * 2))
+    shares = dynamics.contact_share(pairs, dynamics.touched(pairs), margin=0.05)
+    np.testing.assert_allclose(shares, [[1.4, 1.4]], atol=1e-12)
+
+
+def test_the_margin_is_part_of_the_reward_and_not_of_the_collisions():
+    settings = {"num_agents": 2, "num_obstacles": 0, "reward": "individual", "collision_cost": 10.0}
+    one, other = swarm(**settings), swarm(**settings, collision_margin=0.05)
+    state = placed(one, agents=[(0, 0), (0.12, 0)], goals=[(1, 1), (1, 0)])
+    still = torch.zeros(1, 2, dtype=torch.int64)
+    plain, careful = one.advance(state, still), other.advance(state, still)
+    np.testing.assert_allclose(plain.reward - careful.reward, [[6.0, 6.0]], atol=1e-4)
+    assert not careful.state["touches"].any()
+
+
+def test_a_stage_changes_the_cost_of_contacts():
+    env = swarm(num_agents=2, num_obstacles=0, reward="individual", collision_cost=60.0)
+    state = placed(env, agents=[(0, 0), (0, 0)], goals=[(1, 1), (1, 0)])  # no direction, no force
+    full = env.advance(state, torch.zeros(1, 2, dtype=torch.int64)).reward
+    env.apply_stage(collision_cost=10.0)
+    cheap = env.advance(state, torch.zeros(1, 2, dtype=torch.int64)).reward
+    np.testing.assert_allclose(cheap - full, torch.full_like(full, 50.0))
+
+
+def test_a_goal_of_some_width_attracts_from_everywhere():
+    env = swarm(num_agents=2, num_obstacles=0, reward="individual", goal_reward=2.0, goal_width=0.1)
+    state = placed(env, agents=[(0, 0), (1, 0)], goals=[(0.02, 0), (0.5, 0)])
+    found = env.advance(state, torch.zeros(1, 2, dtype=torch.int64)).reward
+    np.testing.assert_allclose(found, [[2 * math.exp(-0.2) - 0.02, 2 * math.exp(-5.0) - 0.5]], atol=1e-6)
+
+
+def test_a_body_at_rest_has_a_gradient():
+    """Where the length of a velocity or of an offset is 0, its gradient is 0 and not NaN."""
+    env = swarm(num_agents=2, num_obstacles=1, continuous=True, goal_width=0.1, collision_margin=0.05)
+    state = placed(env, agents=[(0, 0), (0.12, 0)], goals=[(0, 0), (1, 0)], obstacles=[(0.5, 0)])
+    action = torch.zeros(1, 2, 2, dtype=state["position"].dtype, requires_grad=True)
+    env.advance(state, action).reward.sum().backward()
+    assert action.grad.isfinite().all()
+    assert action.grad.any()
 
 
 @pytest.mark.parametrize("wrong", [{"world_size": 0.0}, {"world_size": (0.0, 1.0)}, {"obstacle_speed": -0.1}])

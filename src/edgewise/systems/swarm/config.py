@@ -37,9 +37,10 @@ class SwarmConfig(Config):
     """Whether the square grows with the team, so that its density stays that of three agents."""
     sensing_radius: float = Field(1.0, ge=0)
     """Distance up to which entities are connected by edges; 0 for agents that sense nothing."""
-    edge_features: Literal["relative", "nearness"] = "relative"
+    edge_features: Literal["relative", "nearness", "approach"] = "relative"
     """`relative`: displacement, distance and relative velocity. `nearness`: displacement, relative velocity,
-    and the direction to a body scaled by how near it is, now and if both coast for two steps."""
+    and the direction to a body scaled by how near it is, now and if both coast for two steps. `approach`:
+    also how near it is, and both at the closest approach."""
     one_way: bool = False
     """Whether only agents receive messages; otherwise every entity does."""
     goal_nodes: bool = False
@@ -56,6 +57,12 @@ class SwarmConfig(Config):
     """Reward for every step at the goal."""
     collision_cost: float = Field(5.0, ge=0)
     """Cost of every contact with an agent, and of contact with obstacles (once per step)."""
+    goal_width: float = Field(0.0, ge=0)
+    """Distance at which the goal reward has fallen to 1/e, so that it has a gradient; 0 for a reward that is
+    constant within `goal_threshold`."""
+    collision_margin: float = Field(0.0, ge=0)
+    """Gap between two bodies at which the collision cost begins; it rises linearly to `collision_cost` at
+    contact and further with the overlap, so that it has a gradient. 0 for a cost of contacts alone."""
     reward: Literal["shared", "mean", "individual"] = "shared"
     """Whether every agent receives the sum of all rewards (`shared`), their `mean`, or its own
     (`individual`)."""

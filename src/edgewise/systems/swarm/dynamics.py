@@ -53,7 +53,12 @@ def gaps(position: Tensor, obstacles: Tensor, agent_mask: Tensor, obstacle_mask:
 
 
 def length(vector: Tensor) -> Tensor:
-    """Compute the Euclidean length of the last dimension; cheaper than a norm for two components."""
+    """Compute the Euclidean length of the last dimension; cheaper than a norm for two components.
+
+    The gradient of a vector of length 0 is 0, where that of `torch.hypot` is NaN.
+    """
+    if vector.requires_grad:
+        return torch.linalg.vector_norm(vector, dim=-1)
     return torch.hypot(vector[..., 0], vector[..., 1])
 
 
@@ -133,9 +138,28 @@ def touched(pairs: Gaps) -> Touches:
     return Touches(agents, (pairs.obstacle_distance < DIAMETER).any(-1))
 
 
-def score(
-    goal_distance: Tensor, touches: Touches, *, threshold: float, goal_reward: float, collision_cost: float
-) -> Tensor:
-    """Compute individual rewards `[*B, A]`: goal reward or minus the distance, minus a cost per contact."""
-    progress = torch.where(goal_distance < threshold, goal_reward, -goal_distance)
-    return progress - collision_cost * (touches.agents + touches.obstacle)
+def goal_progress(distance: Tensor, *, threshold: float, goal_reward: float, width: float) -> Tensor:
+    """Compute the reward for the distance to the goal, any shape.
+
+    It is the goal reward within the threshold, else minus the distance. With a `width` it has a gradient
+    everywhere: minus the distance, plus a goal reward that falls exponentially with it.
+    """
+    if width:
+        return goal_reward * torch.exp(-distance / width) - distance
+    return torch.where(distance < threshold, goal_reward, -distance)
+
+
+def contact_share(pairs: Gaps, touches: Touches, *, margin: float) -> Tensor:
+    """Return how many collision costs each agent pays, `[*B, A]`: touched agents, plus 1 for any obstacle.
+
+    With a `margin`, each agent and the nearest obstacle count by their gap instead: 1 at contact, more with
+    the overlap, less before it, and 0 from a gap of `margin` on.
+    """
+    if not margin:
+        return touches.agents + touches.obstacle
+
+    def share(distance: Tensor) -> Tensor:
+        return (1.0 - (distance - DIAMETER) / margin).clamp(min=0.0)
+
+    obstacle = torch.nn.functional.pad(pairs.obstacle_distance, (0, 1), value=torch.inf).amin(-1)
+    return share(pairs.agent_distance).sum(-1) + share(obstacle)

@@ -26,7 +26,7 @@ class SwarmEnv(GraphEnv[SwarmConfig]):
         torch.Size([8, 5, 7, 1])
     """
 
-    stage_settings = ("num_agents", "num_obstacles")
+    stage_settings = ("num_agents", "num_obstacles", "collision_cost")
 
     def setup(self) -> None:
         """Define the graph and the action layout."""
@@ -109,13 +109,14 @@ class SwarmEnv(GraphEnv[SwarmConfig]):
         goal = self._goal(state, position)
         left = dynamics.length(goal - position)
         touches = dynamics.touched(pairs)
-        own = dynamics.score(
+        progress = dynamics.goal_progress(
             left,
-            touches,
             threshold=config.goal_threshold,
             goal_reward=config.goal_reward,
-            collision_cost=config.collision_cost,
-        ).masked_fill(~active, 0.0)
+            width=config.goal_width,
+        )
+        contacts = dynamics.contact_share(pairs, touches, margin=config.collision_margin)
+        own = (progress - self.stage.collision_cost * contacts).masked_fill(~active, 0.0)
         there = left < config.goal_threshold
         if config.task != "target":
             there = (there | ~active).all(-1, keepdim=True)
@@ -166,11 +167,16 @@ class SwarmEnv(GraphEnv[SwarmConfig]):
         return tasks.assigned_places(position, place, state["active"])
 
     def _contact(self, state: Entries, position: Tensor, pairs: dynamics.Gaps) -> Tensor:
-        """Compute the contact force on each agent from agents, obstacles and walls, `[B, A, 2]`."""
+        """Compute the contact force on each agent from agents, obstacles and walls, `[B, A, 2]`.
+
+        It has no gradient: that of bodies which bounce off each other is chaotic, and hides that of steering.
+        """
         if self.config.dynamics == "double_integrator":
             return torch.zeros_like(position)
         force = dynamics.contact_force(pairs)
-        return force + dynamics.wall_force(position, state["half_side"]) if self.config.walls else force
+        if self.config.walls:
+            force = force + dynamics.wall_force(position, state["half_side"])
+        return force.detach()
 
     def _team_reward(self, own: Tensor, active: Tensor) -> Tensor:
         """Return the rewards by the setting `reward`: individual, mean or shared, `[B, A]`."""

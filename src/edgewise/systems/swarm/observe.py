@@ -8,7 +8,7 @@ import torch
 from tensordict import TensorDict
 from torch import Tensor
 
-from edgewise.graphs.pair_features import Displacement, Distance, PairFunction, Pairs
+from edgewise.graphs.pair_features import Displacement, Distance, PairFeature, PairFunction, Pairs
 from edgewise.graphs.rules import Radius
 from edgewise.graphs.spec import GraphSpec
 from edgewise.systems.swarm import double_integrator, dynamics, tasks
@@ -28,17 +28,22 @@ COASTED = {
     "double_integrator": 10 * double_integrator.TIME_STEP,
 }
 """Distance that a free body coasts in two steps, or in ten short ones, per unit of speed."""
+FORESIGHT = 1.0
+"""Seconds within which the closest approach of two bodies is looked for."""
 
 
 def graph_spec(config: SwarmConfig) -> GraphSpec:
     """Describe the graph: agents, visible goals or landmarks, obstacles; edges within the sensing radius."""
     goals = config.landmark_capacity if config.shows_landmarks else 0
     relative = PairFunction(_relative_velocity, 2)
+    features: dict[str, tuple[PairFeature, ...]] = {
+        "relative": (Displacement(), Distance(), relative),
+        "nearness": (Displacement(), relative, Nearness(COASTED[config.dynamics])),
+        "approach": (Displacement(), relative, Approach(COASTED[config.dynamics])),
+    }
     rule = Radius(
         config.sensing_radius or NOTHING,
-        features=(Displacement(), Distance(), relative)
-        if config.edge_features == "relative"
-        else (Displacement(), relative, Nearness(COASTED[config.dynamics])),
+        features=features[config.edge_features],
         receivers=(AGENT,) if config.one_way else None,
     )
     nodes = config.agent_capacity + goals + config.obstacle_capacity
@@ -67,14 +72,46 @@ class Nearness:
     def __call__(self, graph: TensorDict, pairs: Pairs) -> Tensor:
         """Return both directions."""
         ahead = pairs.displacement + self.coasted * _relative_velocity(graph, pairs)
-        return torch.cat([_scaled_direction(offset) for offset in (pairs.displacement, ahead)], -1)
+        return torch.cat([_nearness(offset)[0] for offset in (pairs.displacement, ahead)], -1)
 
 
-def _scaled_direction(offset: Tensor) -> Tensor:
-    """Scale an offset `[..., 2]` to a length of 1 at contact that falls exponentially with the gap."""
+@dataclass(frozen=True)
+class Approach:
+    """Nearness of a body, and the direction to it scaled by that: now, soon and at the closest approach.
+
+    Attention weighs bodies by a linear function of these, so it needs nearness itself besides directions.
+
+    Args:
+        coasted: time until soon, for which both move on at their present velocity.
+    """
+
+    coasted: float
+
+    def width(self, position_dim: int) -> int:
+        """Return the number of features: three directions and three scalars."""
+        return 3 * (position_dim + 1)
+
+    def __call__(self, graph: TensorDict, pairs: Pairs) -> Tensor:
+        """Compute the features of all pairs."""
+        offset, velocity = pairs.displacement, _relative_velocity(graph, pairs)
+        closest = time_of_closest_approach(offset, velocity).clamp(0.0, FORESIGHT).unsqueeze(-1)
+        ahead = (offset, offset + self.coasted * velocity, offset + closest * velocity)
+        return torch.cat([part for each in ahead for part in _nearness(each)], -1)
+
+
+def time_of_closest_approach(offset: Tensor, velocity: Tensor) -> Tensor:
+    """Return when a body at `offset` `[..., 2]` that moves at `velocity` is nearest, `[...]`."""
+    return -(offset * velocity).sum(-1) / velocity.square().sum(-1).clamp(min=1e-9)
+
+
+def _nearness(offset: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the direction of an offset `[..., 2]` scaled by its nearness, and the nearness `[..., 1]`.
+
+    Nearness is 1 at contact and falls exponentially with the gap.
+    """
     distance = dynamics.length(offset).unsqueeze(-1)
     nearness = torch.exp((dynamics.DIAMETER - distance).clamp(max=0.0) / NEAR)
-    return offset / distance.clamp(min=1e-6) * nearness
+    return offset / distance.clamp(min=1e-6) * nearness, nearness
 
 
 def landmarks(state: TensorDict, task: str) -> tuple[Tensor, Tensor]:

@@ -1,0 +1,193 @@
+"""Analytic policy gradients: differentiate the return through a differentiable environment.
+
+As in https://arxiv.org/abs/2209.13052, without a critic: the return of a window of a few steps is maximised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Self
+
+import torch
+from tensordict import TensorDictBase
+from torch import Tensor, nn
+from torch.distributions import Distribution
+
+from edgewise.algorithms.config import APGConfig
+from edgewise.algorithms.scalars import scalars, with_scalar
+from edgewise.algorithms.setup import Setup
+from edgewise.algorithms.state import load_module_state, load_optimizer_state, module_state, optimizer_state
+from edgewise.config.errors import ConfigError
+from edgewise.envs.base import GraphEnv
+from edgewise.graphs.generators import restore_generator
+from edgewise.graphs.keys import ACTIVE, STATE
+from edgewise.models.actor_critic import Actor
+from edgewise.models.agents.actions import ActionBox
+from edgewise.models.distributions.squashed import SquashedNormal
+from edgewise.objectives.alignment import expand_agent_mask
+from edgewise.objectives.masked import masked_mean
+
+Metrics = dict[str, Tensor]
+
+LINEAR = 1.0
+"""Size of an action before squashing up to which it costs nothing; tanh is 0.76 there, its slope 0.42."""
+
+
+class APG:
+    """Analytic policy gradients for environments whose rewards have gradients by the actions.
+
+    A batch only gives the states to start from. From a sample of them, the environment is simulated for
+    `horizon` steps with the mode of the policy, and the sum of rewards is differentiated through all steps.
+    Agents are one team: the gradient is that of their mean reward, so an action counts for all of them.
+
+    Args:
+        actor: the policy; its standard deviation serves exploration only, and is not trained.
+        config: see `APGConfig`.
+        env: environment to simulate.
+        seed: random seed of sampling states.
+        device: of the policy.
+
+    Example:
+        >>> algorithm = APG(make_actor_critic(env.graph, env.actions).actor, APGConfig(), env=env)
+        >>> rollout = Rollout(env, algorithm.policy, rollout_length=25, keep_state=True)
+        >>> metrics = algorithm.learn(rollout.collect())
+    """
+
+    needs_state = True
+
+    def __init__(
+        self,
+        actor: Actor,
+        config: APGConfig,
+        *,
+        env: GraphEnv[Any],
+        seed: int = 0,
+        device: torch.device | str = "cpu",
+    ) -> None:
+        self.config, self.device, self.env = config, torch.device(device), env
+        self.actor = actor.to(self.device)
+        self.generator = torch.Generator().manual_seed(seed)
+        self.optimizer = torch.optim.Adam(self.actor.parameters(), lr=config.learning_rate, fused=True)
+
+    @classmethod
+    def from_setup(cls, setup: Setup) -> Self:
+        """Build the algorithm for a run; the critic of the model is not used.
+
+        Raises:
+            ConfigError: actions are not continuous, or the model is recurrent.
+        """
+        ActionBox.of(setup.env.actions)
+        model = setup.make_model()
+        if getattr(model, "recurrent", False):
+            raise ConfigError("model.recurrent: apg learns from single states", hint="use --algorithm ppo")
+        return cls(model.actor, setup.config, env=setup.env, seed=setup.seed, device=setup.device)
+
+    @property
+    def policy(self) -> Actor:
+        """The policy, a TensorDict module that writes `action` and `action_log_prob`."""
+        return self.actor
+
+    def learn(self, batch: TensorDictBase) -> Metrics:
+        """Make the optimizer steps of a batch with `state`, `[*B]`.
+
+        Returns:
+            0-d tensors, means over updates: `window_reward` and `saturation_cost` per step of the windows,
+            and `gradient_norm`.
+
+        Raises:
+            ConfigError: no gradient gets from the rewards to the actions.
+        """
+        starts = batch.to(self.device).select(*self.actor.in_keys, ACTIVE, STATE, strict=False).reshape(-1)
+        with self._own_randomness():
+            updates = [self._update(self._sample(starts)) for _ in range(self.config.updates)]
+        return {name: torch.stack([update[name] for update in updates]).mean() for name in updates[0]}
+
+    @contextmanager
+    def _own_randomness(self) -> Iterator[None]:
+        """Simulate with random numbers of the algorithm; the environment then goes on as if it had not."""
+        generator = self.env.generator
+        kept = generator.get_state()
+        generator.manual_seed(int(torch.randint(2**62, (), generator=self.generator)))
+        try:
+            yield
+        finally:
+            restore_generator(generator, kept)
+
+    def _sample(self, starts: TensorDictBase) -> TensorDictBase:
+        """Sample states to start from, with replacement."""
+        rows = torch.randint(len(starts), (self.config.minibatch_size,), generator=self.generator)
+        return starts[rows.to(self.device)]
+
+    def _update(self, starts: TensorDictBase) -> Metrics:
+        """Make one optimizer step; once per minibatch."""
+        reward, cost = self.window_reward(starts)
+        if not reward.requires_grad:
+            raise ConfigError(
+                f"apg needs rewards that are differentiable by the actions; those of {self.env.name} are not",
+                hint="use --algorithm ppo",
+            )
+        self.optimizer.zero_grad()
+        (cost - reward).backward()
+        norm = nn.utils.clip_grad_norm_(self.actor.parameters(), self.config.max_grad_norm)
+        self.optimizer.step()
+        return {
+            "window_reward": reward.detach(),
+            "saturation_cost": cost.detach(),
+            "gradient_norm": norm,
+        }
+
+    def window_reward(self, starts: TensorDictBase) -> tuple[Tensor, Tensor]:
+        """Simulate `horizon` steps from `starts` `[M]`.
+
+        Time limits do not end a window. After its termination, a world has no rewards.
+
+        Returns:
+            The mean reward, and the mean cost of saturated actions, per step and agent, both 0-d.
+        """
+        root, counted = starts, torch.ones(len(starts), 1, dtype=torch.bool, device=self.device)
+        rewards, costs = [], []
+        for _ in range(self.config.horizon):
+            policy = self.actor.get_dist(root)
+            root = self.env.simulate(root.set("action", policy.mode))
+            ended = (~counted).view(-1, *[1] * (root["reward"].ndim - 1))
+            rewards.append(root["reward"].masked_fill(ended, 0.0))
+            costs.append(_saturation(policy).masked_fill(ended, 0.0))
+            counted = counted & ~root["terminated"]
+        active = starts.get(ACTIVE, None)
+        reward, cost = torch.stack(rewards).mean(0), torch.stack(costs).mean(0)
+        mask = expand_agent_mask(active, reward, batch_dims=1)
+        return masked_mean(reward, mask), self.config.saturation_cost * masked_mean(cost, mask)
+
+    def scalars(self) -> dict[str, float]:
+        """Return the current numeric settings by name."""
+        return scalars(self.config)
+
+    def set_scalar(self, name: str, value: float) -> None:
+        """Change a numeric setting from the next batch on, as schedules do."""
+        self.config = with_scalar(self.config, name, value, owner=self)
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.config.learning_rate
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return everything that the next `learn` depends on, as nested dicts of tensors and numbers."""
+        return {
+            "actor": module_state(self.actor),
+            "optimizer": optimizer_state(self.optimizer, self.actor),
+            "generator": self.generator.get_state(),
+            "scalars": self.scalars(),
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Restore a state; the next `learn` is then bit-equal to that of the saved algorithm."""
+        load_module_state(self.actor, state["actor"], name="actor")
+        load_optimizer_state(self.optimizer, self.actor, state["optimizer"])
+        self.generator.set_state(state["generator"].cpu())
+        for name, value in state["scalars"].items():
+            self.set_scalar(name, value)
+
+
+def _saturation(policy: Distribution) -> Tensor:
+    """Return the squared excess of actions over `LINEAR` before squashing, `[*B, 1]`."""
+    assert isinstance(policy, SquashedNormal)
+    return (policy.loc.abs() - LINEAR).clamp(min=0.0).square().sum(-1, keepdim=True)
