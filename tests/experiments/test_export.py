@@ -51,6 +51,7 @@ KINDS = {
     "topologies": ("hex", {}, {}),
     "agents": ("swarm", {}, {}),
     "agents with numbers": ("swarm", {"continuous": True}, {}),
+    "agents that sense nearness": ("swarm", {"edge_features": "nearness"}, {}),
     "agents with memory": ("swarm", {}, {"recurrent": True}),
     "a set of edges": ("hive", {}, {}),
 }
@@ -315,6 +316,19 @@ def test_a_policy_that_cannot_be_traced_is_refused_in_words(tmp_path):
     with pytest.raises(ConfigError, match=r"cannot be traced by torch\.export"):
         export_policy(policy, env, tmp_path / "a", format="pt2")
     assert not list(tmp_path.iterdir())
+
+
+class Length(torch.nn.Module):
+    """A score that is the length of a plane vector."""
+
+    def forward(self, h):
+        return torch.hypot(h[..., 0], h[..., 1]).unsqueeze(-1)
+
+
+def test_lengths_of_vectors_can_be_written_as_onnx(tmp_path):
+    policy, env = actor_of("nodes of one size")
+    policy.head.score = Length()
+    assert export_policy(policy, env, tmp_path / "a").checked.passed
 
 
 def test_a_program_that_differs_is_refused(tmp_path, monkeypatch):

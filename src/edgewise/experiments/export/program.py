@@ -86,6 +86,7 @@ def save(function: PolicyFunction, program: ExportedProgram, path: Path, *, exam
                 (example,),
                 input_names=[info.name for info in function.inputs],
                 output_names=list(function.outputs),
+                custom_translation_table={torch.ops.aten.hypot.default: _hypot},
                 dynamo=True,
                 verbose=False,
             )
@@ -104,6 +105,13 @@ def save(function: PolicyFunction, program: ExportedProgram, path: Path, *, exam
     for node in graph:
         node.metadata_props.clear()
     found.save(path, external_data=False)
+
+
+def _hypot(first: Any, second: Any) -> Any:
+    """Translate the length of a plane vector, which the exporter of torch cannot."""
+    from onnxscript import opset18
+
+    return opset18.Sqrt(opset18.Add(opset18.Mul(first, first), opset18.Mul(second, second)))
 
 
 def load(path: Path, outputs: Sequence[str]) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
