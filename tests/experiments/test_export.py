@@ -32,7 +32,7 @@ from edgewise.experiments.export.check import (
     sizes_of,
     traced_sizes,
 )
-from edgewise.experiments.export.program import load
+from edgewise.experiments.export.program import load, trace
 from edgewise.experiments.export.readme import program_text
 from edgewise.experiments.load import load_config
 from edgewise.graphs.actions import AgentsDiscrete
@@ -101,6 +101,13 @@ def test_a_function_takes_other_sizes(name):
     assert smaller["graphs"] == 1
     assert all(smaller[size] <= traced[size] < larger[size] for size in ("graphs", "nodes") if size in traced)
     assert ("nodes" in function.sizes) == (name != "nodes of one size")
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_every_kind_is_traced_for_any_size(name):
+    policy, env = actor_of(name)
+    function = as_function(policy, env)
+    trace(function, function.sample(traced_sizes(function), torch.Generator().manual_seed(0)))
 
 
 def test_topologies_become_edges():

@@ -261,10 +261,12 @@ class ChooseFromSetHead(Head):
         The batch becomes one list of edges between the nodes of all graphs.
         """
         nodes, slots = h.shape[-2], edges.mask.shape[-1]
-        graphs = torch.arange(mask.shape[:-1].numel(), device=h.device).view(*mask.shape[:-1], 1)
         flat = mask.flatten()
+        # Sizes that are traced stay symbolic: neither `len` nor `Size.numel` would keep them.
+        count = flat.shape[0]
+        graphs = torch.arange(mask[..., 0].numel(), device=h.device).view(*mask.shape[:-1], 1)
         compact = may_compact(self, h)
-        chosen = flat.nonzero().squeeze(-1) if compact else torch.arange(len(flat), device=h.device)
+        chosen = flat.nonzero().squeeze(-1) if compact else torch.arange(count, device=h.device)
         graph = graphs.expand_as(mask).flatten().index_select(0, chosen)
         edge = graph * slots + place.flatten().index_select(0, chosen)
         source, target = (end.flatten().index_select(0, edge) for end in edges.index.unbind(-2))
@@ -274,4 +276,4 @@ class ChooseFromSetHead(Head):
         scores = self.score(h.reshape(-1, h.shape[-1]), listed).squeeze(-1)
         if not compact:
             return scores.view_as(mask)
-        return scores.new_zeros(len(flat)).index_copy(0, chosen, scores).view_as(mask)
+        return scores.new_zeros(count).index_copy(0, chosen, scores).view_as(mask)
