@@ -23,6 +23,7 @@ from edgewise.experiments.export import as_function, export_policy
 from edgewise.experiments.export.check import (
     Checked,
     Tried,
+    _count_differing,
     as_arrays,
     call,
     check,
@@ -369,6 +370,15 @@ def test_other_actions_of_the_policy_are_noticed(tmp_path):
     assert isinstance(env.actions, AgentsDiscrete)
     assert found.differing_actions == found.actions
     assert not found.passed
+
+
+def test_a_set_of_nodes_that_is_as_good_is_no_other_action():
+    logits = torch.tensor([[1.0, 2.0, 3.0, -9.0], [1.0, 2.0, 3.5, -9.0]])
+    own = torch.tensor([[False, False, True, False]]).expand(2, -1)
+    other = torch.tensor([[True, True, False, False]]).expand(2, -1)
+    assert _count_differing(other[:1], own[:1], {"logits": logits[:1]}) == 0
+    assert _count_differing(other, own, {"logits": logits}) == 3
+    assert _count_differing(other, other, {"logits": logits}) == 0
 
 
 @pytest.mark.parametrize(

@@ -217,14 +217,20 @@ def _difference(own: Tensors, found: Tensors) -> float:
 
 
 def _count_differing(action: Tensor, own: Tensor, outputs: Tensors) -> int:
-    """Count actions that are not those of the policy; a choice that is equally good is one of them."""
+    """Count actions that are not those of the policy, other than choices or sets of nodes as good as its own."""
     if action.shape != own.shape:
         return max(action.numel(), own.numel())
     if action.is_floating_point():
         return int(((action - own).abs() > TOLERANCE).sum())
     different = action != own
     ranked = outputs.get("scores", outputs.get("logits"))
-    if not different.any() or ranked is None or ranked.dim() != own.dim() + 1:
+    if not different.any() or ranked is None:
+        return int(different.sum())
+    if ranked.shape == own.shape and own.dtype == torch.bool:
+        weight = ranked.masked_fill(~(own | action), 0.0)
+        gap = (weight * own).sum(-1, keepdim=True) - (weight * action).sum(-1, keepdim=True)
+        return int((different & (gap.abs() > TOLERANCE)).sum())
+    if ranked.dim() != own.dim() + 1:
         return int(different.sum())
     gap = ranked.gather(-1, own.unsqueeze(-1)) - ranked.gather(-1, action.unsqueeze(-1))
     return int((different & (gap.squeeze(-1).abs() > TOLERANCE)).sum())
