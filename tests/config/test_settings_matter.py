@@ -276,7 +276,6 @@ SUBJECTS = [
         APGConfig,
         of_apg,
         moved={"minibatch_size": 16, "max_grad_norm": 1e-3},
-        silent={"saturation_cost": "for actions near their bounds: tests/algorithms/test_apg.py"},
     ),
     Subject(
         ReinforceConfig,

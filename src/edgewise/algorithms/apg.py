@@ -12,7 +12,6 @@ from typing import Any, Self
 import torch
 from tensordict import TensorDictBase
 from torch import Tensor, nn
-from torch.distributions import Distribution
 
 from edgewise.algorithms.config import APGConfig
 from edgewise.algorithms.scalars import scalars, with_scalar
@@ -24,14 +23,10 @@ from edgewise.graphs.generators import restore_generator
 from edgewise.graphs.keys import ACTIVE, STATE
 from edgewise.models.actor_critic import Actor
 from edgewise.models.agents.actions import ActionBox
-from edgewise.models.distributions.squashed import SquashedNormal
 from edgewise.objectives.alignment import expand_agent_mask
 from edgewise.objectives.masked import masked_mean
 
 Metrics = dict[str, Tensor]
-
-LINEAR = 1.0
-"""Size of an action before squashing up to which it costs nothing; tanh is 0.76 there, its slope 0.42."""
 
 
 class APG:
@@ -92,8 +87,7 @@ class APG:
         """Make the optimizer steps of a batch with `state`, `[*B]`.
 
         Returns:
-            0-d tensors, means over updates: `window_reward` and `saturation_cost` per step of the windows,
-            and `gradient_norm`.
+            0-d tensors, means over updates: `window_reward` per step of the windows, and `gradient_norm`.
 
         Raises:
             ConfigError: no gradient gets from the rewards to the actions.
@@ -121,43 +115,32 @@ class APG:
 
     def _update(self, starts: TensorDictBase) -> Metrics:
         """Make one optimizer step; once per minibatch."""
-        reward, cost = self.window_reward(starts)
+        reward = self.window_reward(starts)
         if not reward.requires_grad:
             raise ConfigError(
                 f"apg needs rewards that are differentiable by the actions; those of {self.env.name} are not",
                 hint="use --algorithm ppo",
             )
         self.optimizer.zero_grad()
-        (cost - reward).backward()
+        (-reward).backward()
         norm = nn.utils.clip_grad_norm_(self.actor.parameters(), self.config.max_grad_norm)
         self.optimizer.step()
-        return {
-            "window_reward": reward.detach(),
-            "saturation_cost": cost.detach(),
-            "gradient_norm": norm,
-        }
+        return {"window_reward": reward.detach(), "gradient_norm": norm}
 
-    def window_reward(self, starts: TensorDictBase) -> tuple[Tensor, Tensor]:
-        """Simulate `horizon` steps from `starts` `[M]`.
+    def window_reward(self, starts: TensorDictBase) -> Tensor:
+        """Simulate `horizon` steps from `starts` `[M]`; return the mean reward per step and agent, 0-d.
 
         Time limits do not end a window. After its termination, a world has no rewards.
-
-        Returns:
-            The mean reward, and the mean cost of saturated actions, per step and agent, both 0-d.
         """
         root, counted = starts, torch.ones(len(starts), 1, dtype=torch.bool, device=self.device)
-        rewards, costs = [], []
+        rewards = []
         for _ in range(self.config.horizon):
-            policy = self.actor.get_dist(root)
-            root = self.env.simulate(root.set("action", policy.mode))
+            root = self.env.simulate(root.set("action", self.actor.get_dist(root).mode))
             ended = (~counted).view(-1, *[1] * (root["reward"].ndim - 1))
             rewards.append(root["reward"].masked_fill(ended, 0.0))
-            costs.append(_saturation(policy).masked_fill(ended, 0.0))
             counted = counted & ~root["terminated"]
-        active = starts.get(ACTIVE, None)
-        reward, cost = torch.stack(rewards).mean(0), torch.stack(costs).mean(0)
-        mask = expand_agent_mask(active, reward, batch_dims=1)
-        return masked_mean(reward, mask), self.config.saturation_cost * masked_mean(cost, mask)
+        reward = torch.stack(rewards).mean(0)
+        return masked_mean(reward, expand_agent_mask(starts.get(ACTIVE, None), reward, batch_dims=1))
 
     def scalars(self) -> dict[str, float]:
         """Return the current numeric settings by name."""
@@ -185,9 +168,3 @@ class APG:
         self.generator.set_state(state["generator"].cpu())
         for name, value in state["scalars"].items():
             self.set_scalar(name, value)
-
-
-def _saturation(policy: Distribution) -> Tensor:
-    """Return the squared excess of actions over `LINEAR` before squashing, `[*B, 1]`."""
-    assert isinstance(policy, SquashedNormal)
-    return (policy.loc.abs() - LINEAR).clamp(min=0.0).square().sum(-1, keepdim=True)

@@ -105,9 +105,6 @@ class APGConfig(Config):
     """Gradient steps after each batch."""
     minibatch_size: int = Field(64, ge=1)
     """States of a gradient step to start from, sampled from the batch."""
-    saturation_cost: float = Field(0.0, ge=0)
-    """Cost per step of the squared excess over 1 of an action before squashing, against actions that move to
-    the flat ends of tanh, where they have no gradient; 0 for none."""
     max_grad_norm: float = Field(1.0, gt=0)
     """Gradients are clipped to this norm."""
 

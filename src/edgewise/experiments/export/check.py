@@ -217,7 +217,7 @@ def _difference(own: Tensors, found: Tensors) -> float:
 
 
 def _count_differing(action: Tensor, own: Tensor, outputs: Tensors) -> int:
-    """Count actions that are not those of the policy, other than choices or sets of nodes as good as its own."""
+    """Count actions that are not those of the policy; one that is equally good, also as a set, is."""
     if action.shape != own.shape:
         return max(action.numel(), own.numel())
     if action.is_floating_point():
