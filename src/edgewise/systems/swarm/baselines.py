@@ -13,7 +13,6 @@ from torch import Tensor
 from edgewise.graphs.policy import Policy
 from edgewise.systems.swarm import double_integrator, dynamics
 from edgewise.systems.swarm.env import SwarmEnv
-from edgewise.systems.swarm.observe import time_of_closest_approach
 
 HORIZON = 3
 """Steps of a plan."""
@@ -141,7 +140,7 @@ def _overlap(state: TensorDict, choices: Tensor) -> Tensor:
     )
     apart = position.unsqueeze(-2) - (bodies + double_integrator.TIME_STEP * drift)[:, None, None]
     closing = velocity.unsqueeze(-2) - drift[:, None, None]
-    soonest = time_of_closest_approach(apart, closing)
+    soonest = dynamics.time_of_closest_approach(apart, closing)
     nearest = dynamics.length(apart + soonest.clamp(0.0, FORESIGHT).unsqueeze(-1) * closing)
     counted = torch.cat((state["active"], state["obstacle_mask"]), -1)[:, None, None]
     alone = torch.eye(apart.shape[1], bodies.shape[-2], dtype=torch.bool, device=bodies.device)[:, None]

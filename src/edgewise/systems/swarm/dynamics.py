@@ -62,6 +62,11 @@ def length(vector: Tensor) -> Tensor:
     return torch.hypot(vector[..., 0], vector[..., 1])
 
 
+def time_of_closest_approach(offset: Tensor, velocity: Tensor) -> Tensor:
+    """Return when a body at `offset` `[..., 2]` that moves at `velocity` is nearest, `[...]`."""
+    return -(offset * velocity).sum(-1) / velocity.square().sum(-1).clamp(min=1e-9)
+
+
 def control_force(action: Tensor, like: Tensor) -> Tensor:
     """Return the thrust `[*B, A, 2]` of discrete actions `[*B, A]`: none, +x, -x, +y, -y; dtype as `like`."""
     return SENSITIVITY * torch.tensor(DIRECTIONS, dtype=like.dtype, device=like.device)[action]

@@ -94,14 +94,9 @@ class Approach:
     def __call__(self, graph: TensorDict, pairs: Pairs) -> Tensor:
         """Compute the features of all pairs."""
         offset, velocity = pairs.displacement, _relative_velocity(graph, pairs)
-        closest = time_of_closest_approach(offset, velocity).clamp(0.0, FORESIGHT).unsqueeze(-1)
+        closest = dynamics.time_of_closest_approach(offset, velocity).clamp(0.0, FORESIGHT).unsqueeze(-1)
         ahead = (offset, offset + self.coasted * velocity, offset + closest * velocity)
         return torch.cat([part for each in ahead for part in _nearness(each)], -1)
-
-
-def time_of_closest_approach(offset: Tensor, velocity: Tensor) -> Tensor:
-    """Return when a body at `offset` `[..., 2]` that moves at `velocity` is nearest, `[...]`."""
-    return -(offset * velocity).sum(-1) / velocity.square().sum(-1).clamp(min=1e-9)
 
 
 def _nearness(offset: Tensor) -> tuple[Tensor, Tensor]:
