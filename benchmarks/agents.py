@@ -100,7 +100,8 @@ class Products(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if func.overloadpacket.__name__ in self.NAMES:
-            self.recorded.append((func, tuple(each.detach().clone() for each in args)))
+            # The packet rather than its overload, so that a product that writes to a slice allocates instead.
+            self.recorded.append((func.overloadpacket, tuple(each.detach().clone() for each in args)))
         return func(*args, **(kwargs or {}))
 
     def __call__(self) -> None:

@@ -21,6 +21,9 @@ class Fixed(nn.Module):
     def joint(self, values, _):
         return values
 
+    def means(self, ego, *_):
+        return self(ego).mean(-2)
+
     def of_actions(self, ego, action, *_):
         return gather_actions(self(ego), action)
 

@@ -9,7 +9,7 @@ from tests.algorithms.test_dqn import Fixed
 from torch import nn
 from torchrl.envs import ExplorationType, set_exploration_type
 
-from edgewise.objectives.temporal_difference import gather_actions
+from edgewise.models.agents.quantile import gather_choice
 
 QUANTILES = [[0.0, 1.0, 0, 0], [3.0, 1.0, 0, 0]]
 """Two quantiles of four choices: the first has mean 1.5, each quantile's best are 1 and 3."""
@@ -72,16 +72,51 @@ def test_quantiles_of_a_known_return_are_learnt():
     assert found[2:].min() > 0.8
 
 
+@pytest.fixture(params=["nodes", "ragged", "pair", "ego"])
+def some_network(request):
+    """Build a quantile network with given settings, what it observes, and an action of each decider."""
+
+    def build(**settings):
+        if request.param == "ego":
+            samples = transitions("iqn")
+            network = agent("iqn", **settings).networks["network"]
+            return network, samples["observation"], samples["action"]
+        env = make_env(request.param)
+        learner, root = make_learner("iqn", env, **settings), env.reset()
+        return learner.networks["network"], root, env.actions.sample(root, env.graph)
+
+    return build
+
+
+@pytest.mark.parametrize("noisy", [False, True])
 @pytest.mark.parametrize("dueling", [False, True])
-@pytest.mark.parametrize("name", ["nodes", "ragged", "pair"])
-def test_quantiles_of_single_actions_are_those_among_all_choices(name, dueling):
-    env = make_env(name)
-    learner = make_learner("iqn", env, dueling=dueling, noisy=True)
-    root, network = env.reset(), learner.networks["network"]
-    action = env.actions.sample(root, env.graph)
+def test_quantiles_of_single_actions_are_those_among_all_choices(some_network, dueling, noisy):
+    network, observation, action = some_network(dueling=dueling, noisy=noisy)
     for levels in (torch.rand(5), torch.rand(*action.shape, 5)):
         torch.manual_seed(0)
-        expected = gather_actions(network(root, levels, "shared"), action)
+        expected = gather_choice(network(observation, levels, "shared"), action)
         torch.manual_seed(0)
-        found = network.of_actions(root, action, levels, "shared")
+        found = network.of_actions(observation, action, levels, "shared")
         torch.testing.assert_close(found, expected)
+        for one, other in zip(gradients(network, found), gradients(network, expected), strict=True):
+            torch.testing.assert_close(one, other)
+
+
+def gradients(network, quantiles):
+    """Gradients of a function of all quantiles; zero where there is none."""
+    weights = torch.linspace(-1, 1, quantiles.numel()).view_as(quantiles)
+    parameters = list(network.parameters())
+    return torch.autograd.grad(
+        (quantiles * weights).sum(), parameters, allow_unused=True, materialize_grads=True
+    )
+
+
+@pytest.mark.parametrize("noisy", [False, True])
+@pytest.mark.parametrize("dueling", [False, True])
+def test_means_are_those_of_the_quantiles(some_network, dueling, noisy):
+    network, observation, action = some_network(dueling=dueling, noisy=noisy)
+    for levels in (torch.rand(5), torch.rand(*action.shape, 5)):
+        torch.manual_seed(0)
+        expected = network(observation, levels, "shared").mean(-2)
+        torch.manual_seed(0)
+        torch.testing.assert_close(network.means(observation, levels, "shared"), expected)

@@ -79,10 +79,10 @@ class IQN(OffPolicy[IQNConfig]):
         """Compute samples of the target return, `[*D, target_quantiles]`."""
         observation = samples["next_observation"]
         levels = random_levels(self.like, self.config.target_quantiles)
-        network = (self.networks if self.config.double else self.targets)["network"]
-        even = even_levels(self.like, self.config.exploring_quantiles)
-        best = network(observation, even, "shared").mean(-2).argmax(-1)
         target = cast(QuantileQNetwork, self.targets["network"])
+        network = cast(QuantileQNetwork, self.networks["network"]) if self.config.double else target
+        even = even_levels(self.like, self.config.exploring_quantiles)
+        best = network.means(observation, even, "shared").argmax(-1)
         next_value = target.of_actions(observation, best, levels, "shared")
         return td_target(samples["reward"], samples["discount"], next_value=next_value)
 

@@ -9,6 +9,7 @@ from tensordict import TensorDictBase
 from torch import Tensor, nn
 from torch.nn import functional
 
+from edgewise.models.agents.gates import gated
 from edgewise.models.agents.linear import FastLinear
 from edgewise.models.agents.noisy import Noisiness, linear, noisy_forward
 from edgewise.models.features import Features, legal_mean, mask_illegal
@@ -69,11 +70,47 @@ class QuantileQNetwork(nn.Module):
 
         Those of illegal choices are `ILLEGAL`.
         """
-        features, legal = self.features(observation), self.features.legal(observation)
+        return self._outputs(observation, self._hidden(observation, levels), noise)
+
+    def means(self, observation: TensorDictBase, levels: Tensor, noise: Noisiness = "none") -> Tensor:
+        """Return the means of the quantiles over the levels, `[*D, K]`; noise is shared by all rows.
+
+        The last layers are linear, so they are applied to the mean of their inputs.
+        """
+        assert noise != "rows"
+        hidden = self._hidden(observation, levels).mean(-2, keepdim=True)
+        return self._outputs(observation, hidden, noise).squeeze(-2)
+
+    def of_actions(
+        self, observation: TensorDictBase, action: Tensor, levels: Tensor, noise: Noisiness = "none"
+    ) -> Tensor:
+        """Return quantiles `[*D, Q]` of legal actions `[*D]`, the same as those in `forward`.
+
+        Other choices are left out where they have no effect, which is up to K times faster.
+        """
+        last, by_choice = self.choices, self.features.per_choice
+        if self.state is not None or not (by_choice or isinstance(last, nn.Linear)):
+            return gather_choice(self(observation, levels, noise), action)
+        if isinstance(last, nn.Linear) and not by_choice:
+            weight = functional.embedding(action, last.weight).unsqueeze(-2)
+            bias = functional.embedding(action, last.bias.unsqueeze(-1))
+            return (self._hidden(observation, levels) * weight).sum(-1) + bias
+        features = self.features(observation)
+        index = action[..., None, None].expand(*action.shape, 1, features.shape[-1])
+        gate = self.levels(levels)
+        chosen = gated(self.first, features.gather(-2, index).squeeze(-2), gate=gate)
+        return noisy_forward(self.choices, self.second(chosen.relu()).relu(), noise).squeeze(-1)
+
+    def _hidden(self, observation: TensorDictBase, levels: Tensor) -> Tensor:
+        """Return the last hidden layer, `[*D, Q, hidden]`, or `[*D, K, Q, hidden]` for each choice."""
         gate = self.levels(levels)
         if self.features.per_choice and gate.dim() > 2:
             gate = gate.unsqueeze(-3)
-        h = self.second(gated(self.first, features, gate=gate).relu()).relu()
+        return self.second(gated(self.first, self.features(observation), gate=gate).relu()).relu()
+
+    def _outputs(self, observation: TensorDictBase, h: Tensor, noise: Noisiness) -> Tensor:
+        """Return quantiles `[*D, Q, K]` from the last hidden layer."""
+        legal = self.features.legal(observation)
         choices = noisy_forward(self.choices, h, noise)
         if self.features.per_choice:
             choices = choices.squeeze(-1).transpose(-1, -2)
@@ -84,21 +121,6 @@ class QuantileQNetwork(nn.Module):
             advantage = choices - legal_mean(choices, by_level, dim=-1)
             choices = noisy_forward(self.state, h, noise) + advantage
         return mask_illegal(choices, legal)
-
-    def of_actions(
-        self, observation: TensorDictBase, action: Tensor, levels: Tensor, noise: Noisiness = "none"
-    ) -> Tensor:
-        """Return quantiles `[*D, Q]` of legal actions `[*D]`, the same as those in `forward`.
-
-        Features of other choices are left out where they have no effect, which is K times faster.
-        """
-        if not self.features.per_choice or self.state is not None:
-            return gather_choice(self(observation, levels, noise), action)
-        features = self.features(observation)
-        index = action[..., None, None].expand(*action.shape, 1, features.shape[-1])
-        gate = self.levels(levels)
-        chosen = gated(self.first, features.gather(-2, index).squeeze(-2), gate=gate)
-        return noisy_forward(self.choices, self.second(chosen.relu()).relu(), noise).squeeze(-1)
 
 
 def gather_choice(quantiles: Tensor, action: Tensor) -> Tensor:
@@ -138,21 +160,6 @@ class QuantileCritic(nn.Module):
         """Return quantiles `[*D, Q]` of actions `[*D, dim]` from the result of `features`."""
         h = features * self.action(action).relu().unsqueeze(-2)
         return self.value(self.second(h).relu()).squeeze(-1)
-
-
-def gated(layer: nn.Linear, h: Tensor, *, gate: Tensor) -> Tensor:
-    """Compute `layer(h * gate)` for every quantile, `[*B, Q, outputs]`.
-
-    Args:
-        layer: of `C` inputs.
-        h: features `[*B, C]`.
-        gate: `[*B, Q, C]`, or `[Q, C]` shared by all rows. Shared gates multiply the weights instead, which
-            avoids the product of features and gates, Q times as large as the features.
-    """
-    if gate.dim() > 2:
-        return layer(h.unsqueeze(-2) * gate)
-    weight = (layer.weight * gate.unsqueeze(1)).flatten(0, 1)
-    return functional.linear(h, weight, layer.bias.repeat(len(gate))).unflatten(-1, (len(gate), -1))
 
 
 def random_levels(like: Tensor, count: int) -> Tensor:
