@@ -116,6 +116,78 @@ class TestUnderTorchRL:
         assert torch.equal(following["state", "step"][stepped], root["state", "step"][stepped] + 1)
 
 
+class JointWalkEnv(GraphwalkEnv):
+    """Graphwalk, observed once in a step with resets."""
+
+    observes_together = True
+
+
+class JointPatrolEnv(PatrolEnv):
+    """A world with agents, observed once in a step with resets."""
+
+    observes_together = True
+
+
+@pytest.mark.parametrize(
+    ("kind", "plain", "config"),
+    [(JointWalkEnv, GraphwalkEnv, GraphwalkConfig), (JointPatrolEnv, PatrolEnv, PatrolConfig)],
+)
+class TestJointObservation:
+    def test_steps_and_resets_are_those_of_separate_observations(self, kind, plain, config):
+        envs = [each(config(), num_envs=5, seed=3) for each in (kind, plain)]
+        roots, resets = [env.reset() for env in envs], set()
+        torch.manual_seed(0)
+        for _ in range(60):
+            action = envs[0].rand_action(roots[0].copy())["action"]
+            pairs = [
+                env.step_and_maybe_reset(root.set("action", action))
+                for env, root in zip(envs, roots, strict=True)
+            ]
+            assert same(pairs[0][0], pairs[1][0])
+            assert same(pairs[0][1], pairs[1][1])
+            roots = [root for _, root in pairs]
+            resets.add(int(pairs[0][0]["next", "done"].sum()))
+        assert len(resets) > 1
+
+    def test_worlds_are_observed_once_in_a_step(self, kind, plain, config, monkeypatch):
+        env, counts = kind(config(), num_envs=5, seed=3), []
+        root, observe = env.reset(), env.observe
+        monkeypatch.setattr(env, "observe", lambda state: counts.append(len(state)) or observe(state))
+        for number in range(1, 40):
+            stepped, root = env.step_and_maybe_reset(env.rand_action(root))
+            assert len(counts) == number
+            assert counts[-1] == 5 + int(stepped["next", "done"].sum())
+        assert max(counts) > 5
+
+    def test_all_worlds_may_be_done_at_once(self, kind, plain, config):
+        envs = [each(config(max_steps=1), num_envs=5, seed=3) for each in (kind, plain)]
+        found = []
+        for env in envs:
+            root = env.reset()
+            torch.manual_seed(1)
+            for _ in range(3):
+                stepped, root = env.step_and_maybe_reset(env.rand_action(root))
+            found.append((stepped, root))
+        assert found[0][0]["next", "done"].all()
+        assert same(found[0][0], found[1][0])
+        assert same(found[0][1], found[1][1])
+
+    def test_transforms_and_held_back_worlds_take_the_plain_way(self, kind, plain, config):
+        env = TransformedEnv(kind(config(), num_envs=5, seed=3), StepCounter())
+        batch = env.rollout(60, break_when_any_done=False)
+        assert torch.equal(batch["step_count"].squeeze(-1), batch["state", "step"])
+        env, other = (each(config(), num_envs=5, seed=3) for each in (kind, plain))
+        stepped = torch.tensor([True, False, True, False, False]).unsqueeze(-1)
+        torch.manual_seed(0)
+        root = midway(env)
+        torch.manual_seed(0)
+        pairs = [
+            each.step_and_maybe_reset(start.set("_step", stepped))
+            for each, start in ((env, root), (other, midway(other)))
+        ]
+        assert same(pairs[0][0]["next"], pairs[1][0]["next"])
+
+
 class TestResets:
     @given(st.lists(st.booleans(), min_size=5, max_size=5), st.booleans(), st.booleans())
     def test_a_reset_keeps_to_its_rows(self, chosen, with_agents, whole_root):

@@ -76,6 +76,24 @@ def test_steps_follow_each_other():
     assert torch.equal(after[going_on], before[going_on])
 
 
+def test_snapshots_begin_new_games_in_the_ply_of_their_replies(monkeypatch):
+    """Only games that a reply has ended wait for another ply."""
+    rollout, more = make_rollout(share=1.0, steps=24), []
+    with_reply = rollout._with_reply
+
+    def recorded(*arguments):
+        step, root = with_reply(*arguments)
+        waiting = rollout._snapshot_to_move(root)
+        more.append((step["next", "reward"][waiting] == -1).flatten())
+        return step, root
+
+    monkeypatch.setattr(rollout, "_with_reply", recorded)
+    won = (rollout.collect()["next", "reward"] == 1).any()
+    assert won
+    assert torch.cat(more).all()
+    assert torch.cat(more).any()
+
+
 def test_results_are_counted_where_they_belong():
     rollout = make_rollout(share=1.0, steps=24, opponents=1)
     batch = rollout.collect()

@@ -18,7 +18,15 @@ from edgewise.config.loading import resolve
 from edgewise.config.model import Config
 from edgewise.config.plugins.declarations import config_class_of
 from edgewise.config.settings import from_keywords
-from edgewise.envs.entries import Entries, replace_rows, to_new_tensordict, to_tensordict, where_rows
+from edgewise.envs.entries import (
+    Entries,
+    join_rows,
+    replace_rows,
+    split_rows,
+    to_new_tensordict,
+    to_tensordict,
+    where_rows,
+)
 from edgewise.envs.legality import check_actions
 from edgewise.envs.ranges import RealNumbers, WholeNumbers, lower_bound, upper_bound
 from edgewise.envs.specs import check_names, check_room, check_setup, done_spec, spec_like, wrong_return
@@ -59,9 +67,12 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
         check_actions: whether `step` refuses illegal actions with an error. False by default, since the check
             takes time and synchronises with an accelerator; evaluation sets it.
         stage_settings: names of config fields that `apply_stage` may change.
+        observes_together: whether `step_and_maybe_reset` observes stepped and new worlds in one call, which
+            pays where `observe` has many operations. It must then draw no random numbers.
     """
 
     stage_settings: ClassVar[tuple[str, ...]] = ()
+    observes_together: ClassVar[bool] = False
     check_actions: bool = False
 
     config: ConfigT
@@ -210,6 +221,24 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
             return super().step(tensordict)
         return tensordict.set("next", self._step(tensordict))
 
+    def step_and_maybe_reset(self, tensordict: TensorDictBase) -> tuple[TensorDictBase, TensorDictBase]:
+        """Make a step and return it with the next root, in which worlds that are done are new ones."""
+        names, hooked = tensordict.keys(), self._post_step_mdp_hooks is not None
+        if not (self.observes_together and self._can_sync) or hooked or "_step" in names or "next" in names:
+            return super().step_and_maybe_reset(tensordict)
+        self._assert_tensordict_shape(tensordict)
+        after, outcome = self._advanced(tensordict)
+        rows = outcome["done"].squeeze(-1).nonzero().squeeze(-1)
+        states = join_rows(after, self._initial_state(len(rows))) if len(rows) else after
+        entries = self._root_entries(states, self.num_envs + len(rows))
+        following, new = split_rows(entries, self.num_envs) if len(rows) else (entries, {})
+        stepped = tensordict.set("next", self._tensordict({**following, **outcome}, self.num_envs))
+        root = self._next_root(stepped)
+        if len(rows):
+            new |= {name: torch.zeros_like(outcome[name][rows]) for name in DONE}
+            root = self._tensordict({**dict(root.items()), **replace_rows(root, new, rows)}, self.num_envs)
+        return stepped, root
+
     def simulate(self, tensordict: TensorDictBase) -> TensorDict:
         """Return the entries of `next` after `action`, for any number of worlds, in any states."""
         return self._step(tensordict)
@@ -228,19 +257,23 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
         return self._tensordict({**root, **renewed}, self.num_envs)
 
     def _step(self, tensordict: TensorDictBase) -> TensorDict:
-        if self.check_actions:
-            check_actions(tensordict, self.actions, self.graph, name=self.name)
-        before: TensorDict = tensordict.get("state")
-        moved = self.advance(before, tensordict.get("action"))
-        if not isinstance(moved, Transition):
-            raise wrong_return(self, "advance", moved)
-        after, outcome = apply_transition(before, moved, max_steps=self.max_steps)
+        after, outcome = self._advanced(tensordict)
         count = len(outcome["reward"])
         entries = {**self._root_entries(after, count), **outcome}
         stepped = tensordict.get("_step", None)
         if stepped is not None:
             entries = _step_only(stepped.view(count), entries, tensordict)
         return self._tensordict(entries, count)
+
+    def _advanced(self, tensordict: TensorDictBase) -> tuple[dict[str, Any], dict[str, Tensor]]:
+        """Return the state after `action` and the outcome of the step: reward and flags."""
+        if self.check_actions:
+            check_actions(tensordict, self.actions, self.graph, name=self.name)
+        before: TensorDict = tensordict.get("state")
+        moved = self.advance(before, tensordict.get("action"))
+        if not isinstance(moved, Transition):
+            raise wrong_return(self, "advance", moved)
+        return apply_transition(before, moved, max_steps=self.max_steps)
 
     def _reset(self, tensordict: TensorDictBase | None = None) -> TensorDict:
         chosen = None if tensordict is None else tensordict.get("_reset", None)
@@ -283,8 +316,8 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
         del root["reward"]
         return to_new_tensordict(root, tensordict.batch_size, self.device)
 
-    def _initial_root(self, count: int) -> dict[str, Any]:
-        """Return all entries of the root of `count` new worlds."""
+    def _initial_state(self, count: int) -> dict[str, Any]:
+        """Return the state of `count` new worlds."""
         spawned = self.spawn(count)
         if not isinstance(spawned, Mapping | TensorDictBase):
             raise wrong_return(self, "spawn", spawned)
@@ -294,6 +327,11 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
             ended = torch.zeros(count, self.num_agents, dtype=torch.bool, device=self.device)
             state.setdefault("active", ~ended)
             state["terminated"] = ended
+        return state
+
+    def _initial_root(self, count: int) -> dict[str, Any]:
+        """Return all entries of the root of `count` new worlds."""
+        state = self._initial_state(count)
         not_done = torch.zeros(count, 1, dtype=torch.bool, device=self.device)
         return {**self._root_entries(state, count), **{name: not_done.clone() for name in DONE}}
 

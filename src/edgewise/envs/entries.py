@@ -58,6 +58,28 @@ def replace_rows(old: Entries | TensorDictBase, new: Entries, rows: Tensor) -> d
     }
 
 
+def join_rows(first: Entries, second: Entries) -> dict[str, Any]:
+    """Concatenate two sets of rows with the same entries."""
+    return {
+        name: torch.cat((value, second[name]))
+        if isinstance(value, Tensor)
+        else join_rows(value, second[name])
+        for name, value in first.items()
+    }
+
+
+def split_rows(entries: Entries | TensorDictBase, count: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the first `count` rows of entries and the others, as views."""
+    first: dict[str, Any] = {}
+    second: dict[str, Any] = {}
+    for name, value in entries.items():
+        if isinstance(value, Tensor):
+            first[name], second[name] = value.split((count, len(value) - count))
+        else:
+            first[name], second[name] = split_rows(value, count)
+    return first, second
+
+
 def where_rows(chosen: Tensor, new: Entries, old: Entries | TensorDictBase) -> dict[str, Any]:
     """Return `new` where `chosen` is true and `old` elsewhere, out of place and without synchronisation.
 

@@ -15,6 +15,7 @@ from edgewise.systems.reasoning import dynamics
 from edgewise.systems.reasoning.corruption import Corruption
 from edgewise.systems.reasoning.engine import oracle
 from edgewise.systems.reasoning.engine.expansion_cache import ExpansionCache
+from edgewise.systems.reasoning.engine.successors import Successors
 from edgewise.systems.reasoning.knowledge.dataset import load_dataset
 from edgewise.systems.reasoning.potential import Potential
 
@@ -188,6 +189,44 @@ def test_the_cache_changes_nothing(monkeypatch):
     monkeypatch.setattr(ExpansionCache, "chosen", lambda *_: None)
     without = played(_seeded())
     assert (with_cache == without).all()
+
+
+def test_a_step_expands_every_goal_once(monkeypatch):
+    """Successors of all worlds, of new ones too, are found in one expansion and chosen from it later."""
+    env, sizes = make_env("reasoning", num_envs=32, seed=2, view="state", max_steps=3), []
+    root, of = env.reset(), Successors.of
+
+    def counted(self, atoms, *arguments, **settings):
+        sizes.append(len(atoms))
+        return of(self, atoms, *arguments, **settings)
+
+    monkeypatch.setattr(Successors, "of", counted)
+    for number in range(1, 9):
+        stepped, root = env.step_and_maybe_reset(env.rand_action(root))
+        assert len(sizes) == number
+        assert sizes[-1] == 32 + int(stepped["next", "done"].sum())
+    assert max(sizes) > 32
+
+
+def test_chosen_successors_are_those_of_the_goal_after_a_reset():
+    env = make_env("reasoning", num_envs=32, seed=2, view="state", max_steps=3)
+    root = env.reset()
+    for _ in range(12):
+        before = env.successors(root["goal"]).chosen(env.rand_action(root)["action"])
+        stepped, root = env.step_and_maybe_reset(root)
+        assert torch.equal(stepped["next", "state", "atoms"], before)
+
+
+def test_steps_by_hand_are_those_with_resets():
+    rolled, by_hand = (make_env("reasoning", num_envs=16, seed=4, view="state") for _ in range(2))
+    root, other = rolled.reset(), by_hand.reset()
+    for _ in range(30):
+        action = rolled.rand_action(root)["action"]
+        _, root = rolled.step_and_maybe_reset(root)
+        other = by_hand.maybe_reset(by_hand.step_mdp(by_hand.step(other.set("action", action))))
+        for name in ("atoms", "query", "history", "label"):
+            assert torch.equal(root["state", name], other["state", name])
+        assert torch.equal(root["n_actions"], other["n_actions"])
 
 
 def _seeded():

@@ -34,6 +34,7 @@ class HiveEnv(GraphEnv[HiveConfig]):
     """
 
     stage_settings = ("opening_plies",)
+    observes_together = True
 
     hand: Hand
 

@@ -56,6 +56,7 @@ class ReasoningEnv(GraphEnv[ReasoningConfig]):
     """
 
     stage_settings = ("negative_ratio", "proof_depths")
+    observes_together = True
 
     def setup(self) -> None:
         """Load the data, compile the program, and define graph and action layout."""
@@ -156,7 +157,9 @@ class ReasoningEnv(GraphEnv[ReasoningConfig]):
     def advance(self, state: TensorDict, action: Tensor) -> Transition:
         """Move to the chosen successor and compute the reward of finished proofs."""
         config, query, label = self.config, state["query"], state["label"]
-        atoms = dynamics.drop_assumed(self._chosen(state, action), self.ends)
+        atoms = self._chosen(state, action)
+        if config.assume:
+            atoms = dynamics.drop_assumed(atoms, self.ends)
         step, history, truncated = state["step"] + 1, state["history"], None
         if config.skip_unary:
             atoms, truncated, visited = self._skip_unary(atoms, query, history)
@@ -195,6 +198,13 @@ class ReasoningEnv(GraphEnv[ReasoningConfig]):
         )
         return {**seen, "graph": graph, "successors": successors, "choices": nodes.expand(filled.shape)}
 
+    def step_and_maybe_reset(self, tensordict: TensorDictBase) -> tuple[TensorDictBase, TensorDictBase]:
+        """Make a step and reset worlds; their successors are kept for the next step."""
+        stepped, root = super().step_and_maybe_reset(tensordict)
+        if self._can_sync:
+            self._expansion_cache.follow(_inputs(root["state"]), stepped["next", "done"].squeeze(-1))
+        return stepped, root
+
     def mask(self, state: TensorDict) -> Tensor | None:
         """Which places of the padded view are filled, `[B, S]`."""
         if self.config.view == "state":
@@ -204,7 +214,7 @@ class ReasoningEnv(GraphEnv[ReasoningConfig]):
 
     def expanded(self, goal: TensorDictBase) -> Expansion:
         """Return the successors of `[B]` goals, with a cache of the last two expansions."""
-        inputs = goal.get("atoms"), goal.get("query"), goal.get("history")
+        inputs = _inputs(goal)
         found = self._expansion_cache.get(inputs) if can_count(inputs[0]) else None
         if found is None:
             found = self.successors.of(*inputs[:2], history=inputs[2])
@@ -241,8 +251,7 @@ class ReasoningEnv(GraphEnv[ReasoningConfig]):
 
     def _chosen(self, state: TensorDict, action: Tensor) -> Tensor:
         if can_count(action):
-            inputs = state.get("atoms"), state.get("query"), state.get("history")
-            atoms = self._expansion_cache.chosen(inputs, action)
+            atoms = self._expansion_cache.chosen(_inputs(state), action)
             if atoms is not None:
                 return atoms
         return self.expanded(state).chosen(action)
@@ -305,3 +314,8 @@ class ReasoningEnv(GraphEnv[ReasoningConfig]):
             found = oracle.search(self.successors.program, self._split_queries, depth=limit, cap=oracle.CAP)
             self._depths = limit, found.depth
         return self._depths[1]
+
+
+def _inputs(goal: TensorDictBase) -> tuple[Tensor, Tensor, Tensor]:
+    """Return what the successors of goals depend on."""
+    return goal.get("atoms"), goal.get("query"), goal.get("history")

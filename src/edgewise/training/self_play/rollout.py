@@ -165,10 +165,13 @@ class SelfPlayRollout:
     def _with_reply(
         self, step: TensorDictBase, root: TensorDictBase, players: Sequence[Policy]
     ) -> tuple[TensorDictBase, TensorDictBase]:
-        """Merge the reply of a snapshot into a step of the learner; returns the step and the next root."""
-        following = step["next"]
-        replies = self._snapshot_to_move(root) & ~following["done"].squeeze(-1)
-        after = self._ply(root, replies, players)
+        """Merge the reply of a snapshot into a step of the learner; returns the step and the next root.
+
+        In new games that a snapshot begins, it makes its first move in the same ply.
+        """
+        following, waiting = step["next"], self._snapshot_to_move(root)
+        replies = waiting & ~following["done"].squeeze(-1)
+        after = self._ply(root, waiting, players)
         reward = following["reward"] - after["reward"]
         merged = after.select(*following.keys()).where(replies, following)
         merged["reward"] = torch.where(replies.unsqueeze(-1), reward, following["reward"])

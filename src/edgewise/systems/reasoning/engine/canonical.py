@@ -53,7 +53,7 @@ def goal_hash(atoms: Tensor) -> Tensor:
     n²/2⁶⁵, which is 10⁻⁷ for a million. Canonical goals that differ only in variable names are equal.
     """
     predicate, head, tail = atoms.to(torch.int64).unbind(-1)
-    mixed = predicate * ODD[0] + head * ODD[1] + tail * ODD[2]
+    mixed = torch.add(predicate * ODD[0], head, alpha=ODD[1]).add_(tail, alpha=ODD[2])
     mixed = (mixed ^ ((mixed >> 31) & 0x1FFFFFFFF)) * ODD[1]
     mixed = (mixed ^ ((mixed >> 29) & 0x7FFFFFFFF)) * ODD[0]
     return mixed.masked_fill(predicate == 0, 0).sum(-1)

@@ -68,10 +68,15 @@ class Expansion:
         """Index of each successor within its goal, `[N]` int64."""
         return torch.arange(len(self.owner), device=self.owner.device) - self.offsets[self.owner]
 
-    def chosen(self, place: Tensor) -> Tensor:
-        """Return one successor of each goal, `[B, A, 3]`; a place `[B]` beyond the last is clamped."""
-        last = self.counts - 1
-        return self.successors[self.offsets[:-1] + torch.minimum(place, last).clamp(min=0)]
+    def chosen(self, place: Tensor, *, rows: Tensor | None = None) -> Tensor:
+        """Return one successor of each goal, or of each in `rows` `[B]`, `[B, A, 3]`.
+
+        A place `[B]` beyond the last is clamped.
+        """
+        first, end = self.offsets[:-1], self.offsets[1:]
+        if rows is not None:
+            first, end = first[rows], end[rows]
+        return self.successors[torch.clamp(first + place, first, end - 1)]
 
     def padded(self, width: int) -> tuple[Tensor, Tensor]:
         """Return successors padded with zeros, `[B, width, A, 3]` int32, and which places are filled."""

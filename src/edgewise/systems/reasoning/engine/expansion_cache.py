@@ -1,6 +1,7 @@
 """Cache of the last expansions, so that a step does not expand the goals that were just observed.
 
-Cached inputs are compared with the given ones tensor by tensor, so the cache never changes a result.
+An expansion is found by the tensors that it was computed from, if they have not changed since. So the cache
+never changes a result.
 """
 
 from __future__ import annotations
@@ -17,9 +18,16 @@ Inputs = tuple[Tensor, ...]
 
 @dataclass(frozen=True)
 class _Entry:
+    """An expansion, the goals whose successors it has, and the row of each of them; None for all in order."""
+
     inputs: Inputs
     versions: tuple[int, ...]
     expansion: Expansion
+    rows: Tensor | None = None
+
+    @classmethod
+    def of(cls, inputs: Inputs, expansion: Expansion, rows: Tensor | None = None) -> _Entry:
+        return cls(inputs, tuple(tensor._version for tensor in inputs), expansion, rows)
 
     def matches(self, inputs: Inputs) -> bool:
         """Return whether the inputs are the same tensor objects, unchanged since they were cached."""
@@ -28,10 +36,7 @@ class _Entry:
 
 
 class ExpansionCache:
-    """The two newest expansions: of all worlds after a step, and of the worlds that were reset last.
-
-    A batch in which some rows were replaced by reset worlds is looked up in both.
-    """
+    """The two newest expansions."""
 
     def __init__(self) -> None:
         self._entries: list[_Entry] = []
@@ -43,39 +48,32 @@ class ExpansionCache:
         """
         if any(tensor.is_inference() for tensor in inputs):
             return
-        entry = _Entry(inputs, tuple(tensor._version for tensor in inputs), expansion)
-        self._entries = [entry, *self._entries[:1]]
+        self._entries = [_Entry.of(inputs, expansion), *self._entries[:1]]
+
+    def follow(self, inputs: Inputs, done: Tensor) -> None:
+        """Let the newest expansion also be found by the goals after a reset.
+
+        Args:
+            inputs: of B worlds. The newest expansion is that of all B after the step, followed by those of
+                the new worlds in the rows that were done.
+            done: `[B]` bool.
+        """
+        number = done.cumsum(0)
+        count, new = len(done), int(number[-1])
+        if not new or not self._entries or len(self._entries[0].inputs[0]) != count + new:
+            return
+        rows = torch.where(done, number + (count - 1), torch.arange(count))
+        self._entries[0] = _Entry.of(inputs, self._entries[0].expansion, rows)
 
     def get(self, inputs: Inputs) -> Expansion | None:
         """Return the expansion of these tensors, or None if it is not cached."""
-        return next((entry.expansion for entry in self._entries if entry.matches(inputs)), None)
+        found = self._find(inputs)
+        return found.expansion if found is not None and found.rows is None else None
 
     def chosen(self, inputs: Inputs, place: Tensor) -> Tensor | None:
         """Return one successor per goal, `[B, A, 3]`, or None if the goals are not cached."""
-        direct = self.get(inputs)
-        if direct is not None:
-            return direct.chosen(place)
-        if len(self._entries) < 2:
-            return None
-        reset, stepped = self._entries
-        if len(stepped.inputs[0]) != len(inputs[0]) or not _unchanged(reset) or not _unchanged(stepped):
-            return None
-        rows = _differing(stepped.inputs, inputs).nonzero().squeeze(-1)
-        if len(rows) != len(reset.inputs[0]):
-            return None
-        if _differing(reset.inputs, [part[rows] for part in inputs]).any():
-            return None
-        atoms = stepped.expansion.chosen(place)
-        return atoms.index_copy(0, rows, reset.expansion.chosen(place[rows]))
+        found = self._find(inputs)
+        return None if found is None else found.expansion.chosen(place, rows=found.rows)
 
-
-def _unchanged(entry: _Entry) -> bool:
-    return entry.matches(entry.inputs)
-
-
-def _differing(left: Inputs, right: list[Tensor] | Inputs) -> Tensor:
-    """Return which rows `[B]` differ in some tensor."""
-    differs = torch.zeros(len(left[0]), dtype=torch.bool)
-    for mine, other in zip(left, right, strict=True):
-        differs |= (mine != other).flatten(1).any(-1)
-    return differs
+    def _find(self, inputs: Inputs) -> _Entry | None:
+        return next((entry for entry in self._entries if entry.matches(inputs)), None)

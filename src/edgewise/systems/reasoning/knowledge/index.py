@@ -64,6 +64,8 @@ class FactIndex:
         arguments = facts[row[order][first]][:, 1:]
         self.keys, self.fact = torch.cat((key[first], beyond)), torch.cat((row[order][first], beyond))
         self.arguments = torch.cat((arguments, arguments.new_zeros(1, 2))).to(torch.int32)
+        largest = (num_predicates, num_entities, num_entities)
+        self._largest = torch.tensor(largest, device=facts.device)
         self._sieve = self._build_sieve()
 
     def __len__(self) -> int:
@@ -74,14 +76,14 @@ class FactIndex:
         """Return a copy on another device."""
         moved = object.__new__(FactIndex)
         moved.__dict__.update(self.__dict__)
-        for name in ("keys", "fact", "arguments", "_sieve"):
+        for name in ("keys", "fact", "arguments", "_sieve", "_largest"):
             setattr(moved, name, to_device(getattr(self, name), device))
         return moved
 
     def key(self, atoms: Tensor) -> Tensor:
         """Return the key of each ground atom `[*N, 3]` in the section by head, `[*N]` int64."""
         predicate, head, tail = atoms.to(torch.int64).unbind(-1)
-        return (predicate * self._base + head) * self._base + tail
+        return torch.add(tail, torch.add(head, predicate, alpha=self._base), alpha=self._base)
 
     def contains(self, atoms: Tensor, *, without: Tensor | None = None) -> Tensor:
         """Return which atoms are facts, `[*N]` bool; atoms with a variable or padding never are.
@@ -117,7 +119,7 @@ class FactIndex:
         head_free, tail_free = head > self.num_entities, tail > self.num_entities
         bound = torch.where(head_free, torch.where(tail_free, 0, tail), head)
         other = torch.where(head_free | tail_free, 0, tail)
-        low = ((section * (self.num_predicates + 1) + predicate) * self._base + bound) * self._base + other
+        low = self._number(section, predicate, bound, other)
         span = torch.where(head_free | tail_free, self._base, 1)
         span = torch.where(head_free & tail_free, self._base**2, span)
         start = torch.searchsorted(self.keys, low)
@@ -147,15 +149,16 @@ class FactIndex:
             torch.where(section == BY_TAIL, tail, head),
             torch.where(section == BY_TAIL, head, tail),
         )
-        return ((section * (self.num_predicates + 1) + predicate) * self._base + first) * self._base + second
+        return self._number(section, predicate, first, second)
+
+    def _number(self, section: Tensor, predicate: Tensor, first: Tensor, second: Tensor) -> Tensor:
+        """Combine the parts of a key."""
+        number = torch.add(predicate, section, alpha=self.num_predicates + 1)
+        return torch.add(second, torch.add(first, number, alpha=self._base), alpha=self._base)
 
     def _ground(self, atoms: Tensor) -> Tensor:
         """Return which atoms `[*N, 3]` are ground, `[*N]` bool; only their keys are unique."""
-        ids = atoms > 0
-        ids &= atoms <= torch.tensor(
-            (self.num_predicates, self.num_entities, self.num_entities), device=atoms.device
-        )
-        return ids.all(-1)
+        return ((atoms > 0) & (atoms <= self._largest)).all(-1)
 
     def _present(self, key: Tensor) -> Tensor:
         return self.keys[torch.searchsorted(self.keys, key)] == key
