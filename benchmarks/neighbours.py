@@ -5,7 +5,8 @@
 CPU time of one thread per node, median of interleaved runs. Points are even in the unit square; `radius` has
 about 8 neighbours per node at every size, `nearest` has 8. The whole rule is measured: search, the order of
 all pairs, and three features per edge. `all pairs` stops at 2,000 nodes, where its matrices have 4 million
-places. The last rows give the growth of the cost per node from 100 nodes on, and cells over k-d tree.
+places. `cKDTree alone` builds scipy's tree and queries it, without edges, order and features. The last rows
+give the growth of the cost per node from 100 nodes on, and cells over both.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import math
 
 import torch
 from benchmarks.program import Figures, cpu_seconds, main
+from scipy.spatial import cKDTree
 from tensordict import TensorDict
 
 from edgewise.graphs.rules import Nearest, PositionRule, Radius
@@ -39,6 +41,14 @@ def rule(kind: str, nodes: int, search: str) -> PositionRule:
     return Radius(math.sqrt(NEIGHBOURS / (math.pi * nodes)), search=search)  # type: ignore[arg-type]
 
 
+def search_alone(kind: str, nodes: int, graph: TensorDict) -> object:
+    """Find neighbours by scipy's k-d tree, without making edges of them."""
+    tree = cKDTree(graph["pos"][0].numpy())
+    if kind == "nearest":
+        return tree.query(tree.data, k=NEIGHBOURS + 1)
+    return tree.query_pairs(math.sqrt(NEIGHBOURS / (math.pi * nodes)), output_type="ndarray")
+
+
 def measure(kind: str, nodes: int, repeats: int) -> dict[str, float]:
     """Measure microseconds per node of each search."""
     graph = even_cloud(nodes)
@@ -47,6 +57,7 @@ def measure(kind: str, nodes: int, repeats: int) -> dict[str, float]:
         for name, search in SEARCHES.items()
         if name != "all pairs" or nodes <= MOST_PAIRS
     }
+    tasks["cKDTree alone"] = lambda: search_alone(kind, nodes, graph)
     times = max(min(repeats, 2_000_000 // nodes), 1)
     rounds = max(1, 1_000 // nodes)
 
@@ -73,8 +84,12 @@ def run(quick: bool = False) -> Figures:
             for name in ("cells", "k-d tree")
             for key in [f"{name}, us per node"]
         }
-        ratio = middle["cells, us per node"] / middle["k-d tree, us per node"]
-        figures[f"{kind}, ratios"] = {**growth, f"cells over k-d tree, {min(10_000, sizes[-1])} nodes": ratio}
+        ratios = {
+            f"cells over {name}, {min(10_000, sizes[-1])} nodes": middle["cells, us per node"]
+            / middle[f"{name}, us per node"]
+            for name in ("k-d tree", "cKDTree alone")
+        }
+        figures[f"{kind}, ratios"] = {**growth, **ratios}
     return figures
 
 

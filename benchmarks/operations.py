@@ -1,4 +1,4 @@
-"""Operations of a step: tensor operations of environments, calls of policies in self-play, and steps per CPU-second.
+"""Operations of a step: tensor operations of environments, and calls of policies in self-play.
 
     python -m benchmarks.operations [--json FILE] [--quick]
 
@@ -91,7 +91,7 @@ def policy_calls() -> float:
     collector.rollout_length = SELF_PLAY_STEPS
     calls, draw = [0], collector.pool.player
 
-    def count(module: nn.Module, *_: Any) -> None:
+    def count(*_: Any) -> None:
         calls[0] += 1
 
     def counted(*arguments: Any, **settings: Any) -> nn.Module:

@@ -71,6 +71,7 @@ tasks = {"16 steps of 1,024 worlds": steps}
 """
     + SERVE
 )
+TRAIN = "import sys; from edgewise.cli.main import main; sys.exit(main())"
 
 
 class Worker:
@@ -122,11 +123,12 @@ def extract(commit: str, folder: Path) -> None:
 def train(folder: Path, recipe: str, frames: int | None) -> float:
     """Return the CPU-seconds of a whole run."""
     with tempfile.TemporaryDirectory() as out:
-        command = [sys.executable, "-m", "edgewise.cli.main", "train", recipe, "--out", f"{out}/run"]
+        command = [sys.executable, "-c", TRAIN, "train", recipe, "--out", f"{out}/run"]
         command += [] if frames is None else ["--total-frames", str(frames)]
         start = resource.getrusage(resource.RUSAGE_CHILDREN)
         subprocess.run(command, cwd=out, env=environment(folder), check=True, capture_output=True)
         end = resource.getrusage(resource.RUSAGE_CHILDREN)
+        assert (Path(out) / "run" / "checkpoints").is_dir()
     return end.ru_utime + end.ru_stime - start.ru_utime - start.ru_stime
 
 
