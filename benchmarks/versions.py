@@ -71,7 +71,7 @@ tasks = {"16 steps of 1,024 worlds": steps}
 """
     + SERVE
 )
-TRAIN = "import sys; from edgewise.cli.main import main; sys.exit(main())"
+TRAIN = "from edgewise.cli.main import entry; entry()"
 
 
 class Worker:
