@@ -52,35 +52,43 @@ class Plain:
 
         return max(self.legal, key=score)
 
-    def simulate(self):
-        """The result of one simulation, in this mover's view."""
+    def descend(self):
+        """Count visits from here to a new action or to the end of the game; return the nodes and actions."""
         action = self.choice()
-        if action not in self.children:
-            moved = self.env.advance(self.state, torch.tensor([action]))
-            after = self.state.copy().update(dict(moved.state.items()))
-            over = float(moved.reward) if bool(moved.terminated) else None
-            child = self.children[action] = Plain(self.env, after, over=over)
-            deeper = None if over is not None else child.value
-        else:
-            child = self.children[action]
-            deeper = None if child.over is not None else child.simulate()
-        turned = child.mover != self.mover
-        result = child.over if deeper is None else (-deeper if turned else deeper)
         self.visits[action] += 1
-        self.total[action] += result
-        return result
+        child = self.children.get(action)
+        goes_on = child is not None and child.over is None
+        return [(self, action), *(child.descend() if goes_on else [])]
+
+    @staticmethod
+    def finish(path):
+        """Evaluate what the path has led to, and add the result to the totals of its actions."""
+        node, action = path[-1]
+        if action not in node.children:
+            moved = node.env.advance(node.state, torch.tensor([action]))
+            after = node.state.copy().update(dict(moved.state.items()))
+            over = float(moved.reward) if bool(moved.terminated) else None
+            node.children[action] = Plain(node.env, after, over=over)
+        child = node.children[action]
+        judged = child if child.over is None else node
+        result = child.value if child.over is None else child.over
+        for above, taken in path:
+            above.total[taken] += result if above.mover == judged.mover else -result
 
 
+@pytest.mark.parametrize("at_once", [1, 7])
 @pytest.mark.parametrize("swap", [False, True])
-def test_trees_are_those_of_a_plain_search_of_each_game(swap):
+def test_trees_are_those_of_a_plain_search_of_each_game(swap, at_once):
+    """Simulations that are made together see each other's visits, and not each other's results."""
     env = make_env("hex", size=(2, 4), opening_plies=(0, 5), swap=swap, num_envs=6, seed=3)
     root = env.reset()
-    tree = MCTS(env, judge, simulations=60).search(root["state"])
+    tree = MCTS(env, judge, simulations=60, at_once=at_once).search(root["state"])
     one = make_env("hex", size=(2, 4), swap=swap, num_envs=1)
     for game in range(6):
         plain = Plain(one, root["state"][game : game + 1])
-        for _ in range(60):
-            plain.simulate()
+        for first in range(0, 60, at_once):
+            for path in [plain.descend() for _ in range(first, min(first + at_once, 60))]:
+                Plain.finish(path)
         found = tree.visits[game, 0]
         assert {action: int(found[action]) for action in plain.legal} == plain.visits
         assert found.sum() == 60

@@ -69,6 +69,46 @@ def test_against_itself_players_take_turns():
     assert (batch["next", "reward"] >= 0).all()
 
 
+def test_baselines_are_opponents_whose_games_continue():
+    """The learner meets both baselines from both seats, in games that go on from batch to batch."""
+    met = {"one": [], "two": []}
+
+    def player(name):
+        def policy(root):
+            met[name].append(root["player"])
+            return rollout.env.rand_action(root)
+
+        return policy
+
+    rollout = make_rollout(
+        share=0.25, steps=3, baselines={name: player(name) for name in met}, baseline_share=0.5
+    )
+    first, second = rollout.collect(), rollout.collect()
+    rows = torch.arange(16)
+    mirror, fixed, pool = rows < 4, (rows >= 4) & (rows < 12), rows >= 12
+    for batch in (first, second):
+        assert (batch["player"] == (rows % 2).unsqueeze(-1))[~mirror].all()
+        assert torch.equal(batch["anew"].any(-1), pool)
+    going_on = ~first["next", "done"][:, -1].squeeze(-1)
+    assert (going_on & fixed).any()
+    after, before = first["next", "graph", "x"][:, -1], second["graph", "x"][:, 0]
+    same = (after == before).flatten(1).all(-1)
+    assert same[going_on & ~pool].all()
+    assert not same[going_on & pool].any()
+    for players in met.values():
+        assert set(torch.cat(players).tolist()) == {0, 1}
+        assert max(len(each) for each in players) <= 4
+
+
+def test_scores_against_baselines_are_reported():
+    way = shortest_way(make_env("hex", size=(3, 4)))
+    rollout = make_rollout(share=0.0, steps=24, baselines={"way": way}, baseline_share=1.0)
+    batch = rollout.collect()
+    done = batch["next", "done"].squeeze(-1)
+    points = (batch["next", "reward"].squeeze(-1)[done] + 1) / 2
+    assert rollout.metrics()["score_way"] == pytest.approx(float(points.mean()))
+
+
 def test_steps_follow_each_other():
     batch = make_rollout(share=0.5, steps=12).collect()
     going_on = ~batch["next", "done"].squeeze(-1)[:, :-1]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from edgewise.config.model import Config
 
@@ -17,6 +17,8 @@ class SelfPlaySettings(Config):
         "pool_size",
         "snapshot_every",
         "opponents",
+        "baselines",
+        "baseline_share",
         "gate",
         "gate_games",
     )
@@ -32,7 +34,19 @@ class SelfPlaySettings(Config):
     matchmaking: Literal["latest", "uniform", "hard", "variance"] = "variance"
     """How opponents are chosen: the latest, uniformly, or weighted by (1 - x)² (`hard`) or x (1 - x)
     (`variance`), where x is the score against them."""
+    baselines: tuple[str, ...] = ()
+    """Baselines of the environment that are opponents too; their games continue from batch to batch."""
+    baseline_share: float = Field(0.25, ge=0, le=1)
+    """Fraction of games against baselines, if any are named, in equal parts."""
     gate: float | None = Field(None, gt=0, lt=1)
     """Largest probability of accepting a snapshot that is not better than the latest; none to accept all."""
     gate_games: int = Field(400, ge=2)
     """Maximum number of games between a new snapshot and the latest one before it is accepted or rejected."""
+
+    @model_validator(mode="after")
+    def _shares_fit(self) -> Self:
+        if self.baselines and self.pool_share + self.baseline_share > 1:
+            raise ValueError(
+                f"pool_share + baseline_share is at most 1, got {self.pool_share} + {self.baseline_share}"
+            )
+        return self

@@ -189,6 +189,10 @@ class Builder:
             pool_size=chosen.pool_size,
             snapshot_every=chosen.snapshot_every,
             matchmaking=chosen.matchmaking,
+            baselines={
+                name: self.make_baseline(name, field="algorithm.baselines") for name in chosen.baselines
+            },
+            baseline_share=chosen.baseline_share,
             gate=chosen.gate,
             gate_games=chosen.gate_games,
             seed=derive_seed(self.config.seed, "self-play"),

@@ -27,6 +27,7 @@ class MCTS(TreeSearch):
         evaluator: gives priors and values of states.
         simulations: number of simulations per decision.
         exploration: see `EXPLORATION`.
+        at_once: see `TreeSearch`.
 
     Example:
         With `env`, a two-player environment of 4 worlds and 9 actions:
@@ -43,8 +44,9 @@ class MCTS(TreeSearch):
         *,
         simulations: int,
         exploration: float = EXPLORATION,
+        at_once: int = 1,
     ) -> None:
-        super().__init__(env, evaluator, simulations=simulations)
+        super().__init__(env, evaluator, simulations=simulations, at_once=at_once)
         self.exploration = exploration
 
     def __call__(self, tensordict: TensorDictBase) -> TensorDictBase:

@@ -95,12 +95,17 @@ class TreeSearch(ABC):
             terminate, and its transitions must be deterministic. Players need not alternate.
         evaluator: gives priors and values of states.
         simulations: number of simulations per decision.
+        at_once: simulations whose new states are evaluated together; each counts as a draw for those selected
+            after it until its value is known. With 1, every simulation sees the values of all before it.
     """
 
-    def __init__(self, env: GraphEnv[Any], evaluator: Evaluator, *, simulations: int) -> None:
-        if simulations < 1:
-            raise ValueError(f"simulations must be at least 1, got {simulations}")
-        self.env, self.evaluator, self.simulations = env, evaluator, simulations
+    def __init__(
+        self, env: GraphEnv[Any], evaluator: Evaluator, *, simulations: int, at_once: int = 1
+    ) -> None:
+        for name, number in (("simulations", simulations), ("at_once", at_once)):
+            if number < 1:
+                raise ValueError(f"{name} must be at least 1, got {number}")
+        self.env, self.evaluator, self.simulations, self.at_once = env, evaluator, simulations, at_once
 
     @abstractmethod
     def choose(self, tree: Tree, node: Tensor) -> Tensor:
@@ -114,21 +119,41 @@ class TreeSearch(ABC):
     def search(self, state: TensorDict) -> Tree:
         """Grow the trees of the states `[B]`, none of which may be terminal."""
         tree = Tree.from_root(state, num_nodes=self.simulations + 1, num_actions=self._mask(state).shape[-1])
-        nothing = torch.zeros_like(tree.value[:, 0])
-        self._expand(tree, state, new_node=0, terminal=nothing.bool(), gained=nothing)
+        nothing = torch.zeros_like(tree.value[:, :1])
+        self._expand(tree, state, new_nodes=range(1), terminal=nothing.bool(), gained=nothing)
         self.prepare(tree)
-        for new_node in range(1, self.simulations + 1):
-            path = self._select(tree, new_node - 1)
-            node, action = path[-1].node, path[-1].action
-            parent = tree.state[tree.row, node]
-            moved = self.env.advance(parent, action)
-            state = TensorDict({**parent, **moved.state}, parent.batch_size)
-            terminal = torch.zeros_like(path[-1].active) if moved.terminated is None else moved.terminated
-            gained = tree.gained[tree.row, node] + moved.reward * sign(parent["player"])
-            self._expand(tree, state, new_node=new_node, terminal=terminal, gained=gained)
-            tree.child[tree.row, node, action] = new_node
-            _backward(tree, path, value=tree.value[:, new_node])
+        for first in range(1, self.simulations + 1, self.at_once):
+            new_nodes = range(first, min(first + self.at_once, self.simulations + 1))
+            self._simulate(tree, new_nodes)
         return tree
+
+    def _simulate(self, tree: Tree, new_nodes: range) -> None:
+        """Make one simulation for each of `new_nodes`."""
+        paths = []
+        for new_node in new_nodes:
+            paths.append(self._select(tree, new_node - 1))
+            _count_visit(tree, paths[-1])
+        games, count = len(tree.row), len(new_nodes)
+        row = tree.row.repeat_interleave(count)
+        node, action = (
+            torch.stack([getattr(path[-1], name) for path in paths], 1).flatten()
+            for name in ("node", "action")
+        )
+        parent = tree.state[row, node]
+        moved = self.env.advance(parent, action)
+        state = TensorDict({**parent, **moved.state}, parent.batch_size)
+        over = torch.zeros_like(row, dtype=torch.bool) if moved.terminated is None else moved.terminated
+        gained = tree.gained[row, node] + moved.reward * sign(parent["player"])
+        self._expand(
+            tree,
+            state,
+            new_nodes=new_nodes,
+            terminal=over.view(games, count),
+            gained=gained.view(games, count),
+        )
+        for path, new_node in zip(paths, new_nodes, strict=True):
+            tree.child[tree.row, path[-1].node, path[-1].action] = new_node
+            _backward(tree, path, value=tree.value[:, new_node])
 
     def prepare(self, tree: Tree) -> None:  # noqa: B027 - optional
         """Do what a subclass needs between the evaluation of the roots and the first simulation."""
@@ -150,22 +175,23 @@ class TreeSearch(ABC):
         return path
 
     def _expand(
-        self, tree: Tree, state: TensorDict, *, new_node: int, terminal: Tensor, gained: Tensor
+        self, tree: Tree, state: TensorDict, *, new_nodes: range, terminal: Tensor, gained: Tensor
     ) -> None:
-        """Write states into a node of the trees; the evaluator's value counts where the game goes on."""
+        """Write states `[B * R]` into R nodes of each tree; the evaluator values games that go on."""
         mask = self._mask(state)
         observation = {
             **dict(self.env.observe(state).items()),
             "state": state,
-            "action_mask": mask | terminal.unsqueeze(-1),
+            "action_mask": mask | terminal.view(-1, 1),
         }
         prior, value = self.evaluator(TensorDict(observation, state.batch_size))
-        to_come = (value * sign(state["player"])).masked_fill(terminal, 0.0)
-        tree.state[:, new_node] = state
-        tree.prior[:, new_node] = prior.masked_fill(~mask, -torch.inf)
-        tree.gained[:, new_node] = gained
-        tree.value[:, new_node] = gained + to_come
-        tree.terminal[:, new_node] = terminal
+        to_come = (value * sign(state["player"])).view_as(terminal).masked_fill(terminal, 0.0)
+        at = slice(new_nodes.start, new_nodes.stop)
+        tree.state[:, at] = state.view(*terminal.shape)
+        tree.prior[:, at] = prior.masked_fill(~mask, -torch.inf).view(*terminal.shape, -1)
+        tree.gained[:, at] = gained
+        tree.value[:, at] = gained + to_come
+        tree.terminal[:, at] = terminal
 
     def _mask(self, state: TensorDict) -> Tensor:
         mask = self.env.mask(state)
@@ -174,11 +200,16 @@ class TreeSearch(ABC):
         return mask
 
 
+def _count_visit(tree: Tree, path: list[Step]) -> None:
+    """Count a visit of every step of the path."""
+    for step in path:
+        tree.visits[tree.row, step.node, step.action] += step.active
+
+
 def _backward(tree: Tree, path: list[Step], *, value: Tensor) -> None:
-    """Add a value `[B]`, from the perspective of player 0, to the statistics of every step of the path."""
+    """Add a value `[B]`, from the perspective of player 0, to the totals of every step of the path."""
     for step in path:
         at = (tree.row, step.node, step.action)
-        tree.visits[at] += step.active
         tree.total[at] += step.active * value * sign(tree.state["player"][tree.row, step.node])
 
 

@@ -236,11 +236,21 @@ def repetitions(position: Position) -> Tensor:
 def position_key(position: Position, hand: Hand) -> Tensor:
     """Hash tiles and player to move, `[B]` int64; equal tiles may be exchanged."""
     kind = constant((*hand.kinds, *(8 + kind for kind in hand.kinds)), position["q"])
+    mixed = tile_key(kind, position["q"], position["r"], position["level"])
+    return mixed.sum(-1) + player_key(position["player"])
+
+
+def tile_key(kind: Tensor, q: Tensor, r: Tensor, level: Tensor) -> Tensor:
+    """Hash tiles by their place, int64; 0 in hand. The kind of a black tile is greater by 8."""
     a, b, c, d = (prime - 2**64 if prime >= 2**63 else prime for prime in _PRIMES)
-    mixed = (kind + 1) * a + position["q"].long() * b + position["r"].long() * c
-    mixed = _scramble(mixed + position["level"].long() * d)
-    total = mixed.masked_fill(position["level"] < 0, 0).sum(-1)
-    return total + (position["player"] + 1) * d
+    mixed = (kind + 1) * a + q.long() * b + r.long() * c
+    return _scramble(mixed + level.long() * d).masked_fill(level < 0, 0)
+
+
+def player_key(player: Tensor) -> Tensor:
+    """Hash the player to move, int64; `position_key` is this and the sum of its tiles' keys."""
+    d = _PRIMES[3]
+    return (player + 1) * (d - 2**64 if d >= 2**63 else d)
 
 
 def _scramble(number: Tensor) -> Tensor:

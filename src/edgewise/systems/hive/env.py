@@ -92,7 +92,7 @@ class HiveEnv(GraphEnv[HiveConfig]):
         board = dynamics.mover_board(state)
         gains = self.config.prior == "pressure"
         return {
-            **({PRIOR: observe.pressure_gains(state, board, self.hand)} if gains else {}),
+            **({PRIOR: observe.move_scores(state, board, self.hand)} if gains else {}),
             "graph": observe.graph(state, board, self.hand),
             "choices": edge.repeat(len(first), 1),
             "player": state["player"],

@@ -61,6 +61,29 @@ def graph(state: TensorDict, board: Board, hand: Hand) -> dict[str, Tensor]:
     }
 
 
+def move_scores(state: TensorDict, board: Board, hand: Hand) -> Tensor:
+    """Return what each listed move gains in pressure, less its `repeats`, `[B, K]`."""
+    return pressure_gains(state, board, hand) - repeats(state, board, hand)
+
+
+def repeats(state: TensorDict, board: Board, hand: Hand) -> Tensor:
+    """Count how often the position after each listed move has occurred before, `[B, K]` float."""
+    _, target, exists = _moves(state, board, hand)
+    slot, q, r = state["moves"].long().unbind(-1)
+    stays = (slot == hand.tiles) | ~exists
+    slot = slot.masked_fill(stays, 0)
+    kind = constant((*hand.kinds, *(8 + kind for kind in hand.kinds)), state["q"])
+    level = torch.cat((board.level, torch.full_like(board.empty, -1, dtype=board.level.dtype)), 1)
+    before = dynamics.tile_key(kind, state["q"], state["r"], state["level"])
+    after = dynamics.tile_key(kind[slot], q, r, level.gather(1, target) + 1)
+    change = (after - before.gather(1, slot)).masked_fill(stays, 0)
+    rest = before.sum(-1) + dynamics.player_key(1 - state["player"])
+    # Only positions with the same player to move, every second one, can be the same.
+    earlier = state["history"][:, 1:].flip(1)[:, 1::2]
+    same = (rest.unsqueeze(-1) + change).unsqueeze(-1) == earlier.unsqueeze(1)
+    return same.sum(-1).masked_fill(~exists, 0).float()
+
+
 def pressure_gains(state: TensorDict, board: Board, hand: Hand) -> Tensor:
     """Return by how many hexes each listed move changes the pressure on the queens, `[B, K]`.
 

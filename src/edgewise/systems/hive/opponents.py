@@ -12,6 +12,8 @@ from edgewise.systems.hive.env import HiveEnv
 
 RANDOM_PLIES = 60
 """Plies after which a random game of the tree search counts as drawn."""
+AT_ONCE = 16
+"""Random games of one search that are played together."""
 
 
 def mcts_player(env: HiveEnv, simulations: str) -> Policy:
@@ -23,7 +25,7 @@ def mcts_player(env: HiveEnv, simulations: str) -> Policy:
     if not simulations.isascii() or not simulations.isdigit() or not 1 <= int(simulations) <= 10**6:
         raise ConfigError(f"mcts:{simulations}: expected mcts:N, with a number of simulations N")
     evaluator = random_game_evaluator(env, max_steps=RANDOM_PLIES)
-    return MCTS(env, evaluator, simulations=int(simulations))
+    return MCTS(env, evaluator, simulations=int(simulations), at_once=AT_ONCE)
 
 
 OPPONENTS = {

@@ -1,7 +1,7 @@
-"""Collect games of a policy against itself and against its snapshots, both seats in one batch.
+"""Collect games of a policy against itself, its snapshots and baselines, both seats in one batch.
 
-In a game against itself every ply is a transition. In a game against a snapshot the plies of the snapshot are
-part of the environment: a transition goes from one decision of the learner to its next, and a lost game gives
+In a game against itself every ply is a transition. In other games the plies of the opponent are part of the
+environment: a transition goes from one decision of the learner to its next, and a lost game gives
 a reward of -1 to the last ply of the learner.
 """
 
@@ -33,9 +33,10 @@ MIRROR = -1
 class SelfPlayRollout:
     """Collects rollouts in a two-player environment.
 
-    In the first rows the learner plays against itself, and games continue from batch to batch. The other rows
-    are games against snapshots, in equal groups of one opponent each; the learner plays first in half of a
-    group. These games are restarted in every batch, with newly sampled opponents.
+    In the first rows the learner plays against itself, then against baselines, and games continue from batch
+    to batch. The other rows are games against snapshots, which are restarted in every batch, with newly
+    sampled opponents. Both are in equal groups of one opponent each; the learner plays first in half of a
+    group.
 
     Args:
         env: a two-player environment, with `player` in its root.
@@ -47,6 +48,8 @@ class SelfPlayRollout:
         pool_size: size of the pool of snapshots.
         snapshot_every: batches between snapshots.
         matchmaking: see `OpponentPool.odds`.
+        baselines: opponents that do not learn, by name.
+        baseline_share: share of rows that play against them, in equal parts.
         gate: largest probability of accepting a snapshot that is no better than the newest one; None accepts
             all.
         gate_games: largest number of games that the gate plays.
@@ -70,6 +73,8 @@ class SelfPlayRollout:
         pool_size: int = 8,
         snapshot_every: int = 10,
         matchmaking: str = "variance",
+        baselines: Mapping[str, Policy] | None = None,
+        baseline_share: float = 0.0,
         gate: float | None = None,
         gate_games: int = 400,
         seed: int = 0,
@@ -89,9 +94,15 @@ class SelfPlayRollout:
         self._processes = group
         self.refused = 0
         rows = torch.arange(env.num_envs, device=env.device)
+        self._baselines = dict(baselines or {})
+        fixed = int(baseline_share * env.num_envs) if self._baselines else 0
         against = int(share * env.num_envs)
-        in_pool = rows >= env.num_envs - against
-        self._group = torch.where(in_pool, rows // 2 % opponents, MIRROR)
+        self._in_pool = rows >= env.num_envs - against
+        in_fixed = ~self._in_pool & (rows >= env.num_envs - against - fixed)
+        # Groups of baselines follow those of snapshots.
+        named = opponents + rows // 2 % max(1, len(self._baselines))
+        self._group = torch.where(self._in_pool, rows // 2 % opponents, torch.where(in_fixed, named, MIRROR))
+        self._scores = dict.fromkeys(self._baselines, 0.5)
         self._seat = rows % 2
         self._batches = 0
         self._carried: TensorDictBase | None = None
@@ -102,7 +113,8 @@ class SelfPlayRollout:
             self._take_snapshot()
         self._batches += 1
         slots = [self.pool.draw(self._matchmaking, generator=self.generator) for _ in range(self._opponents)]
-        players = [self.pool.player(slot, like=self.policy) for slot in slots]
+        snapshots = [self.pool.player(slot, like=self.policy) for slot in slots]
+        players: list[Policy] = [*snapshots, *self._baselines.values()]
         was_training = self.policy.training
         self.policy.eval()
         with torch.no_grad(), set_exploration_type(ExplorationType.RANDOM):
@@ -112,6 +124,8 @@ class SelfPlayRollout:
         for group, slot in enumerate(slots):
             points, games = results[group].tolist()
             self.pool.record(slot, points=points, games=int(games))
+        for name, (points, games) in zip(self._baselines, results[len(slots) :].tolist(), strict=True):
+            self._scores[name] = points / games if games else self._scores[name]
         return batch
 
     def metrics(self) -> dict[str, float]:
@@ -119,6 +133,7 @@ class SelfPlayRollout:
         newest = self.pool.newest
         found = {"rating": self.pool.ratings[newest], "score": self.pool.scores[newest]}
         counts = {"snapshots": float(self.pool.count), "refused": float(self.refused)}
+        counts |= {f"score_{name}": score for name, score in self._scores.items()}
         return {name: float(value) for name, value in found.items()} | counts
 
     def _take_snapshot(self) -> None:
@@ -140,11 +155,10 @@ class SelfPlayRollout:
         return False
 
     def _start(self) -> TensorDictBase:
-        """Return the roots of the next batch: continued against itself, reset against snapshots."""
+        """Return the roots of the next batch: reset against snapshots, else continued."""
         if self._carried is None:
             return self.env.reset()
-        restarted = (self._group != MIRROR).unsqueeze(-1)
-        return self.env.reset(self._carried.copy().set("_reset", restarted))
+        return self.env.reset(self._carried.copy().set("_reset", self._in_pool.unsqueeze(-1)))
 
     def _play(self, root: TensorDictBase, players: Sequence[Policy]) -> tuple[TensorDictBase, Tensor]:
         """Play T steps; returns them, and points and games of the learner against each player, `[P, 2]`."""
@@ -160,16 +174,16 @@ class SelfPlayRollout:
         self._carried = root.select(*names)
         batch = TensorDict.stack(played, -1)
         first = torch.arange(self.rollout_length, device=self._group.device) == 0
-        return batch.set(RESTARTED, first & (self._group != MIRROR).unsqueeze(-1)), results
+        return batch.set(RESTARTED, first & self._in_pool.unsqueeze(-1)), results
 
     def _with_reply(
         self, step: TensorDictBase, root: TensorDictBase, players: Sequence[Policy]
     ) -> tuple[TensorDictBase, TensorDictBase]:
-        """Merge the reply of a snapshot into a step of the learner; returns the step and the next root.
+        """Merge the reply of an opponent into a step of the learner; returns the step and the next root.
 
-        In new games that a snapshot begins, it makes its first move in the same ply.
+        In new games that an opponent begins, it makes its first move in the same ply.
         """
-        following, waiting = step["next"], self._snapshot_to_move(root)
+        following, waiting = step["next"], self._opponent_to_move(root)
         replies = waiting & ~following["done"].squeeze(-1)
         after = self._ply(root, waiting, players)
         reward = following["reward"] - after["reward"]
@@ -178,17 +192,17 @@ class SelfPlayRollout:
         return step.copy().set("next", merged), self.env.maybe_reset(after.exclude("reward"))
 
     def _play_until_learner(self, root: TensorDictBase, players: Sequence[Policy]) -> TensorDictBase:
-        """Let snapshots move until it is the learner's turn in every row."""
-        while bool((waiting := self._snapshot_to_move(root)).any()):
+        """Let opponents move until it is the learner's turn in every row."""
+        while bool((waiting := self._opponent_to_move(root)).any()):
             root = self.env.maybe_reset(self._ply(root, waiting, players).exclude("reward"))
         return root
 
-    def _snapshot_to_move(self, root: TensorDictBase) -> Tensor:
-        """Return rows in which a snapshot is to move, `[B]` bool."""
+    def _opponent_to_move(self, root: TensorDictBase) -> Tensor:
+        """Return rows in which an opponent is to move, `[B]` bool."""
         return (self._group != MIRROR) & (root["player"] != self._seat)
 
     def _ply(self, root: TensorDictBase, moves: Tensor, players: Sequence[Policy]) -> TensorDictBase:
-        """Step the rows `moves` with actions of snapshots; the other rows are unchanged."""
+        """Step the rows `moves` with actions of opponents; the other rows are unchanged."""
         after = root.copy().set("reward", torch.zeros_like(root["done"], dtype=torch.float32))
         rows = moves.nonzero().squeeze(-1)
         if not len(rows):
@@ -204,10 +218,12 @@ class SelfPlayRollout:
 
     def _results(self, following: TensorDictBase) -> Tensor:
         """Compute points and games of the learner in this step against each opponent, `[P, 2]`."""
-        done, reward = following["done"].squeeze(-1), following["reward"].squeeze(-1)
-        points = torch.where(done, (1 + reward.sign()) / 2, 0.0)
+        done, ended = following["done"].squeeze(-1), following["terminated"].squeeze(-1)
+        result = following["reward"].squeeze(-1).sign().masked_fill(~ended, 0.0)
+        points = torch.where(done, (1 + result) / 2, 0.0)
         both = torch.stack((points, done.float()), -1)
-        return torch.stack([both[self._group == group].sum(0) for group in range(self._opponents)])
+        count = self._opponents + len(self._baselines)
+        return torch.stack([both[self._group == group].sum(0) for group in range(count)])
 
     def state_dict(self) -> dict[str, Any]:
         """Return the running games, the states of environment and generator, and the pool."""
