@@ -29,7 +29,7 @@ from edgewise.systems.hive.config import HiveConfig
 
 BATCHES = (1, 64, 1024)
 PLIES = 200
-RECIPES = ("hive-quick", "hive-expert")
+RECIPES = ("hive-quick",)
 VARIANTS = {"base": "", "with M, L, P": "MLP"}
 
 

@@ -7,6 +7,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from tensordict import TensorDict
 
 from edgewise.config.errors import ConfigError
 from edgewise.envs.registry import make_env
@@ -98,6 +99,20 @@ def test_baselines_are_opponents_whose_games_continue():
     for players in met.values():
         assert set(torch.cat(players).tolist()) == {0, 1}
         assert max(len(each) for each in players) <= 4
+
+
+def test_a_truncated_game_counts_as_drawn_whatever_its_last_reward():
+    rollout = make_rollout(share=1.0, opponents=1)
+    done = torch.tensor([True, True, True, False] * 4).unsqueeze(-1)
+    following = TensorDict(
+        {
+            "done": done,
+            "terminated": torch.tensor([True, True, False, False] * 4).unsqueeze(-1),
+            "reward": torch.tensor([1.0, -1.0, 0.2, 0.2] * 4).unsqueeze(-1),
+        },
+        [16],
+    )
+    assert rollout._results(following).tolist() == [[6.0, 12.0]]
 
 
 def test_scores_against_baselines_are_reported():

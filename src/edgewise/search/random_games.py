@@ -53,10 +53,17 @@ def play_at_random(
             state, mask, row = state[alive], mask[alive], row[alive]
         if not len(row):
             break
-        action = torch.multinomial(mask.float(), 1, generator=generator).squeeze(-1)
-        moved = env.advance(state, action)
+        moved = env.advance(state, _random_action(mask, generator))
         total[row] += moved.reward * sign(state["player"])
         state = TensorDict({**state, **moved.state}, state.batch_size)
         if moved.terminated is not None:
             state, row = state[~moved.terminated], row[~moved.terminated]
     return total
+
+
+def _random_action(mask: Tensor, generator: torch.Generator | None) -> Tensor:
+    """Sample one of the legal actions of each row, `[B, A]` bool to `[B]`; faster than `torch.multinomial`."""
+    count = mask.sum(-1)
+    chance = torch.rand(len(mask), generator=generator, device=mask.device)
+    rank = (chance * count).long().clamp(max=count - 1)
+    return (mask.cumsum(-1) <= rank.unsqueeze(-1)).sum(-1)

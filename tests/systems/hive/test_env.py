@@ -117,9 +117,8 @@ def test_the_prior_of_a_move_is_what_it_gains_less_earlier_occurrences(settings)
             6 * dynamics.pressure(each, env.hand, player=before["player"]) for each in (before, after)
         ]
         earlier = dynamics.repetitions(after) - 1
-        torch.testing.assert_close(
-            scores[game, place], pressure[1] - pressure[0] - earlier, atol=1e-4, rtol=0
-        )
+        expected = pressure[1] - pressure[0] - 3 * earlier
+        torch.testing.assert_close(scores[game, place], expected, atol=1e-4, rtol=0)
         assert (scores[~root["action_mask"]] == 0).all()
         repeated += int(earlier.sum())
     # With three tiles random games go back and forth, so that the count matters.

@@ -19,7 +19,6 @@ SYSTEM = System(
     },
     recipes={
         "hive-quick": "edgewise.systems.hive.recipes.quick:RECIPE",
-        "hive-expert": "edgewise.systems.hive.recipes.expert:RECIPE",
     },
     verbs=(
         Verb(

@@ -27,6 +27,9 @@ ADJACENT, ABOVE, BELOW, MOVE = range(4)
 EDGE_FEATURES = 4
 """One-hot type of an edge: to an adjacent hex, to the tile above, to the tile below, a legal move."""
 
+REPEAT = 3.0
+"""Hexes of pressure that a move must gain to outweigh one earlier occurrence of the position after it."""
+
 SIDES = tuple(float(sum(ring)) for ring in RINGS)
 """Occupied hexes around a hex, by `Board.ring`."""
 
@@ -62,8 +65,8 @@ def graph(state: TensorDict, board: Board, hand: Hand) -> dict[str, Tensor]:
 
 
 def move_scores(state: TensorDict, board: Board, hand: Hand) -> Tensor:
-    """Return what each listed move gains in pressure, less its `repeats`, `[B, K]`."""
-    return pressure_gains(state, board, hand) - repeats(state, board, hand)
+    """Return what each listed move gains in pressure, less `REPEAT` for each of its `repeats`, `[B, K]`."""
+    return pressure_gains(state, board, hand) - REPEAT * repeats(state, board, hand)
 
 
 def repeats(state: TensorDict, board: Board, hand: Hand) -> Tensor:

@@ -102,7 +102,7 @@ class SelfPlayRollout:
         # Groups of baselines follow those of snapshots.
         named = opponents + rows // 2 % max(1, len(self._baselines))
         self._group = torch.where(self._in_pool, rows // 2 % opponents, torch.where(in_fixed, named, MIRROR))
-        self._scores = dict.fromkeys(self._baselines, 0.5)
+        self._scores: dict[str, float] = {}
         self._seat = rows % 2
         self._batches = 0
         self._carried: TensorDictBase | None = None
@@ -124,12 +124,15 @@ class SelfPlayRollout:
         for group, slot in enumerate(slots):
             points, games = results[group].tolist()
             self.pool.record(slot, points=points, games=int(games))
-        for name, (points, games) in zip(self._baselines, results[len(slots) :].tolist(), strict=True):
-            self._scores[name] = points / games if games else self._scores[name]
+        played = zip(self._baselines, results[len(slots) :].tolist(), strict=True)
+        self._scores = {name: points / games for name, (points, games) in played if games}
         return batch
 
     def metrics(self) -> dict[str, float]:
-        """Return rating and score of the newest snapshot, and the number of snapshots and refusals."""
+        """Return rating and score of the newest snapshot, numbers of snapshots, and scores against baselines.
+
+        The latter are of the last batch, for baselines against which a game ended in it.
+        """
         newest = self.pool.newest
         found = {"rating": self.pool.ratings[newest], "score": self.pool.scores[newest]}
         counts = {"snapshots": float(self.pool.count), "refused": float(self.refused)}
