@@ -139,6 +139,8 @@ def _data(
         "games": next(iter(found.matches.values())).games,
         "players": list(names),
         "scores": found.scores(),
+        "intervals": found.intervals(),
+        "draws": found.draws(),
         "ratings": [
             {"name": one.name, "rating": one.rating.estimate, "low": one.rating.low, "high": one.rating.high}
             for one in ratings
@@ -165,17 +167,25 @@ def _text(found: CrossTable, ratings: list[Rating], exploitable: Exploitability)
     listed = [
         [one.name, f"{one.rating.estimate:.0f}", _span(one), f"{weights[one.name]:.2f}"] for one in ordered
     ]
-    scores = [
-        [name, *("" if score is None else f"{100 * score:.1f}" for score in row)]
-        for name, row in zip(found.names, found.scores(), strict=True)
-    ]
+    draws = found.draws()
+    drawn = any(share for row in draws for share in row)
     parts = [
         table(["player", "rating", "95 %", "Nash weight"], listed),
-        table(["score in %", *found.names], scores),
+        _cross_text("score in %", found.names, found.scores()),
+        *([_cross_text("drawn in %", found.names, draws)] if drawn else []),
         *_exploitability_text(exploitable),
         *_order_text(found, ratings),
     ]
     return "\n\n".join(parts)
+
+
+def _cross_text(title: str, names: Sequence[str], shares: list[list[float | None]]) -> str:
+    """Format one share for every pair of players in percent."""
+    rows = [
+        [name, *("" if share is None else f"{100 * share:.1f}" for share in row)]
+        for name, row in zip(names, shares, strict=True)
+    ]
+    return table([title, *names], rows)
 
 
 def _exploitability_text(exploitable: Exploitability) -> list[str]:

@@ -62,7 +62,7 @@ def play_at_random(
 
 
 def _random_action(mask: Tensor, generator: torch.Generator | None) -> Tensor:
-    """Sample one of the legal actions of each row, `[B, A]` bool to `[B]`; faster than `torch.multinomial`."""
+    """Sample a legal action of each row, `[B, A]` bool to `[B]`; faster than `torch.multinomial`."""
     count = mask.sum(-1)
     chance = torch.rand(len(mask), generator=generator, device=mask.device)
     rank = (chance * count).long().clamp(max=count - 1)

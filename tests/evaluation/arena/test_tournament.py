@@ -205,3 +205,14 @@ def test_draws_are_no_circle():
     drawn = Match(np.full(20, 0.5), np.full(20, 0.5), np.ones((2, 20)))
     matches = dict.fromkeys([(0, 1), (0, 2), (1, 2)], drawn)
     assert CrossTable(("a", "b", "c"), matches).cycles() == []
+
+
+def test_draws_and_intervals_are_given_for_every_pair():
+    match = Match(np.array([1.0, 0.5]), np.array([0.5, 0.5]), np.ones((2, 2)))
+    other = Match(np.array([1.0, 1.0]), np.array([0.0, 0.5]), np.ones((2, 2)))
+    found = CrossTable(("a", "b", "c"), {(0, 1): match, (0, 2): other, (1, 2): other})
+    assert found.draws() == [[None, 0.75, 0.25], [0.75, None, 0.25], [0.25, 0.25, None]]
+    low, high = found.intervals()[0][1]
+    assert (low, high) == (match.interval().low, match.interval().high)
+    assert found.intervals()[1][0] == pytest.approx((1 - high, 1 - low))
+    assert found.intervals()[2][2] is None

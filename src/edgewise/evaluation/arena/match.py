@@ -52,6 +52,11 @@ class Match:
         """Mean score over both seats."""
         return float(self.scores.mean())
 
+    @property
+    def draws(self) -> float:
+        """Share of drawn games, those that were truncated included."""
+        return float((np.stack((self.as_first, self.as_second)) == 0.5).mean())
+
     def interval(self, *, deviations: float = 1.96) -> Interval:
         """Return the score with its Wilson interval, scaled by the variance between pairs."""
         pairs, score = len(self.scores), self.score

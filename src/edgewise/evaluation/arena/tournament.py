@@ -44,6 +44,17 @@ class CrossTable:
         places = range(len(self.names))
         return [[None if i == j else self.match(i, j).score for j in places] for i in places]
 
+    def draws(self) -> list[list[float | None]]:
+        """Return the share of drawn games between every row and every column; None on the diagonal."""
+        places = range(len(self.names))
+        return [[None if i == j else self.match(i, j).draws for j in places] for i in places]
+
+    def intervals(self) -> list[list[tuple[float, float] | None]]:
+        """Return the 95 % interval of every score; None on the diagonal."""
+        places = range(len(self.names))
+        found = [[None if i == j else self.match(i, j).interval() for j in places] for i in places]
+        return [[None if one is None else (one.low, one.high) for one in row] for row in found]
+
     def cycles(self) -> list[tuple[str, str, str]]:
         """Return triples in which the first beats the second, the second the third, and the third the first.
 

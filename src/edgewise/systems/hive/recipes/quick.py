@@ -1,4 +1,4 @@
-"""PPO with self-play on the base game without spiders: a queen, three ants, three grasshoppers, two beetles."""
+"""PPO with self-play on the base game without spiders, against baselines too."""
 
 from __future__ import annotations
 
@@ -19,9 +19,7 @@ RECIPE = Recipe(
         name="hive-quick",
         # Random opening plies, so that good and bad openings both occur in training. Almost no game of a
         # beginner is decided, so hexes around queens count in every ply; in evaluation only wins do.
-        env=HiveConfig(
-            hand="QAAAGGGBB", max_steps=80, shaping=0.5, opening_plies=(0, 12), prior="pressure"
-        ),
+        env=HiveConfig(hand="QAAAGGGBB", max_steps=80, shaping=0.5, opening_plies=(0, 12), prior="pressure"),
         model=ModelConfig(
             shared_trunk=True,
             # Sums over neighbours count the tiles around a queen, which attention averages.
