@@ -310,7 +310,13 @@ SUBJECTS = [
     Subject(
         SelfPlayConfig,
         of_self_play,
-        moved={"opponents": 1, "gate": (0.05, {"gate_games": 4}), "pool_size": 1},
+        moved={
+            "opponents": 1,
+            "gate": (0.05, {"gate_games": 4}),
+            "pool_size": 1,
+            "baselines": ("random",),
+            "baseline_share": (0.5, {"baselines": ("random",)}),
+        },
         silent={"gate_games": "bounds a contest: tests/training/test_self_play.py"},
         base={"snapshot_every": 1},
     ),

@@ -22,4 +22,4 @@ def test_the_quick_recipe_wins_against_both_baselines(tmp_path, seed):
         name: play_match(env, trained.policy, make(env), seed=1).score for name, make in BASELINES.items()
     }
     assert score["random"] > 0.95, score
-    assert score["greedy"] > 0.75, score
+    assert score["greedy"] > 0.7, score

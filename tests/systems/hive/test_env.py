@@ -246,7 +246,7 @@ def test_the_recipe_makes_updates():
 @pytest.mark.parametrize("turn", ["rotated", "reflected"])
 def test_a_policy_does_not_see_how_the_board_is_turned(turn):
     """Each move has the probability of its image on the turned board, and the position the same value."""
-    env, found = roots(count=6, plies=24, **ALL)
+    env, found = roots(count=6, plies=24, prior="pressure", **ALL)
     root = found[-1]
     state, turned = root["state"], root["state"].clone()
     q, r = state["q"], state["r"]
@@ -269,7 +269,7 @@ def test_a_policy_does_not_see_how_the_board_is_turned(turn):
 
 def test_a_policy_plays_with_other_hands():
     """Features do not depend on the hand, so weights from a small one run on a large one."""
-    small, large = make_env("hive", num_envs=2, **SMALL), make_env("hive", num_envs=2, **ALL)
+    small, large = (make_env("hive", num_envs=2, prior="pressure", **hand) for hand in (SMALL, ALL))
     model = make_actor_critic(small.graph, small.actions, RECIPE.config.model)
     other = make_actor_critic(large.graph, large.actions, RECIPE.config.model)
     other.load_state_dict(model.state_dict())
