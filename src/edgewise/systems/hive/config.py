@@ -33,7 +33,8 @@ class HiveConfig(Config):
 
     prior: Literal["none", "pressure"] = "none"
     """What is observed as `action_prior`, for models with `model.prior`: `pressure`, by how many hexes a move
-    changes what is occupied around the opponent's queen, minus that around the own one."""
+    changes what is occupied around the opponent's queen, minus that around the own one, minus 3 for each
+    earlier occurrence of the position after it."""
     keep_moves: bool = False
     """Whether the state holds all moves of the game, which opponents that speak UHP need."""
 
