@@ -1,6 +1,6 @@
 """Play runs against opponents that are too slow for a whole arena: no opponent meets another.
 
-    python -m benchmarks.matches RUN [RUN ...] --opponents mcts:200 --games 64
+python -m benchmarks.matches RUN [RUN ...] --opponents mcts:200 --games 64
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ def main() -> None:
             )
             low, high = (100 * each for each in (match.interval().low, match.interval().high))
             print(
-                f"{run} against {opponent}: {100 * match.score:.1f} % [{low:.1f}, {high:.1f}] of {match.games} "
-                f"games, {100 * match.draws:.1f} % drawn, {match.plies.mean():.0f} plies, "
+                f"{run} against {opponent}: {100 * match.score:.1f} % [{low:.1f}, {high:.1f}] of "
+                f"{match.games} games, {100 * match.draws:.1f} % drawn, {match.plies.mean():.0f} plies, "
                 f"{time.process_time() - start:.0f} CPU-s",
                 flush=True,
             )

@@ -138,7 +138,7 @@ def test_snapshots_begin_new_games_in_the_ply_of_their_replies(monkeypatch):
 
     def recorded(*arguments):
         step, root = with_reply(*arguments)
-        waiting = rollout._snapshot_to_move(root)
+        waiting = rollout._opponent_to_move(root)
         more.append((step["next", "reward"][waiting] == -1).flatten())
         return step, root
 
