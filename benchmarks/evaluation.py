@@ -6,9 +6,10 @@ Iterations for at least two CPU-seconds, the baselines and one evaluation, as a 
 are measured and extrapolated to the recipe's own length. The first iterations are a warm-up; where learning
 starts after a number of frames, they are as many as that takes. Replay buffers are still small then, so that
 the share in a whole run is lower for algorithms that learn from them. Time to start, to log and to save is
-left out, which makes the share larger. Where episodes become shorter as a policy learns, the share in a whole
-run is lower too: of a run folder, the seconds of the whole run are read from its `timing.csv`. Recipes that
-need data of their own are left out. `--quick` measures `graphwalk-ppo` alone.
+left out, which makes the share larger. Episodes of a trained policy may be shorter: all evaluations but the
+first are measured with the policy of the zoo, if the recipe has one there. Of a run folder, the seconds of
+the whole run are read from its `timing.csv`. Recipes that need data of their own are left out. `--quick`
+measures `graphwalk-ppo` alone.
 """
 
 from __future__ import annotations
@@ -25,8 +26,10 @@ from pathlib import Path
 
 import torch
 
+import edgewise as ew
 from edgewise.config.errors import EdgewiseError
 from edgewise.config.plugins import recipes
+from edgewise.config.zoo import FOLDER
 from edgewise.experiments.build import Builder
 from edgewise.experiments.load import load_config
 from edgewise.training.curriculum import Curriculum
@@ -42,7 +45,8 @@ COLUMNS = (
     "every",
     "every for 0.1",
     "training, s",
-    "evaluation, s",
+    "first eval., s",
+    "later eval., s",
     "baselines, s",
 )
 
@@ -56,7 +60,8 @@ class Cost:
         every: frames between evaluations; None for one at the end.
         episodes: of one evaluation.
         training: CPU-seconds of collecting and learning, over the whole run.
-        evaluation: CPU-seconds of one evaluation.
+        first: CPU-seconds of the first evaluation, of a policy that has hardly learnt.
+        later: CPU-seconds of each other evaluation.
         baselines: CPU-seconds of evaluating all baselines, which a run does once.
     """
 
@@ -64,7 +69,8 @@ class Cost:
     every: int | None
     episodes: int
     training: float
-    evaluation: float
+    first: float
+    later: float
     baselines: float
 
     @property
@@ -75,21 +81,23 @@ class Cost:
     @property
     def share(self) -> float:
         """Share of evaluation in the CPU time of the run."""
-        evaluating = self.baselines + self.evaluation * self.evaluations
+        untrained = 0 if self.every is None else 1
+        trained = self.evaluations - untrained
+        evaluating = self.baselines + self.first * untrained + self.later * trained
         return evaluating / (evaluating + self.training)
 
     @property
     def affordable(self) -> int | None:
         """Smallest number of frames between evaluations with a share of a tenth; None if there is none."""
-        allowed = self.training * SHARE / (1 - SHARE) - self.baselines
-        intervals = math.floor(allowed / self.evaluation + 1e-9) - 1
+        allowed = self.training * SHARE / (1 - SHARE) - self.baselines - self.first
+        intervals = math.floor(allowed / self.later + 1e-9)
         return math.ceil(self.frames / intervals) if intervals > 0 else None
 
     def row(self, name: str) -> str:
         """Return the figures as a row of a table."""
         affordable = "-" if self.affordable is None else f"{self.affordable:,}"
         every = "-" if self.every is None else f"{self.every:,}"
-        seconds = (f"{value:.2f}" for value in (self.training, self.evaluation, self.baselines))
+        seconds = (f"{value:.2f}" for value in (self.training, self.first, self.later, self.baselines))
         return _line(name, f"{self.share:.1%}", self.episodes, every, affordable, *seconds)
 
 
@@ -119,14 +127,19 @@ def measure(name: str) -> Cost:
             taken += time.process_time() - start
     record = config.logging.replays if parts.replay is not None else 0
     baselines = _seconds(lambda: [parts.evaluate(policy) for policy in parts.baselines.values()])
-    evaluation = _seconds(lambda: parts.evaluate(parts.algorithm.policy, record=record))
+    first = _seconds(lambda: parts.evaluate(parts.algorithm.policy, record=record))
+    later = first
+    if (FOLDER / name).is_dir():
+        trained = ew.load_policy(f"zoo:{name}")
+        later = _seconds(lambda: parts.evaluate(trained, record=record))
     total, chosen = config.training.total_frames, config.evaluation
     return Cost(
         frames=total,
         every=chosen.every,
         episodes=sum(stage.episodes for stage in chosen.stages) or chosen.episodes,
         training=taken * total / (frames - begin),
-        evaluation=evaluation,
+        first=first,
+        later=later,
         baselines=baselines,
     )
 

@@ -15,7 +15,8 @@ def cost(**changed):
         "every": 25,
         "episodes": 8,
         "training": 90.0,
-        "evaluation": 1.5,
+        "first": 1.5,
+        "later": 1.5,
         "baselines": 2.5,
     }
     return Cost(**{**chosen, **changed})
@@ -33,16 +34,22 @@ def test_the_share_counts_the_baselines_once():
     assert cost(every=None).share == pytest.approx(4 / 94)
 
 
-@pytest.mark.parametrize("evaluation", [0.1, 0.7, 1.5, 2.5, 3.7])
-def test_the_affordable_interval_is_the_smallest_with_a_share_of_a_tenth(evaluation):
-    found = cost(evaluation=evaluation)
-    assert cost(evaluation=evaluation, every=found.affordable).share <= SHARE + 1e-9
+def test_the_first_evaluation_is_that_of_an_untrained_policy():
+    assert cost(first=4.0).share == pytest.approx((2.5 + 4 + 4 * 1.5) / (2.5 + 4 + 4 * 1.5 + 90))
+    assert cost(first=4.0, every=None).share == cost(every=None).share
+
+
+@pytest.mark.parametrize("first", [0.3, 3.7])
+@pytest.mark.parametrize("later", [0.1, 0.7, 1.5, 2.5, 3.7])
+def test_the_affordable_interval_is_the_smallest_with_a_share_of_a_tenth(first, later):
+    found = cost(first=first, later=later)
+    assert cost(first=first, later=later, every=found.affordable).share <= SHARE + 1e-9
     fewer = found.affordable - 1
-    assert cost(evaluation=evaluation, every=fewer).share > SHARE
+    assert cost(first=first, later=later, every=fewer).share > SHARE
 
 
 def test_no_interval_is_affordable_where_two_evaluations_cost_too_much():
-    assert cost(evaluation=3.8).affordable is None
+    assert cost(first=3.8, later=3.8).affordable is None
     assert cost(baselines=11.0).affordable is None
 
 
@@ -67,7 +74,7 @@ def test_a_recipe_is_measured(monkeypatch):
     config = load_config("graphwalk-ppo")
     assert (found.frames, found.every) == (config.training.total_frames, config.evaluation.every)
     assert found.episodes == config.evaluation.episodes
-    assert min(found.training, found.evaluation, found.baselines) > 0
+    assert min(found.training, found.first, found.later, found.baselines) > 0
     assert found.row("graphwalk-ppo").split()[1] == f"{found.share:.1%}"
 
 
