@@ -4,8 +4,8 @@
 
 Steps of few worlds are bound by the number of operations, not by their size. Operations are those that
 PyTorch dispatches in `step_and_maybe_reset`, views included; steps per CPU-second are of one thread, the best
-of several runs of 16 steps, under a random policy. `countries` is that of `benchmarks.reasoning`, whose
-published counterpart makes 121,000 steps per CPU-second. `hex-selfplay` collects 32 steps of the recipe
+of several runs of 16 steps, under a random policy. `countries` is that of `benchmarks.reasoning`; the best
+published engine makes 1,211 steps per CPU-second there. `hex-selfplay` collects 32 steps of the recipe
 against two snapshots and counts the calls of all policies.
 """
 
