@@ -9,8 +9,8 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
-SELECT_FROM = 1 << 16
-"""Size of the features from which on leaving out closed gates pays."""
+SELECT_FROM = 1 << 24
+"""Multiplications of a quantile from which on leaving out closed gates pays."""
 OPEN_SHARE = 0.75
 """Largest share of open gates for which leaving out the closed ones pays."""
 
@@ -34,7 +34,7 @@ def gated(layer: nn.Linear, h: Tensor, *, gate: Tensor) -> Tensor:
     """
     if gate.dim() > 2:
         return layer(h.unsqueeze(-2) * gate)
-    if leaves_out(h, gate):
+    if leaves_out(h, gate, outputs=layer.out_features):
         # The bias is the weight of one more feature, whose gate is always open.
         rows = functional.pad(h.reshape(-1, h.shape[-1]), (0, 1), value=1.0)
         weight = torch.cat((layer.weight, layer.bias.unsqueeze(1)), 1)
@@ -44,9 +44,9 @@ def gated(layer: nn.Linear, h: Tensor, *, gate: Tensor) -> Tensor:
     return functional.linear(h, weight, layer.bias.repeat(len(gate))).unflatten(-1, (len(gate), -1))
 
 
-def leaves_out(h: Tensor, gate: Tensor) -> bool:
+def leaves_out(h: Tensor, gate: Tensor, *, outputs: int) -> bool:
     """Return whether leaving out closed gates is faster; counting them would make the host wait for a GPU."""
-    if h.device.type != "cpu" or h.numel() < SELECT_FROM or torch.compiler.is_compiling():
+    if h.device.type != "cpu" or h.numel() * outputs < SELECT_FROM or torch.compiler.is_compiling():
         return False
     return int(gate.count_nonzero()) <= OPEN_SHARE * gate.numel()
 
