@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from itertools import product
 
 import torch
 from tensordict import TensorDict
@@ -53,35 +52,40 @@ def cautious(env: SwarmEnv) -> Policy:
 def _steer(env: SwarmEnv, *, caution: float) -> Policy:
     """Build a policy that takes the first action of the plan with the highest return."""
     directions = torch.tensor(dynamics.DIRECTIONS, device=env.device)
-    first, *_ = plans = torch.tensor(list(product(range(len(directions)), repeat=HORIZON))).T.to(env.device)
-    thrusts = dynamics.SENSITIVITY * directions[plans]
+    thrusts = dynamics.SENSITIVITY * directions
+    plans_of_first = len(directions) ** (HORIZON - 1)
 
     def policy(tensordict: TensorDict) -> TensorDict:
         worth = _plan_returns(tensordict["state"], thrusts, env, caution=caution)
-        best = first[worth.argmax(-1)]
+        best = worth.argmax(-1) // plans_of_first
         return tensordict.set("action", directions[best] if env.config.continuous else best)
 
     return policy
 
 
 def _plan_returns(state: TensorDict, thrusts: Tensor, env: SwarmEnv, *, caution: float) -> Tensor:
-    """Compute the return of each plan for each agent, `[B, A, S]`, if all other agents coast.
+    """Compute the return of each plan for each agent, `[B, A, D ** HORIZON]`, if all other agents coast.
+
+    Plans are in lexicographic order of their thrusts. Those that begin alike share their first steps.
 
     Args:
         state: state of the worlds, `[B]`.
-        thrusts: thrust of every plan at every step, `[HORIZON, S, 2]`.
+        thrusts: to choose from at every step, `[D, 2]`.
         env: environment, for its reward settings.
         caution: cost of a predicted contact.
     """
     config, goal = env.config, state["goal"].unsqueeze(-2)
     position, velocity = (state[name].unsqueeze(-2) for name in ("position", "velocity"))
     others, drift = state["position"], state["velocity"]
-    worth = torch.zeros((), device=goal.device)
-    for step, thrust in enumerate(thrusts):
-        pushed = thrust + state["contact"].unsqueeze(-2) if step == 0 else thrust
-        position, velocity = dynamics.move(position, velocity, pushed)
+    worth = torch.zeros_like(position[..., 0])
+    for step in range(HORIZON):
+        pushed = thrusts + state["contact"].unsqueeze(-2).unsqueeze(-2) if step == 0 else thrusts
+        moved = dynamics.move(position.unsqueeze(-2), velocity.unsqueeze(-2), pushed)
+        position, velocity = (each.flatten(-3, -2) for each in moved)
         left = dynamics.length(goal - position)
-        worth = worth + torch.where(left < config.goal_threshold, config.goal_reward, -left)
+        worth = worth.repeat_interleave(len(thrusts), -1) + torch.where(
+            left < config.goal_threshold, config.goal_reward, -left
+        )
         if caution:
             drift = (1.0 - dynamics.DAMPING) * drift
             others = others + dynamics.TIME_STEP * drift
