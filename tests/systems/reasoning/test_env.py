@@ -217,6 +217,15 @@ def test_chosen_successors_are_those_of_the_goal_after_a_reset():
         assert torch.equal(stepped["next", "state", "atoms"], before)
 
 
+def test_a_place_beyond_the_last_is_the_last():
+    env = make_env("reasoning", num_envs=8, seed=2, view="state")
+    found = env.successors(env.reset()["goal"])
+    last, rows = found.chosen(found.counts - 1), torch.tensor([3, 0])
+    assert torch.equal(found.chosen(found.counts), last)
+    assert torch.equal(found.chosen(found.counts[rows], rows=rows), last[rows])
+    assert torch.equal(found.chosen(torch.full((8,), -1)), found.chosen(torch.zeros(8, dtype=torch.int64)))
+
+
 def test_steps_by_hand_are_those_with_resets():
     rolled, by_hand = (make_env("reasoning", num_envs=16, seed=4, view="state") for _ in range(2))
     root, other = rolled.reset(), by_hand.reset()
