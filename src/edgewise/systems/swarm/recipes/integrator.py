@@ -1,0 +1,76 @@
+"""The double integrator of GCBF+: eight agents learn by gradients through the simulation not to collide."""
+
+from __future__ import annotations
+
+from edgewise.algorithms.config import APGConfig
+from edgewise.config.run import (
+    CheckpointConfig,
+    EvaluationConfig,
+    RunConfig,
+    Stage,
+    TrainingConfig,
+    Until,
+)
+from edgewise.config.schedules import Linear
+from edgewise.experiments.recipe import Recipe
+from edgewise.models.config import EncoderConfig, ModelConfig
+from edgewise.systems.swarm.config import SwarmConfig
+
+RECIPE = Recipe(
+    name="swarm-integrator",
+    summary="double integrators learn to reach their goals without touching each other",
+    config=RunConfig[SwarmConfig, ModelConfig, APGConfig](
+        recipe="swarm-integrator",
+        env_name="swarm",
+        algorithm_name="apg",
+        name="swarm-integrator",
+        # Both parts of the reward have a gradient. Eight agents in the smaller squares meet as often as a
+        # crowd in the square of side 4 in which they are evaluated.
+        env=SwarmConfig(
+            dynamics="double_integrator",
+            num_agents=8,
+            num_obstacles=0,
+            world_size=(0.8, 3.0),
+            max_steps=256,
+            sensing_radius=0.5,
+            one_way=True,
+            edge_features="approach",
+            goal_threshold=0.1,
+            goal_reward=0.5,
+            goal_width=0.1,
+            collision_cost=10.0,
+            collision_margin=0.06,
+            continuous=True,
+            reward="individual",
+        ),
+        model=ModelConfig(
+            encoder=EncoderConfig(hidden=32, layers=2, heads=4, feed_forward=1), initial_std=0.2
+        ),
+        # Half a second: agents that approach each other at full speed see each other that long before.
+        algorithm=APGConfig(horizon=16, updates=10, minibatch_size=32),
+        training=TrainingConfig(
+            total_frames=400_000,
+            num_envs=32,
+            rollout_length=64,
+            schedules={"learning_rate": Linear(start=2e-3, end=1e-4)},
+            # Agents that do not know their goals yet learn from contacts to flee from each other.
+            curriculum=(
+                Stage(name="goals", env={"collision_cost": 0.0}, until=Until(frames=40_000)),
+                Stage(name="contacts"),
+            ),
+        ),
+        evaluation=EvaluationConfig(
+            every=100_000,
+            episodes=40,
+            settings={
+                "num_agents": 16,
+                "world_size": 4.0,
+                "goal_width": 0.0,
+                "collision_cost": 5.0,
+                "collision_margin": 0.0,
+            },
+            baselines=("straight", "cautious"),
+        ),
+        checkpoint=CheckpointConfig(every=100_000),
+    ),
+)
