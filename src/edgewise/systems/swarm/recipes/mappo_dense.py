@@ -71,7 +71,7 @@ RECIPE = Recipe(
         evaluation=EvaluationConfig(
             every=200_000,
             episodes=100,
-            settings={"num_agents": 15, "num_obstacles": [0, 10], "world_size": 2.0, "collision_cost": 5.0},
+            settings={"num_agents": 15, "num_obstacles": [0, 10], "world_size": 2.0},
             baselines=("straight", "cautious"),
         ),
         checkpoint=CheckpointConfig(every=200_000),
