@@ -52,7 +52,7 @@ KINDS = {
     "topologies": ("hex", {}, {}),
     "agents": ("swarm", {}, {}),
     "agents with numbers": ("swarm", {"continuous": True}, {}),
-    "agents that sense nearness": ("swarm", {"edge_features": "nearness"}, {}),
+    "agents that sense the closest approach": ("swarm", {"edge_features": "approach"}, {}),
     "agents with memory": ("swarm", {}, {"recurrent": True}),
     "a set of edges": ("hive", {}, {}),
 }

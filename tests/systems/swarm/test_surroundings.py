@@ -64,17 +64,13 @@ def test_the_side_of_a_square_is_sampled():
     assert narrow.abs().max() <= 0.4
 
 
-@pytest.mark.parametrize("features", ["nearness", "approach"])
-def test_nearness_is_one_at_contact_and_falls_with_the_gap(features):
-    env = swarm(num_agents=2, num_obstacles=0, edge_features=features, sensing_radius=0.5)
+def test_nearness_is_one_at_contact_and_falls_with_the_gap():
+    env = swarm(num_agents=2, num_obstacles=0, edge_features="approach", sensing_radius=0.5)
     state = single(placed(env, agents=[(0, 0), (0, 0.1 + dynamics.DIAMETER)], goals=[(1, 1), (1, 0)]))
     state["velocity"][0, 1, 1] = -dynamics.DIAMETER / (0.075 + 0.05625)  # in contact after two steps
     edges = env.graph.edges(TensorDict(env.observe(state)["graph"], [1]))
     towards = edges.attr[0, _slot(edges, source=1, target=0)]
     relative = [0.0, 0.2, 0.0, float(state["velocity"][0, 1, 1])]
-    if features == "nearness":
-        np.testing.assert_allclose(towards, [*relative, 0.0, ONE_GAP_AWAY, 0.0, CONTACT], atol=1e-5)
-        return
     now, soon = ([0.0, near, near] for near in (ONE_GAP_AWAY, CONTACT))
     np.testing.assert_allclose(towards[:-3], [*relative, *now, *soon], atol=1e-5)
     assert towards[-1] == 1.0  # they would meet

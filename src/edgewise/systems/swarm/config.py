@@ -37,10 +37,10 @@ class SwarmConfig(Config):
     """Whether the square grows with the team, so that its density stays that of three agents."""
     sensing_radius: float = Field(1.0, ge=0)
     """Distance up to which entities are connected by edges; 0 for agents that sense nothing."""
-    edge_features: Literal["relative", "nearness", "approach"] = "relative"
-    """`relative`: displacement, distance and relative velocity. `nearness`: displacement, relative velocity,
-    and the direction to a body scaled by how near it is, now and if both coast for two steps. `approach`:
-    also how near it is, and both at the closest approach."""
+    edge_features: Literal["relative", "approach"] = "relative"
+    """`relative`: displacement, distance and relative velocity. `approach`: displacement, relative velocity,
+    how near a body is and the direction to it scaled by that: now, if both coast for two steps, and at the
+    closest approach."""
     one_way: bool = False
     """Whether only agents receive messages; otherwise every entity does."""
     goal_nodes: bool = False

@@ -38,7 +38,6 @@ def graph_spec(config: SwarmConfig) -> GraphSpec:
     relative = PairFunction(_relative_velocity, 2)
     features: dict[str, tuple[PairFeature, ...]] = {
         "relative": (Displacement(), Distance(), relative),
-        "nearness": (Displacement(), relative, Nearness(COASTED[config.dynamics])),
         "approach": (Displacement(), relative, Approach(COASTED[config.dynamics])),
     }
     rule = Radius(
@@ -53,26 +52,6 @@ def graph_spec(config: SwarmConfig) -> GraphSpec:
 def _relative_velocity(graph: TensorDict, pairs: Pairs) -> Tensor:
     velocity = graph["x"][..., :2]
     return pairs.source(velocity) - pairs.target(velocity)
-
-
-@dataclass(frozen=True)
-class Nearness:
-    """The direction to a body scaled by its nearness, now and if both coast, four numbers.
-
-    Args:
-        coasted: time for which bodies move on at their present velocity.
-    """
-
-    coasted: float
-
-    def width(self, position_dim: int) -> int:
-        """Return two numbers for each of two directions."""
-        return 2 * position_dim
-
-    def __call__(self, graph: TensorDict, pairs: Pairs) -> Tensor:
-        """Return both directions."""
-        ahead = pairs.displacement + self.coasted * _relative_velocity(graph, pairs)
-        return torch.cat([_nearness(offset)[0] for offset in (pairs.displacement, ahead)], -1)
 
 
 @dataclass(frozen=True)
