@@ -7,6 +7,9 @@ at a time, the others stay at 100 nodes, 8 edges per node, 8 worlds and rollouts
 measured in a process of its own: CPU time of one thread per frame, and growth of the resident memory, while
 it collects and learns from two batches, the first as a warm-up. A minibatch has 20,000 nodes, so that memory
 for learning does not grow with the batch.
+
+The last rows are one graph of 50,000 nodes, all of them at once (0) and in parts (`encoder.part_size`). Edges
+lead to nodes with close numbers there, as in a network whose nodes are sorted by place.
 """
 
 from __future__ import annotations
@@ -18,14 +21,16 @@ import resource
 import time
 from pathlib import Path
 
-SMALLEST = {"nodes": 100, "edges": 8, "worlds": 8, "steps": 8}
+SMALLEST = {"nodes": 100, "edges": 8, "worlds": 8, "steps": 8, "part": 0}
+LARGE = {"nodes": 50_000, "edges": 8, "worlds": 1, "steps": 4}
 SIZES = {
     "nodes": (10, 100, 1_000, 10_000),
     "edges": (2, 8, 32),
     "worlds": (1, 8, 64, 512),
     "steps": (2, 8, 32, 128),
+    "part": (0, 25_000, 5_000, 1_000),
 }
-QUICK = {"nodes": (10, 100), "worlds": (1, 8)}
+QUICK = {"nodes": (10, 100), "worlds": (1, 8), "part": (0, 5_000)}
 COLUMNS = ("collecting, ms", "learning, ms", "learning, us per node", "batch, MB", "memory, MB")
 
 
@@ -44,6 +49,8 @@ def measure(sizes: dict[str, int]) -> dict[str, float]:
     torch.manual_seed(0)
     nodes = sizes["nodes"]
     ends = torch.randint(nodes, (2, nodes * sizes["edges"]))
+    if nodes == LARGE["nodes"]:
+        ends[1] = (ends[0] + torch.randint(1, 50, ends[0].shape)) % nodes
     ends = torch.unique(ends[:, ends[0] != ends[1]], dim=1)
 
     class GrowthConfig(ew.Config):
@@ -70,7 +77,8 @@ def measure(sizes: dict[str, int]) -> dict[str, float]:
             return {"graph": {"x": state["x"], "node_mask": exists, "topology": topology}}
 
     env = GrowthEnv(GrowthConfig(), num_envs=sizes["worlds"], seed=0)
-    model = ew.ModelConfig(encoder=ew.EncoderConfig(hidden=32, layers=2), shared_trunk=True)
+    encoder = ew.EncoderConfig(hidden=32, layers=2, part_size=sizes["part"] or None)
+    model = ew.ModelConfig(encoder=encoder, shared_trunk=True)
     minibatch = max(1, 20_000 // nodes)
     setup = Setup(
         env=env,
@@ -114,7 +122,8 @@ def main() -> None:
         print(f"\n{quantity:>8s}", *(f"{name:>22s}" for name in COLUMNS), flush=True)
         for size in sizes:
             with context.Pool(1) as pool:
-                found = pool.apply(measure, ({**SMALLEST, quantity: size},))
+                given = {**SMALLEST, **(LARGE if quantity == "part" else {}), quantity: size}
+                found = pool.apply(measure, (given,))
             figures[f"{size} {quantity}"] = found
             print(f"{size:8d}", *(f"{found[name]:22.4g}" for name in COLUMNS), flush=True)
     if options.json:

@@ -223,6 +223,7 @@ SUBJECTS = [
             "compile": CPU,
             "dense": SPEED,
             "compact": SPEED,
+            "part_size": "the same numbers with less memory: tests/models/test_parts.py",
             "dropout": "acts while learning alone: tests/models/test_transformer.py",
         },
     ),

@@ -69,6 +69,10 @@ class EncoderConfig(Config):
     where shapes must be static: on a GPU, under vmap, in an export."""
     compile: bool = False
     """Whether to compile the encoder with `torch.compile(dynamic=True)`."""
+    part_size: int | None = Field(None, ge=1)
+    """Largest number of nodes that receive messages at once, for graphs whose messages do not fit into
+    memory: larger batches run part by part, and again in the backward pass, with equal results. By default
+    all nodes at once."""
 
     @field_validator("kind")
     @classmethod
@@ -85,6 +89,23 @@ class EncoderConfig(Config):
         if conv not in known and Address.parse(conv) is None:
             raise ValueError(f'got "{conv}", expected one of {", ".join(known[:-1])} or {known[-1]}')
         return conv
+
+    @model_validator(mode="after")
+    def _can_run_in_parts(self) -> EncoderConfig:
+        if self.part_size is None:
+            return self
+        reasons = {
+            "the mlp passes no messages": self.kind == "mlp",
+            "norm graph needs all nodes at once": self.norm == "graph",
+            "GCNConv needs the degrees of senders": self.kind == "gnn" and self.conv == "GCNConv",
+            "dropout would differ in the backward pass": self.dropout > 0,
+            "dense always uses matrices of whole graphs": self.dense == "always",
+            "compiled encoders run on all nodes at once": self.compile,
+        }
+        wrong = [reason for reason, applies in reasons.items() if applies]
+        if wrong:
+            raise ValueError(f"part_size cannot be used here: {'; '.join(wrong)}")
+        return self
 
     @model_validator(mode="after")
     def _heads_divide_hidden(self) -> EncoderConfig:

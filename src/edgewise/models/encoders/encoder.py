@@ -20,6 +20,7 @@ from edgewise.models.encoders.attention import Weights
 from edgewise.models.encoders.diagnostics import activation_rms, attention_entropy, logit_max
 from edgewise.models.encoders.graph_batch import DenseBatch, GraphBatch, to_dense_batch, to_sparse_batch
 from edgewise.models.encoders.norm import make_norm
+from edgewise.models.encoders.parts import Part, run_block, split
 
 
 class GraphEncoder(nn.Module):
@@ -114,13 +115,21 @@ class Trunk(nn.Module):
         self.embed = NodeEmbedding(graph, config.hidden)
         self.blocks = nn.ModuleList(blocks)
         self.norm = make_norm(config.norm, config.hidden)
+        self.part_size = config.part_size
 
     def forward(self, x: Tensor, node_type: Tensor | None, batch: GraphBatch) -> Tensor:
         """Return node embeddings in the layout of `batch`."""
-        h = self.embed(x, node_type)
+        h, parts = self.embed(x, node_type), self.parts(batch)
         for block in self.blocks:
-            h, _ = block(h, batch)
+            h, _ = run_block(block, h, batch, parts)
         return self.norm(h, batch)
+
+    def parts(self, batch: GraphBatch) -> list[Part] | None:
+        """Return the parts of large unions; None for one pass over all nodes, also in compiled code."""
+        size = self.part_size
+        if size is None or isinstance(batch, DenseBatch) or len(batch.batch) <= size:
+            return None
+        return None if needs_static_shapes(batch.batch) else split(batch, size=size)
 
 
 class MessagePassingEncoder(GraphEncoder):
@@ -169,14 +178,14 @@ class MessagePassingEncoder(GraphEncoder):
 
         `layer_k/rms` is the root mean square of the activations. With attention, `layer_k/logit_max` is the
         largest absolute logit and `layer_k/entropy` the normalised entropy: 1 for uniform attention, 0 for
-        attention to a single neighbour. `edges/overflow` is 1 if any graph since the last call had more edges
-        than its edge source has slots for.
+        attention to a single neighbour; graphs in parts have neither. `edges/overflow` is 1 if any graph
+        since the last call had more edges than its edge source has slots for.
         """
         x, node_type, batch = self._batch(graph)
-        h = self.trunk.embed(x, node_type)
+        h, parts = self.trunk.embed(x, node_type), self.trunk.parts(batch)
         statistics = {"embedding/rms": activation_rms(h, batch)}
         for number, block in enumerate(self.trunk.blocks):
-            h, weights = block(h, batch)
+            h, weights = run_block(block, h, batch, parts)
             statistics[f"layer_{number}/rms"] = activation_rms(h, batch)
             if weights is not None:
                 statistics[f"layer_{number}/logit_max"] = logit_max(weights, batch)

@@ -105,6 +105,8 @@ class GraphTransformer(MessagePassingEncoder):
     def takes_dense(self, edges: Edges, node_mask: Tensor) -> bool:
         """Return whether to use the dense layout, see the class."""
         config = self.config
+        if config.part_size is not None:
+            return False
         if config.dense != "auto" or not (edges.complete or edges.simple):
             return config.dense == "always"
         if config.compact is False or not prefers_compact(edges):
