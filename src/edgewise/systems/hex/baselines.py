@@ -1,4 +1,4 @@
-"""Baseline players without learning: random, shortest path, Monte Carlo and tree search."""
+"""Baseline players without learning: random, shortest path, current, Monte Carlo and tree search."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from torch import Tensor
 from edgewise.graphs.policy import Policy
 from edgewise.search.mcts import MCTS
 from edgewise.search.tree import Evaluator
+from edgewise.systems.hex import circuit
 from edgewise.systems.hex.config import SMALLEST
 from edgewise.systems.hex.dynamics import EMPTY, FAR, connects, missing_stones
 from edgewise.systems.hex.env import HexEnv
@@ -36,6 +37,17 @@ def shortest_way(env: HexEnv) -> Policy:
         missing = missing_stones(state["stones"], near).sum(-1)
         cost = missing.masked_fill(~tensordict["action_mask"], 4 * FAR)
         return tensordict.set("action", cost.argmin(-1))
+
+    return policy
+
+
+def most_current(env: HexEnv) -> Policy:  # noqa: ARG001 - the same for all boards
+    """Return a policy that plays the cell where the product of both players' currents is largest."""
+
+    def policy(tensordict: TensorDict) -> TensorDict:
+        shares, _ = circuit.currents(tensordict["state", "stones"], tensordict["state", "size"])
+        product = shares.prod(-1).masked_fill(~tensordict["action_mask"], -1.0)
+        return tensordict.set("action", product.argmax(-1))
 
     return policy
 
@@ -106,6 +118,7 @@ def _random_fillings(
 BASELINES: Mapping[str, Callable[[HexEnv], Policy]] = {
     "random": random_player,
     "shortest_way": shortest_way,
+    "most_current": most_current,
     "monte_carlo": monte_carlo,
     "mcts": mcts,
     **({"open_spiel": open_spiel_player} if installed() else {}),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Literal, Self
 
 from pydantic import model_validator
 
@@ -23,6 +23,12 @@ class HexConfig(Config):
     """Number of random stones at the start of a game, or the range to sample it from; none of them wins."""
     distances: bool = False
     """Whether node features contain each player's distance to a connection, and the shortest paths."""
+    currents: bool = False
+    """Whether node features contain the share of each player's current through each cell, and its resistance,
+    if the board were an electrical circuit between the player's sides."""
+    prior: Literal["none", "current"] = "none"
+    """What is observed as `action_prior`, for models with `model.prior`: `current`, the logarithm of the
+    product of both players' shares of current through the cell."""
     max_size: int | None = None
     """Capacity in cells per side, for curricula that increase `size`; by default as much as `size` needs."""
 

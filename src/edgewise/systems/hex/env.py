@@ -12,6 +12,7 @@ from edgewise.envs.entries import Entries
 from edgewise.envs.ranges import upper_bound
 from edgewise.envs.transition import Transition
 from edgewise.graphs.actions import ChooseNode
+from edgewise.graphs.keys import PRIOR
 from edgewise.systems.hex import dynamics, observe, scenario
 from edgewise.systems.hex.config import SMALLEST, HexConfig
 
@@ -84,7 +85,16 @@ class HexEnv(GraphEnv[HexConfig]):
         if self.config.distances:
             near = observe.distances(state, self.tables[state["size"] - SMALLEST])
             graph["x"] = torch.cat((graph["x"], near), -1)
+        prior: Entries = {}
+        if self.config.currents or self.config.prior == "current":
+            shares, resistance = observe.mover_currents(state)
+            if self.config.currents:
+                near = observe.current_features(shares, resistance)
+                graph["x"] = torch.cat((graph["x"], near), -1)
+            if self.config.prior == "current":
+                prior = {PRIOR: observe.cell_scores(shares)}
         return {
+            **prior,
             "graph": graph,
             "player": state["player"],
             "metrics": {"first_player_won": first_won.float(), "plies": state["plies"].float()},

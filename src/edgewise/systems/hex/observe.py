@@ -8,7 +8,7 @@ from torch import Tensor
 
 from edgewise.graphs.spec import GraphSpec
 from edgewise.graphs.topology import Topology, TopologyBank
-from edgewise.systems.hex import dynamics
+from edgewise.systems.hex import circuit, dynamics
 from edgewise.systems.hex.config import SMALLEST, HexConfig
 
 CELL, MY_BORDER, THEIR_BORDER = range(3)
@@ -16,6 +16,10 @@ NODE_FEATURES = 3
 """One-hot owner of a node, borders included: mine, theirs or free."""
 DISTANCE_FEATURES = 4
 """For the mover and the opponent: path length through the node relative to the shortest, and the shortest."""
+CURRENT_FEATURES = 4
+"""For the mover and the opponent: share of its current through the node, and its resistance."""
+SMALLEST_CURRENT = 1e-4
+"""Product of currents that is added before a logarithm."""
 SLACK = 4
 """Extra stones beyond the shortest path at which the feature reaches 0."""
 
@@ -29,7 +33,7 @@ def graph_spec(config: HexConfig) -> GraphSpec:
     """Build the graph spec: cells and four borders, with edges looked up by the side of the board."""
     boards = [_edges(size, config.capacity) for size in range(SMALLEST, config.capacity + 1)]
     bank = TopologyBank.from_edge_lists(boards)
-    features = NODE_FEATURES + config.distances * DISTANCE_FEATURES
+    features = NODE_FEATURES + config.distances * DISTANCE_FEATURES + config.currents * CURRENT_FEATURES
     return GraphSpec(config.capacity**2 + 4, features, edges=Topology(bank), node_types=3)
 
 
@@ -77,3 +81,24 @@ def distances(state: TensorDict, neighbours: Tensor) -> Tensor:
     short = (1 - (missing - least) / SLACK).clamp(min=0)
     near = (1 / (1 + least)).expand_as(short)
     return torch.cat((short, near), -1).float()
+
+
+def mover_currents(state: TensorDict) -> tuple[Tensor, Tensor]:
+    """Compute shares of current `[B, N, 2]` and resistances `[B, 2]`, the mover before the opponent."""
+    shares, resistance = circuit.currents(state["stones"], state["size"])
+    swapped = (state["player"] == 1).unsqueeze(-1)
+    return (
+        torch.where(swapped.unsqueeze(-1), shares.flip(-1), shares),
+        torch.where(swapped, resistance.flip(-1), resistance),
+    )
+
+
+def current_features(shares: Tensor, resistance: Tensor) -> Tensor:
+    """Return the shares of current and, at every node, `1 / (1 + resistance)`, `[B, N, 4]` in [0, 1]."""
+    near = 1 / (1 + resistance)
+    return torch.cat((shares, near.unsqueeze(1).expand_as(shares)), -1)
+
+
+def cell_scores(shares: Tensor) -> Tensor:
+    """Score each node by the logarithm of the product of both currents through it, `[B, N]`."""
+    return (shares.prod(-1) + SMALLEST_CURRENT).log()
