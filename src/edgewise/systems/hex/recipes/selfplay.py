@@ -1,4 +1,4 @@
-"""PPO with self-play on boards of 5 to 7; the same weights also play larger boards."""
+"""PPO with self-play on boards of 4 to 11, against its snapshots and baselines too."""
 
 from __future__ import annotations
 
@@ -18,32 +18,42 @@ from edgewise.systems.hex.config import HexConfig
 
 RECIPE = Recipe(
     name="hex-selfplay",
-    summary="PPO plays Hex on 5 x 5 to 7 x 7 against itself and its snapshots",
+    summary="PPO plays Hex on boards up to 11 x 11 against itself, its snapshots and two rules",
     config=RunConfig[HexConfig, ModelConfig, SelfPlayConfig](
         recipe="hex-selfplay",
         env_name="hex",
         algorithm_name="ppo",
         name="hex-selfplay",
         # Up to three random stones at the start, so that good and bad openings both occur in training.
-        env=HexConfig(size=(5, 7), opening_plies=(0, 3), distances=True),
+        env=HexConfig(size=(5, 11), opening_plies=(0, 3), currents=True, prior="current"),
         model=ModelConfig(
             shared_trunk=True,
             pool="max",
             encoder=EncoderConfig(kind="gnn", conv="SAGEConv", hidden=32, layers=5),
+            # The policy begins with a preference for cells that carry current for both players.
+            prior=2.0,
         ),
         algorithm=SelfPlayConfig(
-            gamma=1.0, epochs=2, minibatch_size=512, max_grad_norm=1.0, pool_size=16, snapshot_every=12
+            gamma=1.0,
+            epochs=2,
+            minibatch_size=512,
+            max_grad_norm=1.0,
+            pool_size=8,
+            pool_share=0.125,
+            # Self-play alone does not visit the positions that other players lead to.
+            baselines=("shortest_way", "most_current"),
+            baseline_share=0.25,
         ),
         training=TrainingConfig(
-            total_frames=700_000,
+            total_frames=300_000,
             num_envs=128,
             rollout_length=32,
             schedules={
-                "learning_rate": Linear(start=2e-3, end=1e-4),
-                "entropy_coefficient": Linear(start=0.02, end=0.003),
+                "learning_rate": Linear(start=1e-3, end=2e-5),
+                "entropy_coefficient": Linear(start=0.01, end=0.001),
             },
             curriculum=(
-                Stage(name="small boards", env={"size": [3, 5]}, until=Until(frames=60_000)),
+                Stage(name="small boards", env={"size": [4, 7]}, until=Until(frames=150_000)),
                 Stage(name="all boards"),
             ),
         ),
@@ -51,7 +61,7 @@ RECIPE = Recipe(
             every=50_000,
             episodes=200,
             settings={"size": 7, "opening_plies": 2},
-            baselines=("random", "shortest_way"),
+            baselines=("random", "shortest_way", "most_current"),
         ),
         checkpoint=CheckpointConfig(every=50_000, keep_last=20),
     ),
