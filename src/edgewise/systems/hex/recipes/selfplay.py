@@ -49,8 +49,8 @@ RECIPE = Recipe(
             num_envs=128,
             rollout_length=32,
             schedules={
-                "learning_rate": Linear(start=1e-3, end=2e-5),
-                "entropy_coefficient": Linear(start=0.01, end=0.001),
+                "learning_rate": Linear(start=2e-3, end=2e-5),
+                "entropy_coefficient": Linear(start=0.02, end=0.001),
             },
             curriculum=(
                 Stage(name="small boards", env={"size": [4, 7]}, until=Until(frames=150_000)),
