@@ -128,7 +128,7 @@ def iteration_share(*, batches: int) -> float:
         return call
 
     algorithm.learn(rollout.collect())
-    for name in ("step", "follow", "maybe_reset"):
+    for name in ("step", "simulate", "maybe_reset"):
         setattr(env, name, timed(getattr(env, name)))
     start = time.process_time()
     for _ in range(batches):
