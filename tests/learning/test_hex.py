@@ -12,7 +12,7 @@ from edgewise.systems.hex.exact import best_response
 
 pytestmark = pytest.mark.learning
 
-RULES = {7: {"shortest_way": 0.95, "most_current": 0.7}, 11: {"shortest_way": 0.97, "most_current": 0.85}}
+RULES = {7: {"shortest_way": 0.95, "most_current": 0.7}, 11: {"shortest_way": 0.97, "most_current": 0.7}}
 """Least score of `hex-selfplay` against two rules, by the side of the board; below all of its seeds."""
 
 
