@@ -12,6 +12,7 @@ from tensordict import TensorDict
 from tests.systems.swarm.worlds import placed, single, swarm
 
 from edgewise.evaluation.replays.files import check
+from edgewise.graphs.rules import Radius
 from edgewise.systems.swarm import dynamics
 from edgewise.systems.swarm.config import SwarmConfig
 from edgewise.systems.swarm.render import replay
@@ -176,3 +177,25 @@ def test_a_body_at_rest_has_a_gradient():
 def test_settings_that_make_no_world_are_refused(wrong):
     with pytest.raises(ValidationError, match=next(iter(wrong))):
         SwarmConfig(**wrong)
+
+
+@pytest.mark.parametrize("features", ["relative", "approach"])
+def test_sensed_bodies_have_the_features_that_all_pairs_would_have(features):
+    """Against the rule of all pairs, for worlds of several sizes and any batch shape, with gradients."""
+    env = swarm(num_envs=6, num_agents=(2, 7), num_obstacles=(0, 4), edge_features=features, one_way=True)
+    graph = env.rollout(3, env.rand_action)["graph"]
+    rule = env.graph.edges
+    everyone = Radius(rule.radius, features=rule.features, receivers=rule.receivers)
+    for lead in (graph, graph.reshape(-1), graph[2, 1]):
+        sensed, expected = rule(lead), everyone(lead)
+        assert torch.equal(sensed.mask, expected.mask)
+        assert 0 < sensed.mask.float().mean() < 1
+        assert torch.equal(sensed.attr[sensed.mask], expected.attr[sensed.mask])
+        assert not sensed.attr[~sensed.mask].any()
+    found = []
+    for each in (rule, everyone):
+        place = graph["pos"].clone().requires_grad_()
+        edges = each(graph.clone().set("pos", place))
+        edges.attr[edges.mask].square().sum().backward()
+        found.append(place.grad)
+    torch.testing.assert_close(found[0], found[1])

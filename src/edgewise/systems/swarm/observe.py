@@ -8,6 +8,7 @@ import torch
 from tensordict import TensorDict
 from torch import Tensor
 
+from edgewise.graphs.edges import needs_static_shapes
 from edgewise.graphs.pair_features import Displacement, Distance, PairFeature, PairFunction, Pairs
 from edgewise.graphs.rules import Radius
 from edgewise.graphs.spec import GraphSpec
@@ -40,13 +41,39 @@ def graph_spec(config: SwarmConfig) -> GraphSpec:
         "relative": (Displacement(), Distance(), relative),
         "approach": (Displacement(), relative, Approach(COASTED[config.dynamics])),
     }
-    rule = Radius(
+    rule = SensedBodies(
         config.sensing_radius or NOTHING,
         features=features[config.edge_features],
         receivers=(AGENT,) if config.one_way else None,
     )
     nodes = config.agent_capacity + goals + config.obstacle_capacity
     return GraphSpec(nodes, NODE_FEATURES, edges=rule, position_dim=2, node_types=3)
+
+
+@dataclass(frozen=True)
+class SensedBodies(Radius):
+    """Edges within the sensing radius, whose features are computed for sensed bodies only.
+
+    Most pairs of a padded world are no edges. Where shapes must be static, all pairs have features.
+    """
+
+    def attributes(self, graph: TensorDict, pairs: Pairs) -> Tensor | None:
+        """Compute the features of pairs, `[*B, *L, D]`; those of pairs that are not edges are zero."""
+        if pairs.index is not None or pairs.distance.device.type != "cpu" or needs_static_shapes(graph["pos"]):
+            return super().attributes(graph, pairs)
+        linked = self.link(pairs.distance, self.allowed(graph))
+        number = linked.flatten().nonzero().squeeze(-1)
+        nodes = linked.shape[-1]
+        source = number // nodes
+        target = source - source % nodes + number % nodes
+        flat = {name: graph[name].reshape(-1, graph[name].shape[-1]) for name in ("x", "pos")}
+        apart = flat["pos"][source] - flat["pos"][target]
+        listed = Pairs(apart, pairs.distance.flatten()[number], torch.stack((source, target)))
+        found = super().attributes(TensorDict(flat), listed)
+        if found is None:
+            return None
+        shape = (*linked.shape, found.shape[-1])
+        return found.new_zeros(linked.numel(), found.shape[-1]).index_copy_(0, number, found).view(shape)
 
 
 def _relative_velocity(graph: TensorDict, pairs: Pairs) -> Tensor:
