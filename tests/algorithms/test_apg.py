@@ -59,6 +59,34 @@ def test_the_window_reward_is_that_of_the_policy_in_the_environment():
     assert apg.window_reward(start).item() == pytest.approx(earned.item() / 3, rel=1e-5)
 
 
+def test_without_observations_the_gradient_is_that_of_fixed_later_actions():
+    """Against the same actions as leaves of an open-loop simulation, whose gradients the policy then takes."""
+    env = crowd(world_size=3.0, collision_margin=1.0)
+    reacting = SMALL.model_copy(update={"policy_gain": 1.0})
+    apg, start = learner(env, reacting, horizon=4, through_observations=False), env.reset()
+    apg.window_reward(start.clone()).backward()
+    found = [parameter.grad.clone() for parameter in apg.actor.parameters()]
+    root, seen, actions, rewards = start.clone(), [], [], []
+    for _ in range(4):
+        seen.append(root.detach())
+        actions.append(apg.actor.get_dist(seen[-1]).mode.detach().requires_grad_())
+        root = env.simulate(root.set("action", actions[-1]))
+        rewards.append(root["reward"])
+    active = start["agents", "active"].unsqueeze(-1)
+    (torch.stack(rewards).mean(0) * active).sum().div(active.sum()).backward()
+    apg.actor.zero_grad()
+    for each, action in zip(seen, actions, strict=True):
+        apg.actor.get_dist(each).mode.backward(action.grad)
+    for one, parameter in zip(found, apg.actor.parameters(), strict=True):
+        torch.testing.assert_close(one, parameter.grad, rtol=1e-4, atol=1e-6)
+    apg = learner(env, reacting, horizon=4)
+    apg.window_reward(start.clone()).backward()
+    assert any(
+        not torch.allclose(one, parameter.grad, rtol=1e-2, atol=1e-5)
+        for one, parameter in zip(found, apg.actor.parameters(), strict=True)
+    )
+
+
 def test_only_the_standard_deviation_of_the_policy_is_not_trained():
     env = crowd()
     apg = learner(env)

@@ -135,12 +135,18 @@ class APG:
         root, counted = starts, torch.ones(len(starts), 1, dtype=torch.bool, device=self.device)
         rewards = []
         for _ in range(self.config.horizon):
-            root = self.env.simulate(root.set("action", self.actor.get_dist(root).mode))
+            root = self.env.simulate(root.set("action", self.actor.get_dist(self._observed(root)).mode))
             ended = (~counted).view(-1, *[1] * (root["reward"].ndim - 1))
             rewards.append(root["reward"].masked_fill(ended, 0.0))
             counted = counted & ~root["terminated"]
         reward = torch.stack(rewards).mean(0)
         return masked_mean(reward, expand_agent_mask(starts.get(ACTIVE, None), reward, batch_dims=1))
+
+    def _observed(self, root: TensorDictBase) -> TensorDictBase:
+        """Return what the policy acts on, without a gradient unless it passes through observations."""
+        if self.config.through_observations:
+            return root
+        return root.select(*self.actor.in_keys, strict=False).detach()
 
     def scalars(self) -> dict[str, float]:
         """Return the current numeric settings by name."""

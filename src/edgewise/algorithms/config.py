@@ -99,6 +99,9 @@ class APGConfig(Config):
 
     horizon: int = Field(10, ge=1)
     """Steps that are simulated from each state; rewards after them are not seen."""
+    through_observations: bool = True
+    """Whether gradients also pass through observations, so that an action counts for how the policy reacts to
+    it. Without, later actions are taken as fixed; gradients through many steps then do not explode."""
     learning_rate: float = Field(1e-3, ge=0)
     """Learning rate of Adam."""
     updates: int = Field(10, ge=1)

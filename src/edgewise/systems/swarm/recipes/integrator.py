@@ -31,7 +31,7 @@ RECIPE = Recipe(
             num_agents=8,
             num_obstacles=0,
             world_size=(0.8, 3.0),
-            max_steps=256,
+            max_steps=128,
             sensing_radius=0.5,
             one_way=True,
             edge_features="approach",
@@ -46,23 +46,28 @@ RECIPE = Recipe(
         model=ModelConfig(
             encoder=EncoderConfig(hidden=32, layers=2, heads=4, feed_forward=1), initial_std=0.2
         ),
-        # Half a second: agents that approach each other at full speed see each other that long before.
-        algorithm=APGConfig(horizon=16, updates=10, minibatch_size=32),
+        # Half a second: agents that approach each other at full speed see each other that long before. The
+        # direction to a body that one drives straight at has a gradient without bound, which observations
+        # must not pass on.
+        algorithm=APGConfig(horizon=16, updates=24, minibatch_size=48, through_observations=False),
+        # A rollout is a whole episode: parts of it have agents on their way only, or at their goals only.
         training=TrainingConfig(
-            total_frames=400_000,
+            total_frames=160_000,
             num_envs=32,
-            rollout_length=64,
-            schedules={"learning_rate": Linear(start=2e-3, end=1e-4)},
+            rollout_length=128,
+            schedules={"learning_rate": Linear(start=1e-3, end=5e-5)},
             # Agents that do not know their goals yet learn from contacts to flee from each other.
             curriculum=(
-                Stage(name="goals", env={"collision_cost": 0.0}, until=Until(frames=40_000)),
-                Stage(name="contacts"),
+                Stage(name="goals", env={"collision_cost": 0.0}, until=Until(frames=12_000)),
+                Stage(name="contacts", env={"collision_cost": 3.0}, until=Until(frames=28_000)),
+                Stage(name="careful"),
             ),
         ),
         evaluation=EvaluationConfig(
-            every=100_000,
+            every=40_000,
             episodes=40,
             settings={
+                "max_steps": 256,
                 "num_agents": 16,
                 "world_size": 4.0,
                 "goal_width": 0.0,
@@ -71,6 +76,6 @@ RECIPE = Recipe(
             },
             baselines=("straight", "cautious"),
         ),
-        checkpoint=CheckpointConfig(every=100_000),
+        checkpoint=CheckpointConfig(every=40_000),
     ),
 )
