@@ -60,7 +60,7 @@ def test_the_window_reward_is_that_of_the_policy_in_the_environment():
 
 
 def test_without_observations_the_gradient_is_that_of_fixed_later_actions():
-    """Against the same actions as leaves of an open-loop simulation, whose gradients the policy then takes."""
+    """Against the same actions as leaves of an open-loop simulation, whose gradients the policy takes."""
     env = crowd(world_size=3.0, collision_margin=1.0)
     reacting = SMALL.model_copy(update={"policy_gain": 1.0})
     apg, start = learner(env, reacting, horizon=4, through_observations=False), env.reset()

@@ -59,7 +59,8 @@ class SensedBodies(Radius):
 
     def attributes(self, graph: TensorDict, pairs: Pairs) -> Tensor | None:
         """Compute the features of pairs, `[*B, *L, D]`; those of pairs that are not edges are zero."""
-        if pairs.index is not None or pairs.distance.device.type != "cpu" or needs_static_shapes(graph["pos"]):
+        position = graph["pos"]
+        if pairs.index is not None or position.device.type != "cpu" or needs_static_shapes(position):
             return super().attributes(graph, pairs)
         linked = self.link(pairs.distance, self.allowed(graph))
         number = linked.flatten().nonzero().squeeze(-1)
