@@ -52,7 +52,7 @@ RECIPE = Recipe(
         algorithm=APGConfig(horizon=16, updates=24, minibatch_size=48, through_observations=False),
         # A rollout is a whole episode: parts of it have agents on their way only, or at their goals only.
         training=TrainingConfig(
-            total_frames=160_000,
+            total_frames=280_000,
             num_envs=32,
             rollout_length=128,
             schedules={"learning_rate": Linear(start=1e-3, end=5e-5)},
@@ -75,6 +75,7 @@ RECIPE = Recipe(
                 "collision_margin": 0.0,
             },
             baselines=("straight", "cautious"),
+            metric="safe_finish",
         ),
         checkpoint=CheckpointConfig(every=40_000),
     ),
