@@ -7,7 +7,15 @@ from edgewise.systems.marine.recipes.curriculum import marine_recipe
 
 RECIPE = marine_recipe(
     "ac-iqn",
-    ACIQNConfig(n_step=2, updates_per_transition=0.02),
+    ACIQNConfig(
+        n_step=5,
+        learning_rate=1e-3,
+        updates_per_transition=0.02,
+        prioritised=True,
+        target_noise=0.1,
+        quantiles=4,
+        target_quantiles=4,
+    ),
     actions="continuous",
-    summary="the boats' curriculum with an actor and an implicit-quantile critic",
+    summary="all the boats' stages with an actor and an implicit-quantile critic",
 )

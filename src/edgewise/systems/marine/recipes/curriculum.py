@@ -1,8 +1,7 @@
-"""Settings shared by the marine recipes: curriculum, evaluation and schedules."""
+"""Settings shared by the marine recipes: worlds of all stages in one batch, evaluation and schedules."""
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Literal, cast
 
 from edgewise.algorithms.off_policy_config import OffPolicyConfig
@@ -12,9 +11,7 @@ from edgewise.config.run import (
     EvaluationConfig,
     EvaluationStage,
     RunConfig,
-    Stage,
     TrainingConfig,
-    Until,
 )
 from edgewise.config.schedules import Linear, Schedule
 from edgewise.experiments.recipe import Recipe
@@ -23,9 +20,10 @@ from edgewise.systems.marine.models.config import MarineEgoConfig
 
 STAGES = ((3, 0, 30.0), (4, 0, 35.0), (5, 0, 40.0), (5, 2, 40.0), (5, 3, 40.0), (5, 4, 40.0))
 """Robots, obstacles and minimum distance from start to goal, from the easiest to the hardest."""
-BEGIN = (0, 80_000, 160_000, 260_000, 360_000, 480_000)
-"""Frames at which each stage begins."""
-TOTAL = 900_000
+TRAINING_STEPS = 150
+"""Steps of an episode in training. With many more, most worlds hold a single boat that circles its goal."""
+EVALUATION_STEPS = 300
+"""Steps of an episode in evaluation."""
 EVALUATION_SEED = 253
 
 
@@ -35,16 +33,16 @@ def marine_recipe(
     *,
     actions: Literal["continuous", "discrete"],
     summary: str,
-    evaluate_every: int = 75_000,
+    total_frames: int = 400_000,
 ) -> Recipe:
-    """Build the recipe `marine-ALGORITHM`: six stages, each evaluated on twenty worlds.
+    """Build the recipe `marine-ALGORITHM`: all stages mixed, each evaluated on two hundred worlds.
 
     Args:
         algorithm: name of the algorithm.
         config: settings of the algorithm.
         actions: continuous or discrete actions.
         summary: one line for `edgewise recipes`.
-        evaluate_every: frames between evaluations, which take less than a tenth of the run.
+        total_frames: length of training; evaluated at the beginning, halfway and at the end.
     """
     name = f"marine-{algorithm}"
     schema = cast(type[AnyRun], RunConfig.__class_getitem__((MarineConfig, MarineEgoConfig, type(config))))
@@ -53,53 +51,54 @@ def marine_recipe(
         env_name="marine",
         algorithm_name=algorithm,
         name=name,
-        env=MarineConfig(actions=actions, graph_edges=False, max_robots=5, max_obstacles=4, max_cores=0),
+        env=MarineConfig(
+            num_robots=(3, 5),
+            num_obstacles=(0, 4),
+            num_cores=0,
+            min_start_goal_dis=(30.0, 40.0),
+            actions=actions,
+            max_steps=TRAINING_STEPS,
+            graph_edges=False,
+            max_robots=5,
+            max_obstacles=4,
+            max_cores=0,
+        ),
         model=MarineEgoConfig(),
         algorithm=config,
         training=TrainingConfig(
-            total_frames=TOTAL,
+            total_frames=total_frames,
             num_envs=128,
             rollout_length=8,
-            schedules=exploration(TOTAL) | priority_annealing(config) | learning_rate_decay(config),
-            curriculum=curriculum(),
+            schedules=schedules(config, total_frames),
         ),
         evaluation=EvaluationConfig(
-            every=evaluate_every,
+            every=total_frames // 2,
             seed=EVALUATION_SEED,
-            settings={"end_at_first_collision": True},
+            settings={"end_at_first_collision": True, "max_steps": EVALUATION_STEPS},
             stages=tuple(
-                EvaluationStage(name=stage_name(stage), episodes=20, settings=stage_settings(stage))
+                EvaluationStage(name=stage_name(stage), episodes=200, settings=stage_settings(stage))
                 for stage in STAGES
             ),
             metric="success",
         ),
-        checkpoint=CheckpointConfig(every=150_000),
+        checkpoint=CheckpointConfig(every=total_frames // 2),
     )
     return Recipe(name=name, summary=summary, config=run)
 
 
-def exploration(total_frames: int) -> dict[str, Schedule]:
-    """Decay epsilon over the first quarter of a run."""
-    return {"epsilon": Linear(start=0.6, end=0.05, frames=max(1, total_frames // 4))}
+def schedules(config: OffPolicyConfig, total_frames: int) -> dict[str, Schedule]:
+    """Return the schedules of a run: learning rate, random actions and importance weights.
 
-
-def priority_annealing(config: OffPolicyConfig) -> dict[str, Schedule]:
-    """Anneal the importance weights' exponent to 1, if the replay buffer is prioritised."""
-    return {"beta": Linear(start=config.beta, end=1.0)} if config.prioritised else {}
-
-
-def learning_rate_decay(config: OffPolicyConfig) -> dict[str, Schedule]:
-    """Decay the learning rate to a fifth."""
-    return {"learning_rate": Linear(start=config.learning_rate, end=config.learning_rate / 5)}
-
-
-def curriculum() -> tuple[Stage, ...]:
-    """Return the stages; the last one has no end."""
-    lengths = [Until(frames=later - sooner) for sooner, later in pairwise(BEGIN)]
-    return tuple(
-        Stage(name=stage_name(stage), env=stage_settings(stage), until=until)
-        for stage, until in zip(STAGES, [*lengths, None], strict=True)
-    )
+    The learning rate decays to a twentieth. Epsilon, if there is one, decays over the first quarter. The
+    exponent of the importance weights rises to 1, if the replay buffer is prioritised.
+    """
+    rate = config.learning_rate
+    found: dict[str, Schedule] = {"learning_rate": Linear(start=rate, end=rate / 20)}
+    if config.epsilon > 0:
+        found["epsilon"] = Linear(start=0.6, end=0.02, frames=max(1, total_frames // 4))
+    if config.prioritised:
+        found["beta"] = Linear(start=config.beta, end=1.0)
+    return found
 
 
 def stage_name(stage: tuple[int, int, float]) -> str:

@@ -7,8 +7,7 @@ from edgewise.systems.marine.recipes.curriculum import marine_recipe
 
 RECIPE = marine_recipe(
     "ddpg",
-    DDPGConfig(n_step=3, tau=0.02, actor_share=0.2, target_noise=0.2),
+    DDPGConfig(n_step=5, learning_rate=1e-3, updates_per_transition=0.02, prioritised=True, target_noise=0.1),
     actions="continuous",
-    summary="the boats' curriculum with deterministic policy gradients",
-    evaluate_every=150_000,
+    summary="all the boats' stages with deterministic policy gradients",
 )

@@ -7,8 +7,7 @@ from edgewise.systems.marine.recipes.curriculum import marine_recipe
 
 RECIPE = marine_recipe(
     "dqn",
-    DQNConfig(dueling=True, n_step=2),
+    DQNConfig(dueling=True, n_step=5, learning_rate=1e-3, updates_per_transition=0.02, prioritised=True),
     actions="discrete",
-    summary="the boats' curriculum with double DQN over 25 thrust choices",
-    evaluate_every=225_000,
+    summary="all the boats' stages with double DQN over 25 thrust choices",
 )

@@ -7,8 +7,15 @@ from edgewise.systems.marine.recipes.curriculum import marine_recipe
 
 RECIPE = marine_recipe(
     "iqn",
-    IQNConfig(),
+    IQNConfig(
+        n_step=5,
+        learning_rate=1e-3,
+        updates_per_transition=0.02,
+        prioritised=True,
+        quantiles=4,
+        target_quantiles=4,
+        exploring_quantiles=4,
+    ),
     actions="discrete",
-    summary="the boats' curriculum with implicit quantile networks; policies can be risk-averse",
-    evaluate_every=300_000,
+    summary="all the boats' stages with implicit quantile networks; policies can be risk-averse",
 )

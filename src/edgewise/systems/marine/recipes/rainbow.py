@@ -9,5 +9,5 @@ RECIPE = marine_recipe(
     "rainbow",
     RainbowConfig(v_min=-15.0, v_max=60.0),
     actions="discrete",
-    summary="the boats' curriculum with Rainbow: categorical returns, noise, n steps, priorities",
+    summary="all the boats' stages with Rainbow: categorical returns, noise, n steps, priorities",
 )

@@ -7,7 +7,7 @@ from edgewise.systems.marine.recipes.curriculum import marine_recipe
 
 RECIPE = marine_recipe(
     "sac",
-    SACConfig(),
+    SACConfig(n_step=5, learning_rate=1e-3, updates_per_transition=0.02, prioritised=True),
     actions="continuous",
-    summary="the boats' curriculum with soft actor-critic and a learned temperature",
+    summary="all the boats' stages with soft actor-critic and a learned temperature",
 )

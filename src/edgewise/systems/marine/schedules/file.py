@@ -9,9 +9,9 @@ from typing import Any
 
 from edgewise.config.layers import Layer, PlannedRun, Problem, config_error
 from edgewise.config.loading import resolve
-from edgewise.config.schedules import Constant
+from edgewise.config.schedules import Constant, Linear
 from edgewise.config.wording import did_you_mean
-from edgewise.systems.marine.recipes.curriculum import EVALUATION_SEED, exploration
+from edgewise.systems.marine.recipes.curriculum import EVALUATION_SEED
 from edgewise.systems.marine.schedules.document import Schedule, ScheduleDocument
 
 AGENTS = ("AC-IQN", "IQN", "DDPG", "DQN", "SAC", "Rainbow")
@@ -80,7 +80,7 @@ def _run(
     """Build one run as settings of its recipe; each setting keeps its line in the file as origin."""
     name = f"marine-{agent.lower()}"
     training, measured = document.training_schedule, document.eval_schedule
-    epsilon = Constant(value=0.0) if imitates else exploration(total)["epsilon"]
+    epsilon = Constant(value=0.0) if imitates else Linear(start=0.6, end=0.05, frames=max(1, total // 4))
     values: dict[str, Any] = {
         "recipe": name,
         "name": f"{name}-seed{seed}",
