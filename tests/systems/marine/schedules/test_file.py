@@ -66,7 +66,8 @@ def test_it_means_what_it_always_meant(tmp_path):
     assert (measured.every, measured.seed, config.checkpoint.every) == (50_000, 253, 50_000)
     assert [stage.episodes for stage in measured.stages] == [10, 10]
     assert measured.stages[1].settings == last.env
-    assert measured.settings == {"end_at_first_collision": True}
+    assert measured.settings == {"end_at_first_collision": True, "max_steps": 1000}
+    assert config.env.max_steps == 1000
 
 
 def test_lists_are_all_combinations(tmp_path):

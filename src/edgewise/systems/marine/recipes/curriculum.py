@@ -33,7 +33,7 @@ def marine_recipe(
     *,
     actions: Literal["continuous", "discrete"],
     summary: str,
-    total_frames: int = 400_000,
+    total_frames: int = 250_000,
 ) -> Recipe:
     """Build the recipe `marine-ALGORITHM`: all stages mixed, each evaluated on two hundred worlds.
 

@@ -7,7 +7,7 @@ from edgewise.systems.marine.recipes.curriculum import marine_recipe
 
 RECIPE = marine_recipe(
     "rainbow",
-    RainbowConfig(v_min=-15.0, v_max=60.0),
+    RainbowConfig(v_min=-15.0, v_max=60.0, learning_rate=1e-3, updates_per_transition=0.02),
     actions="discrete",
     summary="all the boats' stages with Rainbow: categorical returns, noise, n steps, priorities",
 )

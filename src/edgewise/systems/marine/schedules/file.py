@@ -18,6 +18,8 @@ AGENTS = ("AC-IQN", "IQN", "DDPG", "DQN", "SAC", "Rainbow")
 SCHEDULE_KEYS = ("training_schedule", "eval_schedule", "agent_type")
 EXPERT = "apf"
 """Expert of `imitation_learning`."""
+LONGEST = 1000
+"""Steps of an episode in a schedule file, in training and in evaluation."""
 
 
 def recognises(layer: Layer) -> bool:
@@ -85,7 +87,7 @@ def _run(
         "recipe": name,
         "name": f"{name}-seed{seed}",
         "seed": seed,
-        "env": training.settings(0) | _room(training, measured),
+        "env": training.settings(0) | _room(training, measured) | {"max_steps": LONGEST},
         "algorithm": _imitation() if imitates else {},
         "training": {
             "total_frames": total,
@@ -95,6 +97,7 @@ def _run(
         "evaluation": {
             "every": every,
             "seed": EVALUATION_SEED,
+            "settings": {"max_steps": LONGEST},
             "stages": [
                 {
                     "name": f"{index + 1}-{measured.name(index)}",
