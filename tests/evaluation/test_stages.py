@@ -64,9 +64,8 @@ QUIET = {"position_noise": 0.0, "velocity_noise": 0.0, "radius_noise": False, "m
 def instances():
     """Worlds of two kinds in which nothing is random, so that a batch of other worlds changes nothing."""
     settings = {
-        "env": {**QUIET, "max_robots": 4, "max_obstacles": 3},
-        "training": {"curriculum": []},
-        "evaluation": {"stages": STAGES},
+        "env": {**QUIET, "num_robots": 3, "num_obstacles": 0, "max_robots": 4, "max_obstacles": 3},
+        "evaluation": {"stages": STAGES, "settings": {"max_steps": 40}},
     }
     return Builder(load_config("marine-dqn", keywords=settings)).instances
 

@@ -93,8 +93,11 @@ class ACIQN(DeterministicActorCritic[ACIQNConfig]):
         if features is not None:
             critic = cast(QuantileCritic, self.networks["critic"])
             return critic.from_features(features, squash(self.networks["actor"](observation)))
-        share = tail_share(observation, self.config, self.deciders)
-        levels = scale_levels(random_levels(self.like, self.config.quantiles), share)
+        levels = random_levels(self.like, self.config.quantiles)
+        if self.config.risk == "cvar":  # the same levels for all rows take less time
+            levels = levels * self.config.risk_alpha
+        else:
+            levels = scale_levels(levels, tail_share(observation, self.config, self.deciders))
         return self.networks["critic"](observation, squash(self.networks["actor"](observation)), levels)
 
     def return_quantiles(self, observation: TensorDictBase) -> Tensor:

@@ -102,13 +102,14 @@ def test_a_file_of_several_runs_is_no_single_config(tmp_path):
         load_config(written(tmp_path, seed=[0, 1]))
 
 
-SMALL = {"num_envs": 4, "rollout_length": 8, "max_steps": 20, "replay_size": 500}
+SMALL = {"num_envs": 4, "rollout_length": 8, "env.max_steps": 20, "replay_size": 500}
+LEARNING = {"cloning_coefficient": 0.5, "minibatch_size": 16, "updates_per_transition": 0.5}
 
 
 @pytest.mark.parametrize("agent", ["DQN", "AC-IQN"])
 def test_an_expert_leads_where_imitation_is_asked_for(tmp_path, agent):
     path = written(tmp_path, agent_type=agent, imitation_learning=True)
-    config = load_config(path, keywords=SMALL | {"cloning_coefficient": 0.5, "minibatch_size": 16})
+    config = load_config(path, keywords=SMALL | LEARNING)
     assert (config.algorithm.expert, config.algorithm.expert_share) == ("apf", 1.0)
     assert config.algorithm.learning_starts == 0
     assert config.training.schedules["epsilon"] == Constant(value=0.0)

@@ -15,8 +15,9 @@ RECIPE = marine_recipe(
         target_noise=0.1,
         quantiles=4,
         target_quantiles=4,
+        risk="cvar",
+        risk_alpha=0.3,
     ),
     actions="continuous",
     summary="all the boats' stages with an actor and an implicit-quantile critic",
-    total_frames=400_000,
 )

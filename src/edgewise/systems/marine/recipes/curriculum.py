@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, cast
 
-from edgewise.algorithms.off_policy_config import OffPolicyConfig
+from edgewise.algorithms.off_policy_config import DistributionalConfig, OffPolicyConfig
 from edgewise.config.run import (
     AnyRun,
     CheckpointConfig,
@@ -90,7 +90,8 @@ def schedules(config: OffPolicyConfig, total_frames: int) -> dict[str, Schedule]
     """Return the schedules of a run: learning rate, random actions and importance weights.
 
     The learning rate decays to a twentieth. Epsilon, if there is one, decays over the first quarter. The
-    exponent of the importance weights rises to 1, if the replay buffer is prioritised.
+    exponent of the importance weights rises to 1, if the replay buffer is prioritised. A risk-averse agent
+    begins with all returns and uses its share of the worst from halfway on.
     """
     rate = config.learning_rate
     found: dict[str, Schedule] = {"learning_rate": Linear(start=rate, end=rate / 20)}
@@ -98,6 +99,8 @@ def schedules(config: OffPolicyConfig, total_frames: int) -> dict[str, Schedule]
         found["epsilon"] = Linear(start=0.6, end=0.02, frames=max(1, total_frames // 4))
     if config.prioritised:
         found["beta"] = Linear(start=config.beta, end=1.0)
+    if isinstance(config, DistributionalConfig) and config.risk == "cvar":
+        found["risk_alpha"] = Linear(start=1.0, end=config.risk_alpha, frames=max(1, total_frames // 2))
     return found
 
 
