@@ -176,3 +176,13 @@ def test_weights_of_another_shape_are_refused(tmp_path, capsys):
 def test_environments_without_published_weights_say_so(tmp_path, capsys):
     assert main(["import", "graphwalk", str(tmp_path / "file")]) == 2
     assert "no published weights for graphwalk" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("algorithm", LAYERS)
+def test_a_published_agent_has_none_of_the_changes_of_its_recipe(tmp_path, algorithm):
+    settings = read_published(random_file(tmp_path, algorithm)[0]).config.algorithm
+    assert (settings.n_step, settings.prioritised, settings.max_grad_norm) == (1, False, 0.5)
+    assert getattr(settings, "risk", "mean") == "mean"
+    assert getattr(settings, "huber_delta", 1.0) == 1.0
+    assert getattr(settings, "target_noise", 0.0) == 0.0
+    assert getattr(settings, "quantiles", 8) == getattr(settings, "target_quantiles", 8) == 8

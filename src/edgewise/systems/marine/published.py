@@ -50,14 +50,16 @@ PUBLISHED: Mapping[str, Any] = {
     "updates_per_transition": 0.125,
     "tau": 1.0,
     "target_interval": 2500,
+    "prioritised": False,
 }
 """Settings that all published agents share."""
+QUANTILES: Mapping[str, Any] = {"quantiles": 8, "target_quantiles": 8}
 OWN: Mapping[str, Mapping[str, Any]] = {
-    "ac-iqn": {"action_noise": 0.0},
-    "ddpg": {"action_noise": 0.0, "actor_share": 1.0, "target_noise": 0.0},
+    "ac-iqn": {"action_noise": 0.0, "target_noise": 0.0, "risk": "mean", **QUANTILES},
+    "ddpg": {"action_noise": 0.0, "target_noise": 0.0, "huber_delta": 1.0},
     "sac": {"initial_temperature": 0.078},
     "dqn": {"double": False, "dueling": False},
-    "iqn": {"double": False},
+    "iqn": {"double": False, "risk": "mean", **QUANTILES},
 }
 """Settings in which one agent differs from the recipe here."""
 

@@ -15,6 +15,8 @@ RECIPE = marine_recipe(
         quantiles=4,
         target_quantiles=4,
         exploring_quantiles=4,
+        risk="cvar",
+        risk_alpha=0.5,
     ),
     actions="discrete",
     summary="all the boats' stages with implicit quantile networks; policies can be risk-averse",

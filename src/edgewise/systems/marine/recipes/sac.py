@@ -7,7 +7,9 @@ from edgewise.systems.marine.recipes.curriculum import marine_recipe
 
 RECIPE = marine_recipe(
     "sac",
-    SACConfig(n_step=5, learning_rate=1e-3, updates_per_transition=0.02, prioritised=True),
+    SACConfig(
+        n_step=5, learning_rate=1e-3, updates_per_transition=0.02, prioritised=True, max_grad_norm=100.0
+    ),
     actions="continuous",
     summary="all the boats' stages with soft actor-critic and a learned temperature",
 )
