@@ -37,6 +37,7 @@ def test_schedules_are_of_the_settings_that_an_agent_has():
     dqn = schedules(DQNConfig(prioritised=True, learning_rate=1e-3), 100)
     assert dqn["learning_rate"] == Linear(start=1e-3, end=5e-5)
     assert dqn["epsilon"] == Linear(start=0.6, end=0.02, frames=25)
+    assert schedules(DQNConfig(), 100, exploring=0.6)["epsilon"].frames == 60
     assert dqn["beta"] == Linear(start=0.4, end=1.0)
     averse = schedules(ACIQNConfig(risk="cvar", risk_alpha=0.3), 100)
     assert averse["risk_alpha"] == Linear(start=1.0, end=0.3, frames=50)

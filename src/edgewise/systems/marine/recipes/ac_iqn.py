@@ -20,4 +20,5 @@ RECIPE = marine_recipe(
     ),
     actions="continuous",
     summary="all the boats' stages with an actor and an implicit-quantile critic",
+    exploring=0.6,
 )

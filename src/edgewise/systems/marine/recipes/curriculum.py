@@ -34,6 +34,7 @@ def marine_recipe(
     actions: Literal["continuous", "discrete"],
     summary: str,
     total_frames: int = 250_000,
+    exploring: float = 0.25,
 ) -> Recipe:
     """Build the recipe `marine-ALGORITHM`: all stages mixed, each evaluated on two hundred worlds.
 
@@ -43,6 +44,7 @@ def marine_recipe(
         actions: continuous or discrete actions.
         summary: one line for `edgewise recipes`.
         total_frames: length of training; evaluated at the beginning, halfway and at the end.
+        exploring: share of the run in which epsilon decays.
     """
     name = f"marine-{algorithm}"
     schema = cast(type[AnyRun], RunConfig.__class_getitem__((MarineConfig, MarineEgoConfig, type(config))))
@@ -69,7 +71,7 @@ def marine_recipe(
             total_frames=total_frames,
             num_envs=128,
             rollout_length=8,
-            schedules=schedules(config, total_frames),
+            schedules=schedules(config, total_frames, exploring=exploring),
         ),
         evaluation=EvaluationConfig(
             every=total_frames // 2,
@@ -86,17 +88,17 @@ def marine_recipe(
     return Recipe(name=name, summary=summary, config=run)
 
 
-def schedules(config: OffPolicyConfig, total_frames: int) -> dict[str, Schedule]:
+def schedules(config: OffPolicyConfig, total_frames: int, *, exploring: float = 0.25) -> dict[str, Schedule]:
     """Return the schedules of a run: learning rate, random actions and importance weights.
 
-    The learning rate decays to a twentieth. Epsilon, if there is one, decays over the first quarter. The
+    The learning rate decays to a twentieth. Epsilon, if there is one, decays in the first part. The
     exponent of the importance weights rises to 1, if the replay buffer is prioritised. A risk-averse agent
     begins with all returns and uses its share of the worst from halfway on.
     """
     rate = config.learning_rate
     found: dict[str, Schedule] = {"learning_rate": Linear(start=rate, end=rate / 20)}
     if config.epsilon > 0:
-        found["epsilon"] = Linear(start=0.6, end=0.02, frames=max(1, total_frames // 4))
+        found["epsilon"] = Linear(start=0.6, end=0.02, frames=max(1, int(exploring * total_frames)))
     if config.prioritised:
         found["beta"] = Linear(start=config.beta, end=1.0)
     if isinstance(config, DistributionalConfig) and config.risk == "cvar":

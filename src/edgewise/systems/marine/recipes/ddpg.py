@@ -18,4 +18,5 @@ RECIPE = marine_recipe(
     ),
     actions="continuous",
     summary="all the boats' stages with deterministic policy gradients",
+    exploring=0.6,
 )
