@@ -15,6 +15,7 @@ RECIPE = marine_recipe(
         quantiles=4,
         target_quantiles=4,
         exploring_quantiles=4,
+        acting_quantiles=8,
         risk="cvar",
         risk_alpha=0.5,
     ),

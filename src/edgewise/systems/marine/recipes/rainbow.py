@@ -10,4 +10,5 @@ RECIPE = marine_recipe(
     RainbowConfig(v_min=-15.0, v_max=60.0, learning_rate=1e-3, updates_per_transition=0.02),
     actions="discrete",
     summary="all the boats' stages with Rainbow: categorical returns, noise, n steps, priorities",
+    total_frames=150_000,
 )
