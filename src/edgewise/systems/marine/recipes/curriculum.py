@@ -21,7 +21,7 @@ from edgewise.systems.marine.models.config import MarineEgoConfig
 STAGES = ((3, 0, 30.0), (4, 0, 35.0), (5, 0, 40.0), (5, 2, 40.0), (5, 3, 40.0), (5, 4, 40.0))
 """Robots, obstacles and minimum distance from start to goal, from the easiest to the hardest."""
 TRAINING_STEPS = 150
-"""Steps of an episode in training. With many more, most worlds hold a single boat that circles its goal."""
+"""Steps of an episode in training. With many more, most worlds wait for one last boat."""
 EVALUATION_STEPS = 300
 """Steps of an episode in evaluation."""
 EVALUATION_SEED = 253
