@@ -12,13 +12,12 @@ from edgewise.algorithms.deciders import Deciders
 from edgewise.algorithms.deterministic_actor import DeterministicActorCritic
 from edgewise.algorithms.off_policy import Metrics
 from edgewise.algorithms.off_policy_config import ACIQNConfig
-from edgewise.algorithms.risk import check_risk, tail_share
+from edgewise.algorithms.risk import check_risk, tail_levels
 from edgewise.models.agents.actions import ActionBox
 from edgewise.models.agents.arctan import smooth_action, squash
 from edgewise.models.agents.networks import PolicyNetwork
 from edgewise.models.agents.quantile import QuantileCritic, even_levels, random_levels
 from edgewise.objectives.quantile import quantile_huber
-from edgewise.objectives.risk import scale_levels
 from edgewise.objectives.temporal_difference import td_target
 
 SHOWN = 32
@@ -94,10 +93,7 @@ class ACIQN(DeterministicActorCritic[ACIQNConfig]):
             critic = cast(QuantileCritic, self.networks["critic"])
             return critic.from_features(features, squash(self.networks["actor"](observation)))
         levels = random_levels(self.like, self.config.quantiles)
-        if self.config.risk == "cvar":  # the same levels for all rows take less time
-            levels = levels * self.config.risk_alpha
-        else:
-            levels = scale_levels(levels, tail_share(observation, self.config, self.deciders))
+        levels = tail_levels(levels, observation, self.config, self.deciders)
         return self.networks["critic"](observation, squash(self.networks["actor"](observation)), levels)
 
     def return_quantiles(self, observation: TensorDictBase) -> Tensor:

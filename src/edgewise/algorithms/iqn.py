@@ -11,11 +11,10 @@ from torch import Tensor, nn
 from edgewise.algorithms.deciders import Deciders
 from edgewise.algorithms.off_policy import Metrics, OffPolicy, exploring
 from edgewise.algorithms.off_policy_config import IQNConfig
-from edgewise.algorithms.risk import check_risk, tail_share
+from edgewise.algorithms.risk import check_risk, tail_levels
 from edgewise.models.agents.quantile import QuantileQNetwork, even_levels, random_levels
 from edgewise.objectives.margin import large_margin
 from edgewise.objectives.quantile import quantile_huber
-from edgewise.objectives.risk import scale_levels
 from edgewise.objectives.temporal_difference import gather_actions, td_target
 
 
@@ -56,8 +55,7 @@ class IQN(OffPolicy[IQNConfig]):
         """Return the mean or the CVaR of the return of every action, `[*D, K]`."""
         config = self.config
         count = config.exploring_quantiles if exploring() else config.acting_quantiles
-        share = tail_share(observation, config, self.deciders)
-        levels = scale_levels(even_levels(self.like, count), share)
+        levels = tail_levels(even_levels(self.like, count), observation, config, self.deciders)
         noise = "rows" if exploring() else "none"
         return self.networks["network"](observation, levels, noise).mean(-2)
 

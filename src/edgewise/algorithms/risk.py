@@ -9,7 +9,7 @@ from torch import Tensor
 from edgewise.algorithms.deciders import Deciders, EgoDeciders
 from edgewise.algorithms.off_policy_config import DistributionalConfig
 from edgewise.graphs.keys import GRAPH
-from edgewise.objectives.risk import adaptive_tail_share
+from edgewise.objectives.risk import adaptive_tail_share, scale_levels
 
 
 def tail_share(
@@ -32,6 +32,18 @@ def tail_share(
         return torch.full(like.shape[:-1], config.risk_alpha, device=like.device)
     gap = deciders.nearest_gap(observation)
     return adaptive_tail_share(gap, smallest=config.risk_alpha, reach=config.risk_reach)
+
+
+def tail_levels(
+    levels: Tensor, observation: TensorDictBase, config: DistributionalConfig, deciders: Deciders
+) -> Tensor:
+    """Scale quantile levels `[Q]` to the worst returns that decide: `[Q]`, or `[*D, Q]` if rows differ.
+
+    Networks evaluate levels that all rows share in less time.
+    """
+    if config.risk == "cvar":
+        return levels * config.risk_alpha
+    return scale_levels(levels, tail_share(observation, config, deciders))
 
 
 def check_risk(config: DistributionalConfig, deciders: Deciders) -> None:

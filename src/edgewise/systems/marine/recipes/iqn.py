@@ -21,5 +21,4 @@ RECIPE = marine_recipe(
     ),
     actions="discrete",
     summary="all the boats' stages with implicit quantile networks; policies can be risk-averse",
-    total_frames=150_000,
 )
