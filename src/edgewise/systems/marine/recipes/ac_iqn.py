@@ -16,9 +16,10 @@ RECIPE = marine_recipe(
         quantiles=4,
         target_quantiles=4,
         risk="cvar",
-        risk_alpha=0.3,
+        risk_alpha=0.4,
     ),
     actions="continuous",
     summary="all the boats' stages with an actor and an implicit-quantile critic",
+    total_frames=400_000,
     exploring=0.6,
 )
