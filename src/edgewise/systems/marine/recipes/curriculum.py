@@ -35,16 +35,21 @@ def marine_recipe(
     summary: str,
     total_frames: int = 250_000,
     exploring: float = 0.25,
+    evaluations: int = 2,
+    worlds: int = 200,
 ) -> Recipe:
-    """Build the recipe `marine-ALGORITHM`: all stages mixed, each evaluated on two hundred worlds.
+    """Build the recipe `marine-ALGORITHM`: all stages mixed in training, each evaluated on its own.
 
     Args:
         algorithm: name of the algorithm.
         config: settings of the algorithm.
         actions: continuous or discrete actions.
         summary: one line for `edgewise recipes`.
-        total_frames: length of training; evaluated at the beginning, halfway and at the end.
+        total_frames: length of training.
         exploring: share of the run in which epsilon decays.
+        evaluations: number of evaluations after the one of the untrained agent; all of them together take
+            less than a tenth of the run.
+        worlds: number of worlds of each stage in an evaluation.
     """
     name = f"marine-{algorithm}"
     schema = cast(type[AnyRun], RunConfig.__class_getitem__((MarineConfig, MarineEgoConfig, type(config))))
@@ -74,11 +79,11 @@ def marine_recipe(
             schedules=schedules(config, total_frames, exploring=exploring),
         ),
         evaluation=EvaluationConfig(
-            every=total_frames // 2,
+            every=total_frames // evaluations,
             seed=EVALUATION_SEED,
             settings={"end_at_first_collision": True, "max_steps": EVALUATION_STEPS},
             stages=tuple(
-                EvaluationStage(name=stage_name(stage), episodes=200, settings=stage_settings(stage))
+                EvaluationStage(name=stage_name(stage), episodes=worlds, settings=stage_settings(stage))
                 for stage in STAGES
             ),
             metric="success",

@@ -10,4 +10,6 @@ RECIPE = marine_recipe(
     DQNConfig(dueling=True, n_step=5, learning_rate=1e-3, updates_per_transition=0.02, prioritised=True),
     actions="discrete",
     summary="all the boats' stages with double DQN over 25 thrust choices",
+    evaluations=1,
+    worlds=100,
 )

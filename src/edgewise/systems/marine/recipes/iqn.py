@@ -21,4 +21,6 @@ RECIPE = marine_recipe(
     ),
     actions="discrete",
     summary="all the boats' stages with implicit quantile networks; policies can be risk-averse",
+    evaluations=1,
+    worlds=100,
 )

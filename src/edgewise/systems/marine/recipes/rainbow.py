@@ -11,4 +11,6 @@ RECIPE = marine_recipe(
     actions="discrete",
     summary="all the boats' stages with Rainbow: categorical returns, noise, n steps, priorities",
     total_frames=150_000,
+    evaluations=1,
+    worlds=100,
 )
