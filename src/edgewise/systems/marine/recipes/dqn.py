@@ -11,5 +11,5 @@ RECIPE = marine_recipe(
     actions="discrete",
     summary="all the boats' stages with double DQN over 25 thrust choices",
     evaluations=1,
-    worlds=100,
+    worlds=50,
 )

@@ -22,5 +22,5 @@ RECIPE = marine_recipe(
     actions="discrete",
     summary="all the boats' stages with implicit quantile networks; policies can be risk-averse",
     evaluations=1,
-    worlds=100,
+    worlds=50,
 )

@@ -12,5 +12,5 @@ RECIPE = marine_recipe(
     summary="all the boats' stages with Rainbow: categorical returns, noise, n steps, priorities",
     total_frames=150_000,
     evaluations=1,
-    worlds=100,
+    worlds=50,
 )
