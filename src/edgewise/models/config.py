@@ -51,6 +51,9 @@ class EncoderConfig(Config):
     """Convolution of kind `gnn`: `GATv2Conv`, `GATConv`, `TransformerConv`, `GINEConv`, `GINConv`,
     `SAGEConv`, `GENConv`, `GCNConv`, `GraphConv`, or the name or address of an own one, such as
     `my_conv.py:MyConv`."""
+    edge_hidden: int = Field(0, ge=0)
+    """Width of a layer with an activation that edge features pass before all message-passing layers, so that
+    messages are no longer linear in them; 0 for no such layer."""
     feed_forward: int = Field(0, ge=0)
     """Width of the feed-forward part of a transformer block as a multiple of `hidden`; 0 for no such part."""
     soft_cap: float | None = Field(None, gt=0)

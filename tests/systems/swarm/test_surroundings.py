@@ -72,8 +72,10 @@ def test_nearness_is_one_at_contact_and_falls_with_the_gap():
     edges = env.graph.edges(TensorDict(env.observe(state)["graph"], [1]))
     towards = edges.attr[0, _slot(edges, source=1, target=0)]
     relative = [0.0, 0.2, 0.0, float(state["velocity"][0, 1, 1])]
-    now, soon = ([0.0, near, near] for near in (ONE_GAP_AWAY, CONTACT))
-    np.testing.assert_allclose(towards[:-3], [*relative, *now, *soon], atol=1e-5)
+    next_gap = 0.1 - dynamics.DIAMETER * 0.075 / (0.075 + 0.05625)
+    near = (ONE_GAP_AWAY, math.exp(-next_gap / 0.1), CONTACT)  # now, after one step, after two
+    expected = [part for each in near for part in (0.0, each, each)]
+    np.testing.assert_allclose(towards[:-3], [*relative, *expected], atol=1e-5)
     assert towards[-1] == 1.0  # they would meet
 
 

@@ -93,6 +93,32 @@ class NodeEmbedding(nn.Module):
         return self.norm(self.mix(functional.silu(h)))
 
 
+class EdgeEmbedding(nn.Module):
+    """A linear layer and an activation for edge features, in both layouts of a batch.
+
+    Args:
+        features: D, the number of edge features.
+        width: K, the width of the embedding.
+    """
+
+    def __init__(self, features: int, width: int) -> None:
+        super().__init__()
+        self.linear = nn.Linear(features, width)
+
+    def forward(self, batch: GraphBatch) -> Tensor:
+        """Embed `[L, D]` to `[L, K]`, or `[D, G, N, N]` to `[K, G, N, N]`; zero where there is no edge."""
+        assert batch.edge_attr is not None
+        if not isinstance(batch, DenseBatch):
+            return functional.silu(self.linear(batch.edge_attr))
+        planes = functional.silu(self.linear(batch.edge_attr.movedim(0, -1))).movedim(-1, 0)
+        return planes.masked_fill(~batch.linked, 0.0)
+
+
+def edge_width(graph: GraphSpec, config: EncoderConfig) -> int:
+    """Return the number of edge features that the message-passing layers take."""
+    return config.edge_hidden if graph.edge_features and config.edge_hidden else graph.edge_features
+
+
 class Block(nn.Module):
     """One step of message passing."""
 
@@ -113,16 +139,24 @@ class Trunk(nn.Module):
     def __init__(self, graph: GraphSpec, config: EncoderConfig, blocks: Sequence[Block]) -> None:
         super().__init__()
         self.embed = NodeEmbedding(graph, config.hidden)
+        embeds = bool(config.edge_hidden and graph.edge_features)
+        self.embed_edges = EdgeEmbedding(graph.edge_features, config.edge_hidden) if embeds else None
         self.blocks = nn.ModuleList(blocks)
         self.norm = make_norm(config.norm, config.hidden)
         self.part_size = config.part_size
 
     def forward(self, x: Tensor, node_type: Tensor | None, batch: GraphBatch) -> Tensor:
         """Return node embeddings in the layout of `batch`."""
-        h, parts = self.embed(x, node_type), self.parts(batch)
+        h, parts, batch = self.embed(x, node_type), self.parts(batch), self.with_edges(batch)
         for block in self.blocks:
             h, _ = run_block(block, h, batch, parts)
         return self.norm(h, batch)
+
+    def with_edges(self, batch: GraphBatch) -> GraphBatch:
+        """Return the batch with embedded edge features, if they are embedded."""
+        if self.embed_edges is None or batch.edge_attr is None:
+            return batch
+        return batch._replace(edge_attr=self.embed_edges(batch))
 
     def parts(self, batch: GraphBatch) -> list[Part] | None:
         """Return the parts of large unions; None for one pass over all nodes, also in compiled code."""
@@ -183,6 +217,7 @@ class MessagePassingEncoder(GraphEncoder):
         """
         x, node_type, batch = self._batch(graph)
         h, parts = self.trunk.embed(x, node_type), self.trunk.parts(batch)
+        batch = self.trunk.with_edges(batch)
         statistics = {"embedding/rms": activation_rms(h, batch)}
         for number, block in enumerate(self.trunk.blocks):
             h, weights = run_block(block, h, batch, parts)
@@ -202,7 +237,7 @@ class MessagePassingEncoder(GraphEncoder):
         None without attention, and for edges that are not all pairs unless `dense` is `always`.
         """
         x, node_type, batch = self._batch(graph, prefer_dense=True)
-        h, weights = self.trunk.embed(x, node_type), None
+        h, weights, batch = self.trunk.embed(x, node_type), None, self.trunk.with_edges(batch)
         for block in self.trunk.blocks:
             h, weights = block(h, batch)
         if weights is None or not isinstance(batch, DenseBatch):

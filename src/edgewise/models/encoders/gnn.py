@@ -12,7 +12,7 @@ from torch_geometric import nn as geometric
 from edgewise.config.plugins import find
 from edgewise.graphs.spec import GraphSpec
 from edgewise.models.config import Conv, EncoderConfig
-from edgewise.models.encoders.encoder import Block, MessagePassingEncoder
+from edgewise.models.encoders.encoder import Block, MessagePassingEncoder, edge_width
 from edgewise.models.encoders.graph_batch import GraphBatch, SparseBatch
 from edgewise.models.encoders.norm import make_norm
 
@@ -97,7 +97,7 @@ def make_conv(kind: type[nn.Module], graph: GraphSpec, config: EncoderConfig) ->
     accepted, width = _arguments(kind), config.hidden
     options: dict[str, Any] = {"add_self_loops": False, "norm": None, "dropout": config.dropout}
     if _edge_width(kind, graph):
-        options["edge_dim"] = _edge_width(kind, graph)
+        options["edge_dim"] = edge_width(graph, config) or _edge_width(kind, graph)
     options = {name: value for name, value in options.items() if name in accepted}
     if "nn" in accepted:
         network = nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Linear(width, width))

@@ -11,7 +11,7 @@ from edgewise.graphs.edges import Edges, prefers_compact
 from edgewise.graphs.spec import GraphSpec
 from edgewise.models.config import EncoderConfig
 from edgewise.models.encoders.attention import EdgeAttention, Weights
-from edgewise.models.encoders.encoder import Block, MessagePassingEncoder
+from edgewise.models.encoders.encoder import Block, MessagePassingEncoder, edge_width
 from edgewise.models.encoders.graph_batch import DenseBatch, GraphBatch
 from edgewise.models.encoders.norm import make_norm
 
@@ -99,7 +99,8 @@ class GraphTransformer(MessagePassingEncoder):
                 "rollouts run without it, updates with it; use 0 unless training is on fixed targets",
                 stacklevel=2,
             )
-        blocks = [TransformerBlock(config, graph.edge_features) for _ in range(config.layers)]
+        wide = edge_width(graph, config)
+        blocks = [TransformerBlock(config, wide) for _ in range(config.layers)]
         super().__init__(graph, config, blocks)
 
     def takes_dense(self, edges: Edges, node_mask: Tensor) -> bool:
@@ -112,7 +113,7 @@ class GraphTransformer(MessagePassingEncoder):
         if config.compact is False or not prefers_compact(edges):
             return edges.complete
         slots, nodes = node_mask.numel(), node_mask.shape[-1]
-        features = 0 if edges.attr is None else edges.attr.shape[-1]
+        features = 0 if edges.attr is None else edge_width(self.graph, config)
         least = dense_from(nodes, hidden=config.hidden, heads=config.heads, edge_features=features)
         return int(edges.mask.count_nonzero()) >= least * slots
 

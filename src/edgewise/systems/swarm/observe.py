@@ -25,10 +25,13 @@ NOTHING = 1e-30
 NEAR = dynamics.DIAMETER
 """Gap between two bodies at which their nearness is 1/e."""
 COASTED = {
-    "damped": dynamics.TIME_STEP * ((1.0 - dynamics.DAMPING) + (1.0 - dynamics.DAMPING) ** 2),
-    "double_integrator": 10 * double_integrator.TIME_STEP,
+    "damped": (
+        dynamics.TIME_STEP * (1.0 - dynamics.DAMPING),
+        dynamics.TIME_STEP * ((1.0 - dynamics.DAMPING) + (1.0 - dynamics.DAMPING) ** 2),
+    ),
+    "double_integrator": (10 * double_integrator.TIME_STEP,),
 }
-"""Distance that a free body coasts in two steps, or in ten short ones, per unit of speed."""
+"""Distances that a free body coasts in one and two steps, or in ten short ones, per unit of speed."""
 FORESIGHT = 1.0
 """Seconds within which the closest approach of two bodies is looked for."""
 
@@ -87,22 +90,24 @@ class Approach:
     """Nearness of a body, and the direction to it scaled by that: now, soon and at the closest approach.
 
     Attention weighs bodies by a linear function of these, so it needs nearness itself besides directions.
+    Bodies may pass each other within a step: what counts is how near they are at the end of the next steps.
 
     Args:
-        coasted: time until soon, for which both move on at their present velocity.
+        coasted: distances per unit of speed that bodies coast until each soon.
     """
 
-    coasted: float
+    coasted: tuple[float, ...]
 
     def width(self, position_dim: int) -> int:
-        """Return the number of features: three directions and three scalars."""
-        return 3 * (position_dim + 1)
+        """Return the number of features: directions and scalars."""
+        return (2 + len(self.coasted)) * (position_dim + 1)
 
     def __call__(self, graph: TensorDict, pairs: Pairs) -> Tensor:
         """Compute the features of all pairs."""
         offset, velocity = pairs.displacement, _relative_velocity(graph, pairs)
         closest = dynamics.time_of_closest_approach(offset, velocity).clamp(0.0, FORESIGHT).unsqueeze(-1)
-        ahead = (offset, offset + self.coasted * velocity, offset + closest * velocity)
+        soon = [offset + far * velocity for far in self.coasted]
+        ahead = (offset, *soon, offset + closest * velocity)
         return torch.cat([part for each in ahead for part in _nearness(each)], -1)
 
 

@@ -38,7 +38,9 @@ RECIPE = Recipe(
             reward="individual",
         ),
         model=ModelConfig(
-            encoder=EncoderConfig(hidden=32, layers=2, heads=4), critic="node", shared_trunk=True
+            encoder=EncoderConfig(hidden=32, layers=2, heads=4, edge_hidden=32),
+            critic="node",
+            shared_trunk=True,
         ),
         # A contact is avoided within a few steps, so a short horizon is enough and less noisy. Random thrust
         # makes agents keep more distance than they need and frees those that block each other: no bonus.
