@@ -216,6 +216,7 @@ SUBJECTS = [
             "heads": 4,
             "conv": ("SAGEConv", {"kind": "gnn"}),
             "feed_forward": 2,
+            "edge_hidden": 3,
             "soft_cap": 1e-3,
             "layers": 2,
         },

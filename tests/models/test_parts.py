@@ -16,9 +16,12 @@ from edgewise.models.encoders.parts import split
 
 SPEC = GraphSpec(num_nodes=9, node_features=3, edges=Explicit(num_edges=20, num_features=2), node_types=2)
 CONVS = ("GATv2Conv", "GATConv", "TransformerConv", "GINEConv", "GINConv", "SAGEConv", "GENConv", "GraphConv")
-ENCODERS = [{"kind": "transformer"}, {"kind": "transformer", "beta": True, "feed_forward": 2}] + [
-    {"kind": "gnn", "conv": conv} for conv in CONVS
-]
+ENCODERS = [
+    {"kind": "transformer"},
+    {"kind": "transformer", "beta": True, "feed_forward": 2},
+    {"kind": "transformer", "edge_hidden": 5},
+    {"kind": "gnn", "conv": "GINEConv", "edge_hidden": 5},
+] + [{"kind": "gnn", "conv": conv} for conv in CONVS]
 
 
 def graphs(count: int = 4) -> TensorDict:
