@@ -53,6 +53,7 @@ KINDS = {
     "agents": ("swarm", {}, {}),
     "agents with numbers": ("swarm", {"continuous": True}, {}),
     "agents that sense the closest approach": ("swarm", {"edge_features": "approach"}, {}),
+    "agents that embed edges": ("swarm", {}, {"encoder": {**SMALL["encoder"], "edge_hidden": 4}}),
     "agents with memory": ("swarm", {}, {"recurrent": True}),
     "a set of edges": ("hive", {}, {}),
 }

@@ -39,8 +39,8 @@ class SwarmConfig(Config):
     """Distance up to which entities are connected by edges; 0 for agents that sense nothing."""
     edge_features: Literal["relative", "approach"] = "relative"
     """`relative`: displacement, distance and relative velocity. `approach`: displacement, relative velocity,
-    how near a body is and the direction to it scaled by that: now, if both coast for two steps, and at the
-    closest approach."""
+    how near a body is and the direction to it scaled by that: now, if both coast for one step and for two,
+    and at the closest approach."""
     one_way: bool = False
     """Whether only agents receive messages; otherwise every entity does."""
     goal_nodes: bool = False
