@@ -7,7 +7,7 @@ from edgewise.algorithms.off_policy_config import ACIQNConfig, DQNConfig, SACCon
 from edgewise.config.schedules import Linear
 from edgewise.experiments.build import Builder
 from edgewise.experiments.load import load_config
-from edgewise.systems.marine.recipes.curriculum import STAGES, schedules
+from edgewise.systems.marine.recipes.stages import STAGES, schedules
 
 RECIPES = tuple(f"marine-{name}" for name in ("dqn", "rainbow", "iqn", "ac-iqn", "sac", "ddpg"))
 

@@ -76,6 +76,16 @@ def test_overflow_is_truncated_and_costs():
     assert root["metrics", "backlog"].item() == pytest.approx(7.0)
 
 
+def test_costs_can_be_per_node_of_each_graph():
+    """Padding does not count: a star of four beside a line of nine."""
+    env = queueing(16, graphs=("star4", "line9"), reward_scale="nodes", initial_queue=4)
+    step = env.step(MaxWeight(env)(env.reset()))
+    sizes = torch.tensor([4.0, 9.0])[step["state", "conflict_graph"]]
+    assert sizes.unique().numel() == 2
+    backlog = step["next", "state", "queues"].sum(-1)
+    torch.testing.assert_close(step["next", "reward"].squeeze(-1), -backlog / sizes)
+
+
 @pytest.mark.parametrize("discount", [0.9, 0.99])
 def test_ending_by_overflow_never_pays(discount):
     """Even a critic that knows nothing (zero after the cut) rates overflowing below being served as usual."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
@@ -117,8 +117,9 @@ class QueueingConfig(Config):
     """Number of waiting packets above which an episode is truncated."""
     overflow_cost: float | None = Field(None, ge=0.0)
     """Extra cost of that slot; none for `max_backlog`."""
-    reward_scale: float = Field(1.0, gt=0.0)
-    """Divisor of the costs."""
+    reward_scale: Annotated[float, Field(gt=0.0)] | Literal["nodes"] = 1.0
+    """Divisor of the costs: a number, or `nodes` for the number of nodes of each graph, so that worlds with
+    large graphs do not outweigh the others in training."""
     max_steps: int = Field(1000, gt=0)
     """Slots of an episode."""
 

@@ -106,7 +106,8 @@ class QueueingEnv(GraphEnv[QueueingConfig]):
             "backlog_sum": state["backlog_sum"] + backlog,
             "overflow": overflow,
         }
-        return Transition(after, reward=-cost / config.reward_scale, truncated=overflow)
+        scale = exists.sum(-1) if config.reward_scale == "nodes" else config.reward_scale
+        return Transition(after, reward=-cost / scale, truncated=overflow)
 
     def load(self, state: TensorDict) -> Tensor:
         """Return the number of waiting packets, `[B]`."""

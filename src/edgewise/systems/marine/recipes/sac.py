@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from edgewise.algorithms.off_policy_config import SACConfig
-from edgewise.systems.marine.recipes.curriculum import marine_recipe
+from edgewise.systems.marine.recipes.stages import marine_recipe
 
 RECIPE = marine_recipe(
     "sac",

@@ -11,7 +11,7 @@ from edgewise.config.layers import Layer, PlannedRun, Problem, config_error
 from edgewise.config.loading import resolve
 from edgewise.config.schedules import Constant, Linear
 from edgewise.config.wording import did_you_mean
-from edgewise.systems.marine.recipes.curriculum import EVALUATION_SEED
+from edgewise.systems.marine.recipes.stages import EVALUATION_SEED
 from edgewise.systems.marine.schedules.document import Schedule, ScheduleDocument
 
 AGENTS = ("AC-IQN", "IQN", "DDPG", "DQN", "SAC", "Rainbow")
