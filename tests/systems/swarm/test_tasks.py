@@ -175,9 +175,7 @@ def test_both_ends_of_a_line_are_there_for_a_team_of_one_with_room_for_two():
 def test_rewards_have_the_gradient_of_their_assigned_places(task):
     """Against finite differences: the assignment is constant nearby, but a formation turns with its first
     agent, so that agent's action also moves the places of the others."""
-    env = swarm(
-        num_envs=32, task=task, num_obstacles=0, continuous=True, goal_width=0.2, reward="individual"
-    )
+    env = swarm(num_envs=32, task=task, num_obstacles=0, continuous=True, goal_width=0.2, reward="individual")
     state = env.reset()["state"]
     state = state.apply(lambda entry: entry.double() if entry.is_floating_point() else entry)
     action = torch.zeros(32, 3, 2, dtype=torch.float64, requires_grad=True)

@@ -17,9 +17,9 @@ RECIPE = Recipe(
         env_name="swarm",
         algorithm_name="apg",
         name="swarm-teams",
-        # All bodies are sensed: places depend on the whole team. The goal reward is small beside the distance,
-        # so that agents on their way count as much as those at their places. A contact costs as many goal
-        # rewards as in the task itself.
+        # All bodies are sensed: places depend on the whole team. The goal reward is small beside the
+        # distance, so that agents on their way count as much as those at their places. A contact costs as
+        # many goal rewards as in the task itself.
         env=SwarmConfig(
             task="coverage",
             sensing_radius=4.0,
