@@ -169,3 +169,22 @@ def test_both_ends_of_a_line_are_there_for_a_team_of_one_with_room_for_two():
     root = swarm(num_envs=8, task="line", num_agents=(1, 2), num_obstacles=0).reset()
     assert not root["agents", "active"].all()
     assert root["graph", "node_mask"][:, 2:].all()
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_rewards_have_the_gradient_of_their_assigned_places(task):
+    """Against finite differences: the assignment is constant nearby, but a formation turns with its first
+    agent, so that agent's action also moves the places of the others."""
+    env = swarm(num_envs=32, task=task, num_obstacles=0, continuous=True, goal_width=0.2, reward="individual")
+    state = env.reset()["state"]
+    state = state.apply(lambda entry: entry.double() if entry.is_floating_point() else entry)
+    action = torch.zeros(32, 3, 2, dtype=torch.float64, requires_grad=True)
+    (slope,) = torch.autograd.grad(env.advance(state, action).reward.sum(), action)
+    found = torch.zeros_like(slope)
+    for agent in range(3):
+        for axis in range(2):
+            nudge = torch.zeros_like(slope)
+            nudge[:, agent, axis] = 1e-6
+            up, down = (env.advance(state, sign * nudge).reward.sum(-1) for sign in (1, -1))
+            found[:, agent, axis] = (up - down) / 2e-6
+    assert torch.allclose(slope, found, atol=1e-5)

@@ -17,6 +17,7 @@ SYSTEM = System(
         "swarm-mappo": "edgewise.systems.swarm.recipes.mappo:RECIPE",
         "swarm-mappo-dense": "edgewise.systems.swarm.recipes.mappo_dense:RECIPE",
         "swarm-integrator": "edgewise.systems.swarm.recipes.integrator:RECIPE",
+        "swarm-teams": "edgewise.systems.swarm.recipes.teams:RECIPE",
         "swarm-sac": "edgewise.systems.swarm.recipes.sac:RECIPE",
         "swarm-ddpg": "edgewise.systems.swarm.recipes.ddpg:RECIPE",
         "swarm-mappo-mixed": "edgewise.systems.swarm.recipes.mappo_mixed:RECIPE",

@@ -64,7 +64,7 @@ def assigned_places(position: Tensor, place: Tensor, active: Tensor) -> Tensor:
     neither = ~(active.unsqueeze(-1) | active.unsqueeze(-2))
     far = 1.0 + way.masked_fill(~exists, 0.0).sum((-1, -2)).view(-1, 1, 1)
     cost = torch.where(exists, way, torch.where(neither, 0.0, far))
-    return place.gather(1, min_cost_matching(cost).unsqueeze(-1).expand_as(place))
+    return place.gather(1, min_cost_matching(cost.detach()).unsqueeze(-1).expand_as(place))
 
 
 def nearest_landmark(position: Tensor, landmark: Tensor, exists: Tensor) -> Tensor:
