@@ -44,7 +44,7 @@ RECIPE = Recipe(
         algorithm=PPOConfig(
             gamma=0.99,
             lmbda=0.9,
-            # Collecting takes a third of the time of one epoch: new data instead of further epochs.
+            # Collecting takes half the time of one epoch: new data instead of further epochs.
             epochs=1,
             minibatch_size=1024,
             entropy_coefficient=0.02,
