@@ -116,7 +116,7 @@ class EdgeEmbedding(nn.Module):
 
 def edge_width(graph: GraphSpec, config: EncoderConfig) -> int:
     """Return the number of edge features that the message-passing layers take."""
-    return config.edge_hidden if graph.edge_features and config.edge_hidden else graph.edge_features
+    return graph.edge_features and (config.edge_hidden or graph.edge_features)
 
 
 class Block(nn.Module):
@@ -139,8 +139,8 @@ class Trunk(nn.Module):
     def __init__(self, graph: GraphSpec, config: EncoderConfig, blocks: Sequence[Block]) -> None:
         super().__init__()
         self.embed = NodeEmbedding(graph, config.hidden)
-        embeds = bool(config.edge_hidden and graph.edge_features)
-        self.embed_edges = EdgeEmbedding(graph.edge_features, config.edge_hidden) if embeds else None
+        features, wide = graph.edge_features, edge_width(graph, config)
+        self.embed_edges = EdgeEmbedding(features, wide) if features and config.edge_hidden else None
         self.blocks = nn.ModuleList(blocks)
         self.norm = make_norm(config.norm, config.hidden)
         self.part_size = config.part_size

@@ -72,7 +72,7 @@ class GNN(MessagePassingEncoder):
     ) -> None:
         config = config or EncoderConfig(kind="gnn")
         kind = conv or conv_class(config.conv)
-        takes_edges = bool(_edge_width(kind, graph)) and "edge_dim" in _arguments(kind)
+        takes_edges = bool(_edge_dim(kind, graph, config)) and "edge_dim" in _arguments(kind)
         blocks = [
             ConvBlock(make_conv(kind, graph, config), config, edge_features=takes_edges)
             for _ in range(config.layers)
@@ -96,8 +96,8 @@ def make_conv(kind: type[nn.Module], graph: GraphSpec, config: EncoderConfig) ->
     """Build a convolution from `hidden` to `hidden` channels that works in batches of padded graphs."""
     accepted, width = _arguments(kind), config.hidden
     options: dict[str, Any] = {"add_self_loops": False, "norm": None, "dropout": config.dropout}
-    if _edge_width(kind, graph):
-        options["edge_dim"] = edge_width(graph, config) or _edge_width(kind, graph)
+    if wide := _edge_dim(kind, graph, config):
+        options["edge_dim"] = wide
     options = {name: value for name, value in options.items() if name in accepted}
     if "nn" in accepted:
         network = nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Linear(width, width))
@@ -114,9 +114,9 @@ def make_conv(kind: type[nn.Module], graph: GraphSpec, config: EncoderConfig) ->
     return conv
 
 
-def _edge_width(kind: type[nn.Module], graph: GraphSpec) -> int:
-    """Return D; for GINE, which needs edge features, 1 (zeros) if the graph has none."""
-    return graph.edge_features or int(issubclass(kind, geometric.GINEConv))
+def _edge_dim(kind: type[nn.Module], graph: GraphSpec, config: EncoderConfig) -> int:
+    """Return the width of edge features; for GINE, which needs some, 1 (zeros) if the graph has none."""
+    return edge_width(graph, config) or int(issubclass(kind, geometric.GINEConv))
 
 
 def _node_wise_mlp(width: int) -> nn.Module:
