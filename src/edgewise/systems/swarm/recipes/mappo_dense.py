@@ -26,14 +26,15 @@ RECIPE = Recipe(
         name="swarm-mappo-dense",
         # Eighteen agents in the smallest square are as dense as fifty in one of side 2. Continuous thrust
         # lets an agent stay at its goal; one of five directions makes it dance around it, into neighbours.
+        # A larger radius shows more bodies, and those far away take attention from those that are near.
         env=SwarmConfig(
             num_agents=(3, 24),
             num_obstacles=(0, 5),
             world_size=(1.2, 2.0),
-            sensing_radius=0.75,
+            sensing_radius=0.5,
             one_way=True,
             edge_features="approach",
-            collision_cost=35.0,
+            collision_cost=20.0,
             continuous=True,
             reward="individual",
         ),
