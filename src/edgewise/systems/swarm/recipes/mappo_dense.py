@@ -34,7 +34,7 @@ RECIPE = Recipe(
             sensing_radius=0.5,
             one_way=True,
             edge_features="approach",
-            collision_cost=20.0,
+            collision_cost=25.0,
             continuous=True,
             reward="individual",
         ),
