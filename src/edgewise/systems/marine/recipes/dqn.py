@@ -7,7 +7,17 @@ from edgewise.systems.marine.recipes.stages import marine_recipe
 
 RECIPE = marine_recipe(
     "dqn",
-    DQNConfig(dueling=True, n_step=5, learning_rate=1e-3, updates_per_transition=0.02, prioritised=True),
+    DQNConfig(
+        dueling=True,
+        n_step=5,
+        learning_rate=1e-3,
+        updates_per_transition=0.02,
+        prioritised=True,
+        # A loss that is linear from an error of 1 on learns the median of returns, and rare collisions hardly
+        # change a median. Squared errors have larger gradients.
+        huber_delta=20.0,
+        max_grad_norm=100.0,
+    ),
     actions="discrete",
     summary="all the boats' stages with double DQN over 25 thrust choices",
     evaluations=1,
