@@ -101,3 +101,19 @@ def test_double_integrators_learn_to_be_safe(seed, tmp_path):
         }
         team, planner = measure_run(run, settings=settings, episodes=40, seed=0, baselines=[rule])
         assert team.metrics["safe_finish"].mean() >= planner.metrics["safe_finish"].mean(), agents
+
+
+PLACES = {"goal_reward": 5.0, "goal_width": 0.0, "collision_cost": 5.0, "collision_margin": 0.0}
+PLACES_BARS = {"coverage": 0.9, "formation": 0.98, "line": 0.98}
+"""Tasks: least share of episodes in which all agents are at their places at once."""
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("task", "success"), PLACES_BARS.items())
+def test_teams_take_their_places_and_need_their_edges_for_it(task, success, seed, tmp_path):
+    """Two minutes of one core each."""
+    config = load_config("swarm-teams", keywords={"task": task, "seed": seed})
+    run = start(config, folder=tmp_path / "run")
+    ((team, blind),) = measure_ablations(run, ["edges"], settings=PLACES, episodes=200, seed=11)
+    assert team.metrics["success"].mean() >= success
+    assert blind.result.metrics["success"].mean() <= 0.1

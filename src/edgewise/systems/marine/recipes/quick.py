@@ -21,7 +21,10 @@ RECIPE = Recipe(
             num_robots=3, min_start_goal_dis=30.0, max_steps=300, actions="discrete", graph_edges=False
         ),
         model=MarineEgoConfig(),
-        algorithm=DQNConfig(dueling=True, n_step=2, replay_size=500_000),
+        # Values are means of returns by squared errors, see marine-dqn.
+        algorithm=DQNConfig(
+            dueling=True, n_step=2, replay_size=500_000, huber_delta=20.0, max_grad_norm=100.0
+        ),
         training=TrainingConfig(
             total_frames=300_000,
             num_envs=128,
