@@ -1,4 +1,4 @@
-"""Dueling DQN with two-step returns for three boats; trains in about ten minutes on one core."""
+"""Dueling DQN with two-step returns for three boats; trains in about two minutes on one core."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from edgewise.systems.marine.models.config import MarineEgoConfig
 
 RECIPE = Recipe(
     name="marine-quick",
-    summary="three boats learn to reach their goals without collisions, in about ten minutes",
+    summary="three boats learn to reach their goals without collisions, in about two minutes",
     config=RunConfig[MarineConfig, MarineEgoConfig, DQNConfig](
         recipe="marine-quick",
         env_name="marine",
