@@ -20,6 +20,5 @@ RECIPE = marine_recipe(
     ),
     actions="continuous",
     summary="all the boats' stages with an actor and an implicit-quantile critic",
-    total_frames=400_000,
     exploring=0.6,
 )

@@ -18,7 +18,5 @@ RECIPE = marine_recipe(
     ),
     actions="continuous",
     summary="all the boats' stages with deterministic policy gradients",
-    # A run may reach goals for 200,000 frames before it begins to avoid other boats.
-    total_frames=400_000,
     exploring=0.375,
 )

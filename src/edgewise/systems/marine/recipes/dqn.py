@@ -20,6 +20,7 @@ RECIPE = marine_recipe(
     ),
     actions="discrete",
     summary="all the boats' stages with double DQN over 25 thrust choices",
+    total_frames=250_000,
     evaluations=1,
     worlds=50,
 )

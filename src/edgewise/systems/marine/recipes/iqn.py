@@ -21,8 +21,6 @@ RECIPE = marine_recipe(
     ),
     actions="discrete",
     summary="all the boats' stages with implicit quantile networks; policies can be risk-averse",
-    # After fewer frames a run may still have boats that circle their goals.
-    total_frames=400_000,
     evaluations=1,
     worlds=50,
 )

@@ -33,7 +33,7 @@ def marine_recipe(
     *,
     actions: Literal["continuous", "discrete"],
     summary: str,
-    total_frames: int = 250_000,
+    total_frames: int = 400_000,
     exploring: float = 0.25,
     evaluations: int = 2,
     worlds: int = 200,
@@ -45,7 +45,8 @@ def marine_recipe(
         config: settings of the algorithm.
         actions: continuous or discrete actions.
         summary: one line for `edgewise recipes`.
-        total_frames: length of training.
+        total_frames: length of training. After fewer frames, agents with continuous actions or quantiles
+            may still collide with other boats or circle their goals.
         exploring: share of the run in which epsilon decays.
         evaluations: number of evaluations after the one of the untrained agent; all of them together take
             less than a tenth of the run.
