@@ -58,7 +58,7 @@ OWN: Mapping[str, Mapping[str, Any]] = {
     "ac-iqn": {"action_noise": 0.0, "target_noise": 0.0, "risk": "mean", **QUANTILES},
     "ddpg": {"action_noise": 0.0, "target_noise": 0.0, "huber_delta": 1.0},
     "sac": {"initial_temperature": 0.078},
-    "dqn": {"double": False, "dueling": False},
+    "dqn": {"double": False, "dueling": False, "huber_delta": 1.0},
     "iqn": {"double": False, "risk": "mean", "acting_quantiles": 32, **QUANTILES},
 }
 """Settings in which one agent differs from the recipe here."""
