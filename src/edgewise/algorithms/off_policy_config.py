@@ -76,8 +76,8 @@ class DQNConfig(OffPolicyConfig):
     own reward; `sum` (VDN) or `monotone` (QMIX), all learn from the sum of the rewards. `auto`: `none` if
     agents act, `sum` if edges or groups of edges do."""
     huber_delta: float = Field(1.0, gt=0)
-    """Error above which the loss is linear (Huber loss). Below the size of rare large losses, values tend to
-    the median of returns, which these losses hardly change."""
+    """Error above which the loss is linear (Huber loss). If it is below the size of rare high costs, values
+    tend to the median of returns, which such costs hardly change."""
     retrace: float | None = Field(None, ge=0, le=1)
     """Trace decay of Retrace(lambda) over the `n_step` steps of a transition: a return is followed only as
     far as its actions are greedy. The replay buffer then holds all n steps. None for plain n-step returns."""
