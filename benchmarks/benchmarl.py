@@ -35,7 +35,6 @@ from torch_geometric.nn import GATv2Conv
 
 from edgewise.algorithms.config import PPOConfig
 from edgewise.algorithms.ppo import PPO
-from edgewise.config.plugins import register
 from edgewise.data.rollout import Rollout
 from edgewise.envs.entries import Entries
 from edgewise.graphs.spec import GraphSpec
@@ -44,6 +43,7 @@ from edgewise.models.actor_critic import ActorCritic, make_actor_critic
 from edgewise.models.bridge import union
 from edgewise.models.config import EncoderConfig, ModelConfig
 from edgewise.models.encoders.encoder import GraphEncoder
+from edgewise.plugins import register
 from edgewise.systems.swarm import dynamics
 from edgewise.systems.swarm.config import SwarmConfig
 from edgewise.systems.swarm.env import SwarmEnv

@@ -18,7 +18,7 @@ from torch_geometric.nn import GATv2Conv
 
 from edgewise.graphs.convert import to_pyg
 from edgewise.graphs.edges import EdgeSource, Explicit
-from edgewise.graphs.rules import Nearest, Radius
+from edgewise.graphs.proximity import Nearest, Radius
 from edgewise.graphs.spec import GraphSpec
 from edgewise.graphs.topology import Topology, TopologyBank
 from edgewise.models.bridge import union

@@ -19,7 +19,7 @@ from benchmarks.program import cpu_seconds, main
 from tensordict import TensorDict
 
 from edgewise.graphs.edges import Explicit
-from edgewise.graphs.rules import Radius
+from edgewise.graphs.proximity import Radius
 from edgewise.graphs.spec import GraphSpec
 from edgewise.models.build import make_encoder
 from edgewise.models.config import EncoderConfig

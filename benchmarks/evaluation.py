@@ -28,10 +28,10 @@ import torch
 
 import edgewise as ew
 from edgewise.config.errors import EdgewiseError
-from edgewise.config.plugins import recipes
-from edgewise.config.zoo import FOLDER
 from edgewise.experiments.build import Builder
 from edgewise.experiments.load import load_config
+from edgewise.plugins import recipes
+from edgewise.runs.zoo import FOLDER
 from edgewise.training.curriculum import Curriculum
 from edgewise.training.iteration import Iteration
 

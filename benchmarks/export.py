@@ -20,14 +20,14 @@ from typing import Any
 import torch
 from torch import nn
 
-from edgewise.config import plugins
-from edgewise.config.plugins import environment
+from edgewise import plugins
+from edgewise.envs.policy import Policy, acting_in
 from edgewise.experiments.build import Builder
 from edgewise.experiments.export import as_function
 from edgewise.experiments.export.check import WORLDS, check, measure, observations, other_sizes, traced_sizes
 from edgewise.experiments.export.program import FORMATS, save, trace
 from edgewise.experiments.load import load_config
-from edgewise.graphs.policy import Policy, acting_in
+from edgewise.plugins import environment
 
 NEED_DATA = ("reasoning-family", "reasoning-umls", "reasoning-wn18rr")
 """Recipes whose data has to be given."""

@@ -32,13 +32,13 @@ from typing import Any
 import torch
 
 from edgewise.config.errors import ProcessLost
-from edgewise.distributed.group import this_group
-from edgewise.distributed.ranks import RENDEZVOUS
 from edgewise.experiments.build import Builder
 from edgewise.experiments.load import load_config
-from edgewise.training.checkpoint import store as checkpoint
+from edgewise.runs.checkpoint import store as checkpoint
+from edgewise.runs.folder import RunFolder
+from edgewise.scale.processes.group import this_group
+from edgewise.scale.processes.ranks import RENDEZVOUS
 from edgewise.training.run_evaluator import RunEvaluator
-from edgewise.training.run_folder import RunFolder
 from edgewise.training.trainer import Trainer
 
 LONGEST_WAIT = 120

@@ -27,12 +27,12 @@ from benchmarks.kill_resume import RECIPES, SMALL, UNUSED, differences
 from edgewise.config.run import AnyRun
 from edgewise.experiments.build import Builder
 from edgewise.experiments.load import load_config
-from edgewise.experiments.shares import share_of_worker
-from edgewise.experiments.workers.local import LocalWorkers, Workers
-from edgewise.experiments.workers.parts import with_workers
-from edgewise.experiments.workers.pool import RayWorkers
-from edgewise.experiments.workers.worker import Blueprint
-from edgewise.training.run_folder import RunFolder
+from edgewise.runs.folder import RunFolder
+from edgewise.scale.division import share_of_worker
+from edgewise.scale.workers.local import LocalWorkers, Workers
+from edgewise.scale.workers.pool import RayWorkers
+from edgewise.scale.workers.sharding import with_workers
+from edgewise.scale.workers.worker import Blueprint
 from edgewise.training.trainer import Trainer
 
 WORKERS = 2

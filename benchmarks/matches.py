@@ -11,12 +11,12 @@ import time
 
 import torch
 
-from edgewise.config.zoo import run_path
 from edgewise.evaluation.arena.match import play_match
 from edgewise.experiments.contest import make_contest
 from edgewise.experiments.load import load_config
+from edgewise.runs.folder import RunFolder
+from edgewise.runs.zoo import run_path
 from edgewise.terminal.sweep import combinations, given_settings
-from edgewise.training.run_folder import RunFolder
 
 
 def main() -> None:

@@ -25,15 +25,15 @@ from torch import Tensor
 from torchrl.envs import ExplorationType, set_exploration_type
 
 from edgewise.config.errors import ConfigError
-from edgewise.config.plugins import algorithms, environments, recipes
-from edgewise.config.plugins.trust import allow
+from edgewise.envs.policy import acting_in
 from edgewise.experiments.build import Builder
 from edgewise.experiments.load import load_config
 from edgewise.graphs.actions import AgentsContinuous, ChooseIndependentSet
 from edgewise.graphs.keys import ACTIVE
-from edgewise.graphs.policy import acting_in
-from edgewise.training.checkpoint import random_state
-from edgewise.training.checkpoint.serialise import flatten, unflatten
+from edgewise.plugins import algorithms, environments, recipes
+from edgewise.plugins.trust import allow
+from edgewise.runs.checkpoint import random_state
+from edgewise.runs.checkpoint.serialise import flatten, unflatten
 
 Settings = dict[str, Any]
 

@@ -18,7 +18,7 @@ from benchmarks.program import Figures, cpu_seconds, main
 from scipy.spatial import cKDTree
 from tensordict import TensorDict
 
-from edgewise.graphs.rules import Nearest, PositionRule, Radius
+from edgewise.graphs.proximity import Nearest, PositionRule, Radius
 from edgewise.graphs.spec import GraphSpec
 
 NEIGHBOURS = 8

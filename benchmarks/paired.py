@@ -17,7 +17,7 @@ import numpy as np
 import yaml
 
 from edgewise.evaluation.statistics import paired_difference
-from edgewise.experiments.measure import measure_run
+from edgewise.experiments.evaluate import measure_run
 
 
 def main() -> None:

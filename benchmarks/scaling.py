@@ -24,9 +24,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from edgewise.distributed.barrier import shared_by
-from edgewise.distributed.ranks import RENDEZVOUS
 from edgewise.experiments.load import load_config
+from edgewise.scale.processes.barrier import shared_by
+from edgewise.scale.processes.ranks import RENDEZVOUS
 from edgewise.training.callbacks import Callback
 
 FILE = "EDGEWISE_STOPWATCH"
@@ -131,7 +131,7 @@ def reduce(parameters: int) -> float:
     """Average gradients repeatedly, as one of several processes; return the seconds of each time."""
     import torch
 
-    from edgewise.distributed.group import this_group
+    from edgewise.scale.processes.group import this_group
 
     torch.set_num_threads(1)
     group, size = this_group(), max(1, parameters // 20)

@@ -36,9 +36,9 @@ from scipy.stats import t as student
 from edgewise.config.errors import Interrupted
 from edgewise.experiments.build import Builder
 from edgewise.experiments.load import load_config
+from edgewise.runs.folder import RunFolder
 from edgewise.terminal.machine import LARGEST_IN_HEAP, NEVER_TRIM
 from edgewise.training.callbacks import Callback, StopTraining
-from edgewise.training.run_folder import RunFolder
 from edgewise.training.trainer import Trainer
 
 BLOCKS = 20

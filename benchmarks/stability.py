@@ -154,7 +154,7 @@ def table(
 
 def trained_encoder(run: Path) -> MessagePassingEncoder:
     """Load the actor's encoder of a run."""
-    from edgewise.experiments.measure import load_trained
+    from edgewise.experiments.evaluate import load_trained
 
     encoder: MessagePassingEncoder = load_trained(run).policy.encoder  # type: ignore[attr-defined]
     return encoder

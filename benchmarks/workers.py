@@ -23,11 +23,11 @@ import torch
 from edgewise.config.run import AnyRun, RayConfig
 from edgewise.experiments.build import Builder
 from edgewise.experiments.load import load_config
-from edgewise.experiments.workers.local import LocalWorkers
-from edgewise.experiments.workers.message import size
-from edgewise.experiments.workers.parts import with_workers
-from edgewise.experiments.workers.pool import RayWorkers
-from edgewise.experiments.workers.worker import Blueprint
+from edgewise.scale.workers.local import LocalWorkers
+from edgewise.scale.workers.message import size
+from edgewise.scale.workers.pool import RayWorkers
+from edgewise.scale.workers.sharding import with_workers
+from edgewise.scale.workers.worker import Blueprint
 
 RECIPES: dict[str, dict[str, Any]] = {
     "swarm-mappo": {},
@@ -144,7 +144,7 @@ def measured(recipe: str, batches: int) -> dict[str, tuple[float, float]]:
 
 def store_seconds(megabytes: float) -> dict[str, float]:
     """Return the seconds to take a batch of so many bytes from the object store of Ray."""
-    from edgewise.experiments.workers.cluster import connect
+    from edgewise.scale.workers.cluster import connect
 
     ray, _ = connect(RayConfig(), workers=1)
     arrays = {str(index): torch.rand(int(megabytes * 2**20 / 4 / 20)).numpy() for index in range(20)}

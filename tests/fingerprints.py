@@ -18,10 +18,10 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from edgewise.config.plugins import recipes
 from edgewise.experiments.build import Builder
 from edgewise.experiments.load import load_config
-from edgewise.training.run_folder import RunFolder
+from edgewise.plugins import recipes
+from edgewise.runs.folder import RunFolder
 from edgewise.training.trainer import Trainer
 
 BATCHES = 3

@@ -17,7 +17,7 @@ FORKED.set_forkserver_preload(
         "edgewise.api",
         "edgewise.cli.main",
         "edgewise.experiments.launch",
-        "edgewise.experiments.measure",
+        "edgewise.experiments.evaluate",
         "edgewise.report.page",
         "edgewise.terminal.outcome",
         "edgewise.systems.graphwalk.env",

@@ -16,9 +16,9 @@ from pathlib import Path
 
 import torch
 
-from edgewise.experiments.play.players import make_table
-from edgewise.experiments.play.server import GameServer
-from edgewise.experiments.play.session import Session
+from edgewise.experiments.browser.players import make_table
+from edgewise.experiments.browser.server import GameServer
+from edgewise.experiments.browser.session import Session
 
 SIZE = "1100,760"
 

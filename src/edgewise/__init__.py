@@ -35,7 +35,6 @@ if TYPE_CHECKING:
         NumericalStop,
     )
     from edgewise.config.model import Config
-    from edgewise.config.plugins import System, Verb, register
     from edgewise.config.run import RunConfig
     from edgewise.data.random_policy import RandomPolicy
     from edgewise.data.replay_buffer import ReplayBuffer
@@ -46,7 +45,7 @@ if TYPE_CHECKING:
     from edgewise.envs.adapters.to_pettingzoo import to_pettingzoo
     from edgewise.envs.base import GraphEnv
     from edgewise.envs.contract import check_graph_env
-    from edgewise.envs.given_graphs import GraphsConfig
+    from edgewise.envs.graphs_config import GraphsConfig
     from edgewise.envs.ranges import RealRange, WholeRange, lower_bound, upper_bound
     from edgewise.envs.registry import make_env
     from edgewise.envs.transition import Transition
@@ -68,7 +67,7 @@ if TYPE_CHECKING:
     from edgewise.graphs.datasets import GraphInstances, load_graphs, read_graphs
     from edgewise.graphs.edges import Edges, EdgeSource, Explicit
     from edgewise.graphs.graph_set import GraphSet
-    from edgewise.graphs.rules import Nearest, Radius
+    from edgewise.graphs.proximity import Nearest, Radius
     from edgewise.graphs.spec import GraphSpec
     from edgewise.graphs.topology import Topology
     from edgewise.models.actor_critic import make_actor_critic
@@ -80,6 +79,7 @@ if TYPE_CHECKING:
     from edgewise.objectives.retrace import retrace_target
     from edgewise.objectives.vtrace import vtrace
     from edgewise.objectives.without_vmap import without_vmap
+    from edgewise.plugins import System, Verb, register
     from edgewise.training.callbacks import Callback, RunInfo, StopTraining
 
 __version__ = "0.2.0"
@@ -113,16 +113,16 @@ _HOMES = {
     "GraphInstances": "edgewise.graphs.datasets",
     "GraphSet": "edgewise.graphs.graph_set",
     "GraphSpec": "edgewise.graphs.spec",
-    "GraphsConfig": "edgewise.envs.given_graphs",
+    "GraphsConfig": "edgewise.envs.graphs_config",
     "Head": "edgewise.models.heads",
     "Interrupted": "edgewise.config.errors",
     "ModelConfig": "edgewise.models.config",
-    "Nearest": "edgewise.graphs.rules",
+    "Nearest": "edgewise.graphs.proximity",
     "NumericalStop": "edgewise.config.errors",
     "PPO": "edgewise.algorithms.ppo",
     "PPOConfig": "edgewise.algorithms.config",
     "REINFORCE": "edgewise.algorithms.reinforce",
-    "Radius": "edgewise.graphs.rules",
+    "Radius": "edgewise.graphs.proximity",
     "RandomPolicy": "edgewise.data.random_policy",
     "RealRange": "edgewise.envs.ranges",
     "Recipe": "edgewise.experiments.recipe",
@@ -135,11 +135,11 @@ _HOMES = {
     "SelfPlayConfig": "edgewise.algorithms.config",
     "Setup": "edgewise.algorithms.setup",
     "StopTraining": "edgewise.training.callbacks",
-    "System": "edgewise.config.plugins",
+    "System": "edgewise.plugins",
     "Topology": "edgewise.graphs.topology",
     "TrainedPolicy": "edgewise.experiments.policy",
     "Transition": "edgewise.envs.transition",
-    "Verb": "edgewise.config.plugins",
+    "Verb": "edgewise.plugins",
     "WholeRange": "edgewise.envs.ranges",
     "check_graph_env": "edgewise.envs.contract",
     "evaluate": "edgewise.api",
@@ -158,7 +158,7 @@ _HOMES = {
     "make_head": "edgewise.models.build",
     "open_run": "edgewise.api",
     "read_graphs": "edgewise.graphs.datasets",
-    "register": "edgewise.config.plugins",
+    "register": "edgewise.plugins",
     "register_head": "edgewise.models.build",
     "retrace_target": "edgewise.objectives.retrace",
     "to_gymnasium": "edgewise.envs.adapters.to_gymnasium",

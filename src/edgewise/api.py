@@ -7,7 +7,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from edgewise.config import plugins
+from edgewise import plugins
 
 if TYPE_CHECKING:
     from edgewise.config.run import AnyRun
@@ -75,8 +75,8 @@ def open_run(path: str | PathLike[str], *, plugins: Sequence[str] = ()) -> Run:
     Example:
         >>> run = open_run("runs/tsp-1", plugins=["tsp.py"])
     """
-    from edgewise.config.zoo import run_path
     from edgewise.experiments.run import Run
+    from edgewise.runs.zoo import run_path
 
     _use(plugins)
     return Run(run_path(path))
@@ -111,8 +111,8 @@ def evaluate(
     Example:
         >>> evaluate(run, num_nodes=40, episodes=200).summary()["return"].estimate
     """
-    from edgewise.config.zoo import run_path
-    from edgewise.experiments.measure import measure_run
+    from edgewise.experiments.evaluate import measure_run
+    from edgewise.runs.zoo import run_path
 
     _use(plugins)
     return measure_run(
@@ -147,8 +147,8 @@ def load_policy(
         plugins: as in `open_run`.
         settings: fields of the environment's config that differ from the run's, such as its size.
     """
-    from edgewise.config.zoo import run_path
-    from edgewise.experiments.measure import load_trained
+    from edgewise.experiments.evaluate import load_trained
+    from edgewise.runs.zoo import run_path
 
     _use(plugins)
     return load_trained(run_path(path), settings=settings, which=checkpoint, device=device).for_users()

@@ -16,9 +16,9 @@ from edgewise.algorithms.world_deciders import deciders_of
 from edgewise.cli.main import main
 from edgewise.config.errors import ConfigError
 from edgewise.data.rollout import Rollout
+from edgewise.envs.policy import acting_in
 from edgewise.evaluation.evaluate import evaluate
-from edgewise.graphs.policy import acting_in
-from edgewise.training.checkpoint import contents, store
+from edgewise.runs.checkpoint import contents, store
 
 QUICK = {"minibatch_size": 16, "replay_size": 500, "learning_starts": 0, "updates_per_transition": 0.05}
 WORKS = [

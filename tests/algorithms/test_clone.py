@@ -16,8 +16,8 @@ from edgewise.envs.registry import make_env
 from edgewise.experiments.build import Builder
 from edgewise.experiments.launch import resume, start
 from edgewise.experiments.load import load_config
+from edgewise.runs.checkpoint import store as checkpoint
 from edgewise.systems.queueing.baselines import MaxWeight
-from edgewise.training.checkpoint import store as checkpoint
 
 SMALL_RUN = {
     "training": {"total_frames": 128, "num_envs": 4, "rollout_length": 8},

@@ -19,8 +19,8 @@ from edgewise.data.rollout import Rollout
 from edgewise.experiments.launch import resume, start
 from edgewise.experiments.load import load_config
 from edgewise.models.actor_critic import make_actor_critic
-from edgewise.training.checkpoint import store as checkpoint
-from edgewise.training.checkpoint.serialise import flatten
+from edgewise.runs.checkpoint import store as checkpoint
+from edgewise.runs.checkpoint.serialise import flatten
 
 ROOT = Path(__file__).parents[2]
 CONFIG = ExpertIterationConfig(

@@ -7,7 +7,7 @@ from tests.algorithms.robots import DISCRETE, OFF_POLICY, agent, observed, simpl
 from tests.data.robots import played
 from torchrl.envs import ExplorationType, set_exploration_type
 
-from edgewise.training.checkpoint.serialise import flatten, unflatten
+from edgewise.runs.checkpoint.serialise import flatten, unflatten
 
 
 def batch(seed=0, *, discrete=True, **sizes):

@@ -21,7 +21,7 @@ from edgewise.experiments.load import load_config
 from edgewise.graphs.legal_choices import take_in_order
 from edgewise.models.actor_critic import make_actor_critic
 from edgewise.objectives.episodes import episode_returns, mean_over_instance
-from edgewise.training.checkpoint import store as checkpoint
+from edgewise.runs.checkpoint import store as checkpoint
 
 FREE = {"learning_rate": 0.0, "max_grad_norm": 1e9}
 """Settings with which `learn` leaves the weights and the gradient as they are."""

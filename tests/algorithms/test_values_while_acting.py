@@ -9,10 +9,10 @@ from edgewise.algorithms.ppo import PPO
 from edgewise.data.rollout import Rollout
 from edgewise.experiments.build import Builder
 from edgewise.experiments.load import load_config
-from edgewise.experiments.workers.worker import acting_module
 from edgewise.graphs.keys import STALENESS
 from edgewise.models.actor_critic import ValuingActor, make_actor_critic
 from edgewise.models.config import EncoderConfig, ModelConfig
+from edgewise.scale.workers.worker import acting_module
 
 SHARED = ModelConfig(
     encoder=EncoderConfig(hidden=16, layers=2, heads=2), critic="node", shared_trunk=True, head_hidden=(16,)

@@ -8,7 +8,7 @@ import pytest
 
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "edgewise"
 CORE = ("config", "graphs", "envs", "data", "objectives", "search", "evaluation", "training", "report")
-CORE += ("experiments", "terminal", "cli", "models", "algorithms", "studies", "distributed")
+CORE += ("experiments", "terminal", "cli", "models", "algorithms", "studies", "plugins", "runs", "scale")
 DOMAIN = ("boat", "robot", "hull", "metre", "packet", "proof", "prover", "clause", "thrust", "knowledge")
 SYSTEMS = tuple(folder.name for folder in (SOURCE / "systems").iterdir() if (folder / "env.py").exists())
 EXAMPLE = "graphwalk"

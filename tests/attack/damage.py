@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tests.attack.judge import CRASHED, GOOD, judge, run, run_here, snapshot
 
-from edgewise.training.checkpoint import store
+from edgewise.runs.checkpoint import store
 
 TRAINED = [
     "--training.total-frames=96",

@@ -12,13 +12,14 @@ import torch
 import yaml
 from tests.attack.samples import EVALUATION, GRAPHS, PLUGIN, REPLAY, TRIPLES
 
-from edgewise.config import plugins
+from edgewise import plugins
 from edgewise.config.errors import EdgewiseError
 from edgewise.evaluation.replays import files as replay_files
 from edgewise.evaluation.result import Evaluation
 from edgewise.experiments.load import load_config
 from edgewise.graphs.datasets import read_graphs
 from edgewise.graphs.graph_store import dump_graph_set
+from edgewise.runs.checkpoint import store
 from edgewise.studies.folder import first_difference, open_study
 from edgewise.studies.proposals import best_trial, importances
 from edgewise.studies.space import Range, describe
@@ -31,7 +32,7 @@ from edgewise.systems.reasoning.embeddings.embedding import KnowledgeEmbedding
 from edgewise.systems.reasoning.embeddings.store import load_kge, save_kge
 from edgewise.systems.reasoning.knowledge.dataset import load_dataset
 from edgewise.terminal.sweep import combinations, given_settings
-from edgewise.training.checkpoint import fitting, store
+from edgewise.training import fitting
 
 SECONDS = 60
 RECIPES = ("graphwalk-ppo", "hex-selfplay", "marine-quick", "swarm-mappo", "queueing-line3-ppo")

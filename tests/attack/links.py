@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 
 from tests.attack.judge import CRASH, run, snapshot
-from tests.training.test_untrusted_run import FILES, FOLDERS, SECRET, VERBS, link_outside
+from tests.runs.test_untrusted_run import FILES, FOLDERS, SECRET, VERBS, link_outside
 
 
 def attack_links(place: Path, make_run, names=(*FILES, *FOLDERS)):

@@ -80,9 +80,9 @@ def test_the_overview_names_every_verb(edgewise):
 
 
 def test_help_of_a_recipe_shows_every_field_with_default_and_description(edgewise):
-    from edgewise.config.plugins import recipes
     from edgewise.config.schema import leaves
     from edgewise.experiments.recipes import recipe
+    from edgewise.plugins import recipes
 
     for name in recipes():
         shown = " ".join(edgewise("train", name, "--help").out.split())

@@ -8,14 +8,14 @@ import pytest
 import torch
 
 import edgewise as ew
-from edgewise.config import zoo
-from edgewise.config.zoo import read_card
 from edgewise.experiments import card, pack
 from edgewise.experiments.card import training_command
 from edgewise.experiments.load import load_config
 from edgewise.experiments.pack import _spread, _thinned
-from edgewise.training import run_folder
-from edgewise.training.checkpoint import store as checkpoint
+from edgewise.runs import folder as run_folder
+from edgewise.runs import zoo
+from edgewise.runs.checkpoint import store as checkpoint
+from edgewise.runs.zoo import read_card
 
 
 @pytest.fixture(scope="module")
@@ -199,7 +199,7 @@ def test_a_config_that_flags_cannot_give_is_named_as_a_file(monkeypatch):
 
 
 def test_a_run_names_the_commit_that_is_checked_out(tmp_path, monkeypatch):
-    place = tmp_path / "src/edgewise/training/run_folder.py"
+    place = tmp_path / "src/edgewise/runs/folder.py"
     monkeypatch.setattr(run_folder, "__file__", str(place))
     assert run_folder.source_commit() == {}
     commit, other = "a1" * 20, "b2" * 20

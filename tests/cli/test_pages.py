@@ -18,11 +18,11 @@ import yaml
 import edgewise as ew
 from edgewise.cli.verbs import verbs
 from edgewise.config.errors import ConfigError
-from edgewise.config.plugins import Address, algorithms, environment, environments, recipes
 from edgewise.config.schema import find
 from edgewise.config.settings import from_flags
 from edgewise.experiments.defaults import schema_of
 from edgewise.experiments.recipes import recipe
+from edgewise.plugins import Address, algorithms, environment, environments, recipes
 from edgewise.systems.reasoning.embeddings.config import KGEConfig
 from edgewise.systems.reasoning.mining.config import MiningConfig
 from edgewise.terminal.parser import Parser

@@ -12,8 +12,8 @@ from tests import processes
 
 from edgewise.cli import bench, doctor
 from edgewise.config.errors import ConfigError
-from edgewise.config.plugins import environment, environments, recipes
 from edgewise.experiments.recipes import recipe
+from edgewise.plugins import environment, environments, recipes
 from edgewise.systems import multihop
 from edgewise.terminal.sweep import combinations, given_settings
 
@@ -106,7 +106,7 @@ def test_resume_from_an_older_checkpoint_sets_newer_ones_aside(edgewise, tmp_pat
 
 def test_weights_of_models_that_computed_something_else_are_refused(edgewise, tmp_path, small, monkeypatch):
     edgewise("train", "graphwalk-ppo", *small, "--out", tmp_path / "run")
-    monkeypatch.setattr("edgewise.training.checkpoint.fitting.REVISION", 10**6)
+    monkeypatch.setattr("edgewise.training.fitting.REVISION", 10**6)
     for verb in ("eval", "resume"):
         outcome = edgewise(verb, tmp_path / "run")
         assert outcome.code == 3

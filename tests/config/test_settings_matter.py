@@ -43,11 +43,11 @@ from edgewise.algorithms.off_policy_config import (
 )
 from edgewise.algorithms.registry import ALGORITHMS, algorithm_config
 from edgewise.config.model import Config
-from edgewise.config.plugins import environment, environments
 from edgewise.config.run import CheckpointConfig, EvaluationConfig, LoggingConfig, RunConfig, TrainingConfig
 from edgewise.config.schedules import Cosine, Linear, Piecewise
-from edgewise.envs.given_graphs import GraphsConfig
+from edgewise.envs.graphs_config import GraphsConfig
 from edgewise.models.config import EncoderConfig, ModelConfig
+from edgewise.plugins import environment, environments
 from edgewise.systems.graphwalk.config import GraphwalkConfig
 from edgewise.systems.hex.config import HexConfig
 from edgewise.systems.hive.config import HiveConfig
@@ -78,7 +78,7 @@ class Subject:
     base: dict[str, Any] = field(default_factory=dict)
 
 
-CPU = "numbers are the same; compiled code is tested in tests/graphs/test_compile.py"
+CPU = "numbers are the same; compiled code is tested in tests/models/test_compile.py"
 SPEED = "numbers are the same; it bounds memory or chooses a layout"
 NOISY = {"position_noise": 1.0, "velocity_noise": 1.0}
 NEEDS_AGENT = "tested with environments that need it: tests/data/test_intervention.py"
@@ -224,8 +224,8 @@ SUBJECTS = [
             "compile": CPU,
             "dense": SPEED,
             "compact": SPEED,
-            "part_size": "the same numbers with less memory: tests/models/test_parts.py",
-            "dropout": "acts while learning alone: tests/models/test_transformer.py",
+            "part_size": "the same numbers with less memory: tests/models/encoders/test_partition.py",
+            "dropout": "acts while learning alone: tests/models/encoders/test_transformer.py",
         },
     ),
     Subject(
@@ -322,7 +322,7 @@ SUBJECTS = [
             "baselines": ("random",),
             "baseline_share": (0.5, {"baselines": ("random",)}),
         },
-        silent={"gate_games": "bounds a contest: tests/training/test_self_play.py"},
+        silent={"gate_games": "bounds a contest: tests/training/self_play/test_rollout.py"},
         base={"snapshot_every": 1},
     ),
     Subject(

@@ -9,7 +9,7 @@ from tests.algorithms.worlds import TOYS, analytic, batches, episodic, learner, 
 
 from edgewise.algorithms.registry import ALGORITHMS
 from edgewise.data.rollout import Rollout
-from edgewise.training.checkpoint.serialise import flatten, unflatten
+from edgewise.runs.checkpoint.serialise import flatten, unflatten
 
 BUILDERS = {"ppo": learner, "clone": imitator, "reinforce": episodic, "apg": analytic}
 """Name of an algorithm → how to build it for a toy: `build(env, seed=…)`."""

@@ -3,12 +3,12 @@
 import pytest
 import torch
 
-from edgewise.config.plugins import environment, environments
 from edgewise.data.random_policy import RandomPolicy
 from edgewise.data.rollout import Rollout
 from edgewise.envs.contract import check_graph_env
 from edgewise.envs.registry import make_env
 from edgewise.evaluation.replays.files import check
+from edgewise.plugins import environment, environments
 
 
 @pytest.mark.parametrize("name", environments())

@@ -15,8 +15,8 @@ from benchmarks.kill_resume import PHASES, differences, small_run, train
 from tests import processes
 
 from edgewise.cli.main import main
-from edgewise.training.checkpoint import store as checkpoint
-from edgewise.training.run_folder import RunFolder
+from edgewise.runs.checkpoint import store as checkpoint
+from edgewise.runs.folder import RunFolder
 
 KILLS = 10
 

@@ -12,9 +12,9 @@ from edgewise.data.intervention import Intervention
 from edgewise.data.rollout import Rollout
 from edgewise.envs.registry import make_env
 from edgewise.experiments.build import Builder
+from edgewise.experiments.evaluate import measure_run
 from edgewise.experiments.launch import start
 from edgewise.experiments.load import load_config
-from edgewise.experiments.measure import measure_run
 from edgewise.models.actor_critic import make_actor_critic
 from edgewise.models.config import EncoderConfig, ModelConfig
 from edgewise.systems.queueing.baselines import MaxWeight

@@ -10,8 +10,8 @@ from tests.data.robots import played
 from edgewise.data import replay_buffer as module
 from edgewise.data.replay_buffer import ReplayBuffer
 from edgewise.data.transitions import agent_transitions, compact
-from edgewise.training.checkpoint import segments
-from edgewise.training.checkpoint import store as checkpoint
+from edgewise.runs.checkpoint import segments
+from edgewise.runs.checkpoint import store as checkpoint
 
 KINDS = [(storage, prioritised) for storage in ("memory", "memmap") for prioritised in (False, True)]
 every_kind = pytest.mark.parametrize(("storage", "prioritised"), KINDS)

@@ -6,8 +6,8 @@ import sys
 import pytest
 
 from edgewise.config.errors import ConfigError
-from edgewise.config.plugins import environment, environments
 from edgewise.envs.registry import make_config, make_env
+from edgewise.plugins import environment, environments
 
 
 def test_an_unknown_name_is_answered_with_the_nearest_and_all():
@@ -36,7 +36,7 @@ def test_settings_that_contradict_each_other_are_refused():
 
 def test_configs_come_without_torch():
     program = (
-        "import sys; from edgewise.config.plugins import environment, environments;"
+        "import sys; from edgewise.plugins import environment, environments;"
         "[environment(name).load('config')() for name in environments()]; print('torch' in sys.modules)"
     )
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -14,8 +14,8 @@ from torch import nn
 from torchrl.envs.utils import ExplorationType, check_env_specs, exploration_type
 
 from edgewise.config.errors import DataError
+from edgewise.evaluation.episodes import Tally
 from edgewise.evaluation.evaluate import evaluate
-from edgewise.evaluation.play import Tally
 from edgewise.evaluation.result import Evaluation
 
 

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgewise.config.plugins import environment
 from edgewise.evaluation.instances import Instances
 from edgewise.evaluation.instructive import candidates, choose_episodes
+from edgewise.plugins import environment
 
 EPISODES = st.lists(st.tuples(st.integers(1, 50), st.booleans()), min_size=1, max_size=9)
 

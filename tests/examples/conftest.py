@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from edgewise.config.plugins.isolation import isolated
+from edgewise.plugins.isolation import isolated
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

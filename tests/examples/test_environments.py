@@ -52,7 +52,7 @@ def tours(env, name):
 
 @pytest.fixture
 def salesman(examples):
-    from edgewise.config.plugins import use_plugin
+    from edgewise.plugins import use_plugin
 
     module = use_plugin(str(examples / "tsp/tsp.py"))
 
@@ -121,7 +121,7 @@ def test_too_few_cities_are_refused_in_words(salesman):
 
 
 def test_no_edge_joins_two_equal_colours(examples):
-    from edgewise.config.plugins import use_plugin
+    from edgewise.plugins import use_plugin
 
     module = use_plugin(str(examples / "graph_coloring/coloring.py"))
     env = ew.make_env(module.ColoringEnv, num_envs=8, seed=0)
@@ -141,7 +141,7 @@ def test_no_edge_joins_two_equal_colours(examples):
 
 
 def test_a_team_that_follows_pairs_covers_everything(examples):
-    from edgewise.config.plugins import use_plugin
+    from edgewise.plugins import use_plugin
 
     module = use_plugin(str(examples / "team/cover.py"))
     env = ew.make_env(module.CoverEnv, num_envs=8, seed=0, num_agents=(2, 5))

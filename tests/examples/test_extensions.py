@@ -9,7 +9,7 @@ import torch
 
 import edgewise as ew
 from edgewise.cli.main import main
-from edgewise.config.plugins.isolation import isolated
+from edgewise.plugins.isolation import isolated
 
 FLAGS = [
     *("--total-frames", "96", "--num-envs", "4", "--rollout-length", "8", "--hidden", "8", "--heads", "2"),
@@ -46,7 +46,7 @@ def test_own_encoder_and_convolution(tsp, small, tmp_path, chosen, plugin):
 
 
 def test_padding_is_silent_in_the_own_encoder(tsp):
-    from edgewise.config.plugins import use_plugin
+    from edgewise.plugins import use_plugin
 
     encoder_class = use_plugin("encoder.py").DeepSets
     env = ew.make_env("tsp.py", num_envs=3, seed=0, num_cities=(4, 9))
@@ -80,7 +80,7 @@ def test_own_algorithm_resumes_bit_for_bit(tsp, small, tmp_path):
 
 
 def test_own_algorithm_knows_where_episodes_end(tsp):
-    from edgewise.config.plugins import use_plugin
+    from edgewise.plugins import use_plugin
 
     returns_to_go = use_plugin("reinforce.py").returns_to_go
     reward = torch.tensor([[1.0, 2.0, 4.0, 8.0]]).unsqueeze(-1)
@@ -133,7 +133,7 @@ def test_own_verb(tsp, small, tmp_path, capsys):
 
 
 def test_own_logger_and_callback(tsp, small, tmp_path):
-    from edgewise.config.plugins import use_plugin
+    from edgewise.plugins import use_plugin
 
     module = use_plugin("callbacks.py")
     settings = small | {"evaluation": {"every": 32, "episodes": 4}}
@@ -172,7 +172,7 @@ def test_changed_code_is_noticed(tsp, small, tmp_path, monkeypatch):
 
 
 def test_the_measurement_says_what_it_lacks(tsp, monkeypatch, capsys):
-    from edgewise.config.plugins import use_plugin
+    from edgewise.plugins import use_plugin
 
     monkeypatch.setitem(sys.modules, "elkai", None)
     monkeypatch.setattr(sys, "argv", ["measure.py"])

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from edgewise.cli.main import main
-from edgewise.config.plugins.isolation import isolated
+from edgewise.plugins.isolation import isolated
 
 POINTS = """
 [edgewise.envs]

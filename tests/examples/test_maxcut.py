@@ -9,7 +9,7 @@ import torch
 from torchrl.envs.utils import check_env_specs
 
 import edgewise as ew
-from edgewise.config.plugins import use_plugin
+from edgewise.plugins import use_plugin
 
 
 @pytest.fixture

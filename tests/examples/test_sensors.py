@@ -6,7 +6,7 @@ import torch
 from torchrl.envs.utils import check_env_specs
 
 import edgewise as ew
-from edgewise.config.plugins import use_plugin
+from edgewise.plugins import use_plugin
 
 SMALL = {"num_junctions": 60, "num_sensors": 5, "num_networks": 2, "junctions_per_town": 20}
 

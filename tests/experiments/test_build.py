@@ -6,7 +6,6 @@ import pytest
 import torch
 
 from edgewise.config.errors import ConfigError, IllegalActionError
-from edgewise.config.plugins import environment, recipes
 from edgewise.config.seeds import derive_seed
 from edgewise.envs.registry import make_env
 from edgewise.evaluation.evaluate import evaluate
@@ -17,8 +16,9 @@ from edgewise.experiments.launch import make_parts, next_folder
 from edgewise.experiments.load import load_config
 from edgewise.experiments.recipes import recipe
 from edgewise.experiments.sizes import sizes
-from edgewise.graphs.devices import check_device
 from edgewise.models.actor_critic import make_actor_critic
+from edgewise.plugins import environment, recipes
+from edgewise.scale.devices import check_device
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from edgewise.experiments import compilation
 from edgewise.experiments.build import Builder
 from edgewise.experiments.compilation import EARNED_BACK, learned_channels, trunks_of
 from edgewise.experiments.load import load_config
-from edgewise.graphs.compile import cpp_compiler
+from edgewise.models.compile import cpp_compiler
 
 GRAPHWALK = 20
 """Node slots of graphwalk-ppo."""

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from edgewise.config.plugins import recipes
 from edgewise.experiments.build import Builder
 from edgewise.experiments.load import load_config
 from edgewise.experiments.recipes import recipe
+from edgewise.plugins import recipes
 
 SIZES = {
     "graphwalk": ({"num_nodes": 3}, {"num_nodes": 30}),

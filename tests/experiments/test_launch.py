@@ -5,8 +5,8 @@ import torch
 
 from edgewise.config.errors import ConfigError
 from edgewise.experiments import launch
+from edgewise.experiments.evaluate import load_trained
 from edgewise.experiments.load import load_config
-from edgewise.experiments.measure import load_trained
 from edgewise.report.metrics_table import read_metrics
 
 SMALL = {

@@ -5,10 +5,10 @@ import json
 import pytest
 
 from edgewise.config.errors import ConfigError
-from edgewise.config.plugins import recipes
 from edgewise.config.schedules import Constant
 from edgewise.experiments.load import load_config
 from edgewise.experiments.recipes import recipe
+from edgewise.plugins import recipes
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import yaml
 
 from edgewise.cli.main import main
 from edgewise.cli.verbs import verbs
-from edgewise.config.plugins.isolation import isolated
+from edgewise.plugins.isolation import isolated
 
 EVIL = "open({mark!r}, 'w').close()\n"
 

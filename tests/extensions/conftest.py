@@ -2,7 +2,7 @@
 
 import pytest
 
-from edgewise.config.plugins.isolation import isolated
+from edgewise.plugins.isolation import isolated
 
 
 @pytest.fixture(autouse=True)

@@ -7,7 +7,7 @@ from tests.extensions.test_one_file_each import BASELINE, FLAGS, FORMAT, LAYOUT,
 
 import edgewise as ew
 from edgewise.cli.main import main
-from edgewise.config.plugins.isolation import isolated
+from edgewise.plugins.isolation import isolated
 
 HEAD = """
 import edgewise as ew
@@ -170,7 +170,7 @@ def test_what_does_not_fit_is_refused_in_words(write, capsys, words, said):
 
 def test_a_name_of_ours_is_not_taken(write):
     module = write("mine.py", RULE.replace("Ring", "Radius"))
-    from edgewise.config.plugins import use_plugin
+    from edgewise.plugins import use_plugin
 
     found = use_plugin(str(module)).Radius
     assert type(ew.make_edge_source("radius", radius=1.0)) is ew.Radius

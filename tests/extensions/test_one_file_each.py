@@ -6,7 +6,7 @@ import json
 import pytest
 
 from edgewise.cli.main import main
-from edgewise.config.plugins.trust import forget
+from edgewise.plugins.trust import forget
 
 ENV = """
 import torch

@@ -8,10 +8,10 @@ from torchrl.envs import ExplorationType, set_exploration_type
 
 import edgewise as ew
 from edgewise.config.errors import ConfigError, DataError
-from edgewise.config.plugins import environments, recipes
 from edgewise.data.rollout import Rollout
 from edgewise.experiments.build import Builder
 from edgewise.experiments.load import load_config
+from edgewise.plugins import environments, recipes
 
 pytestmark = pytest.mark.gpu
 

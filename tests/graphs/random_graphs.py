@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from torch_geometric.nn import GATv2Conv
 
 from edgewise.graphs.edges import Explicit
-from edgewise.graphs.rules import Nearest, Radius
+from edgewise.graphs.proximity import Nearest, Radius
 from edgewise.graphs.spec import GraphSpec
 from edgewise.graphs.topology import Topology, TopologyBank
 from edgewise.models.bridge import union

@@ -4,9 +4,10 @@ import pytest
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from edgewise.graphs import cells, kd_tree, neighbours, rules
+from edgewise.graphs import cells, kd_tree, neighbours
+from edgewise.graphs import proximity as rules
 from edgewise.graphs.pair_features import Displacement, Distance, PairFunction
-from edgewise.graphs.rules import Nearest, Radius
+from edgewise.graphs.proximity import Nearest, Radius
 from edgewise.graphs.spec import GraphSpec
 from edgewise.models.bridge import union
 

@@ -7,7 +7,7 @@ from torch._dynamo.testing import CompileCounter
 
 from edgewise.graphs.dense import dense_edges, parallel_edges
 from edgewise.graphs.edges import Explicit
-from edgewise.graphs.rules import Nearest, Radius
+from edgewise.graphs.proximity import Nearest, Radius
 from edgewise.graphs.spec import GraphSpec
 from edgewise.graphs.topology import Topology, TopologyBank
 from edgewise.models.bridge import union

@@ -11,7 +11,7 @@ from torch_geometric.data import Data
 
 from edgewise.graphs.convert import from_networkx, from_pyg, spec_for
 from edgewise.graphs.edges import Explicit
-from edgewise.graphs.rules import Nearest, Radius
+from edgewise.graphs.proximity import Nearest, Radius
 from edgewise.graphs.spec import GraphSpec
 from edgewise.graphs.topology import Topology, TopologyBank
 from edgewise.graphs.validate import validate

@@ -4,9 +4,9 @@ import pytest
 
 from edgewise.evaluation.arena.match import play_match
 from edgewise.experiments.contest import make_contest
+from edgewise.experiments.evaluate import load_trained
 from edgewise.experiments.launch import start
 from edgewise.experiments.load import load_config
-from edgewise.experiments.measure import load_trained
 from edgewise.systems.hex.env import HexEnv
 from edgewise.systems.hex.exact import best_response
 

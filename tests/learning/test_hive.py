@@ -4,9 +4,9 @@ import pytest
 
 from edgewise.envs.registry import make_env
 from edgewise.evaluation.arena.match import play_match
+from edgewise.experiments.evaluate import load_trained
 from edgewise.experiments.launch import start
 from edgewise.experiments.load import load_config
-from edgewise.experiments.measure import load_trained
 from edgewise.systems.hive.baselines import BASELINES
 
 pytestmark = pytest.mark.learning

@@ -2,9 +2,9 @@
 
 import pytest
 
+from edgewise.experiments.evaluate import measure_ablations, measure_run
 from edgewise.experiments.launch import start
 from edgewise.experiments.load import load_config
-from edgewise.experiments.measure import measure_ablations, measure_run
 
 pytestmark = pytest.mark.learning
 

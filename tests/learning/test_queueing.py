@@ -7,11 +7,11 @@ from edgewise.data.demonstrations import demonstrate
 from edgewise.envs.registry import make_env
 from edgewise.evaluation.statistics import paired_difference
 from edgewise.experiments.build import Builder
+from edgewise.experiments.evaluate import measure_run
 from edgewise.experiments.launch import start
 from edgewise.experiments.load import load_config
-from edgewise.experiments.measure import measure_run
+from edgewise.runs.checkpoint import store as checkpoint
 from edgewise.systems.queueing.baselines import MaxWeight
-from edgewise.training.checkpoint import store as checkpoint
 
 pytestmark = pytest.mark.learning
 

@@ -5,9 +5,9 @@ from tests.systems.swarm.worlds import swarm
 
 from edgewise.evaluation.evaluate import evaluate
 from edgewise.experiments.build import Builder
+from edgewise.experiments.evaluate import measure_ablations, measure_run
 from edgewise.experiments.launch import start
 from edgewise.experiments.load import load_config
-from edgewise.experiments.measure import measure_ablations, measure_run
 from edgewise.systems.swarm.recipes import ddpg, mappo, sac
 from edgewise.training.iteration import apply_schedules
 

@@ -20,7 +20,7 @@ from tests.graphs.random_graphs import (
 from torch_geometric.nn import GINEConv, GraphNorm
 
 from edgewise.graphs.edges import Edges, Explicit, prefers_compact
-from edgewise.graphs.rules import Radius
+from edgewise.graphs.proximity import Radius
 from edgewise.graphs.spec import GraphSpec
 from edgewise.graphs.topology import Topology
 from edgewise.models.bridge import pool_nodes, union

@@ -5,7 +5,7 @@ from tensordict import TensorDict
 
 from edgewise.graphs.edges import Explicit
 from edgewise.graphs.pair_features import Displacement, Distance
-from edgewise.graphs.rules import Radius
+from edgewise.graphs.proximity import Radius
 from edgewise.graphs.spec import GraphSpec
 
 NODES, FEATURES, TYPES = 7, 3, 3

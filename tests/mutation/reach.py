@@ -20,7 +20,7 @@ SKIPPED = (
     "tests/examples",
     "tests/architecture",
     "tests/mutation",
-    "tests/distributed/test_ranks.py",
+    "tests/scale/processes/test_ranks.py",
 )
 """Tests that reach the package from other processes, or not at all."""
 SLOWEST = 20.0

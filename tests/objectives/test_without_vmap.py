@@ -11,8 +11,8 @@ from torchrl.objectives import ClipPPOLoss, DDPGLoss, DQNLoss, SACLoss
 from torchrl.objectives.multiagent import MAPPOLoss
 from torchrl.objectives.value import GAE
 
-from edgewise.graphs import vmap_guard
 from edgewise.graphs.actions import AgentsContinuous, AgentsDiscrete, ChooseNode
+from edgewise.models import vmap_guard
 from edgewise.models.actor_critic import make_actor_critic
 from edgewise.models.config import EncoderConfig, ModelConfig
 from edgewise.objectives.alignment import with_agent_done

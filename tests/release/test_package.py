@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import edgewise as ew
-from edgewise.config.zoo import zoo_names
+from edgewise.runs.zoo import zoo_names
 
 ROOT = Path(__file__).resolve().parents[2]
 SMALL = [

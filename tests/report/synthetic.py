@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from edgewise.config.run_format import FORMAT
 from edgewise.evaluation.replays.files import save
 from edgewise.evaluation.result import Evaluation
+from edgewise.runs.format import FORMAT
 
 CONFIG = {
     "recipe": "walk-ppo",

@@ -16,10 +16,10 @@ from tests.report.synthetic import make_run, write_csv
 
 import edgewise.report
 from edgewise.config.errors import DataError
-from edgewise.config.run_format import FORMAT
 from edgewise.evaluation.replays.files import load, save
 from edgewise.evaluation.result import Evaluation
 from edgewise.report.page import OVERVIEW_SCRIPTS, SCRIPTS, write_report
+from edgewise.runs.format import FORMAT
 
 ASSETS = Path(edgewise.report.__file__).parent / "assets"
 HOSTILE = (

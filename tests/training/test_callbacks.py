@@ -12,19 +12,19 @@ import numpy as np
 import pytest
 import torch
 from tests.cli.conftest import FLAGS
-from tests.training.states import same
+from tests.runs.states import same
 from tests.training.toys import run, toy_config, toy_parts
 
 import edgewise as ew
 from edgewise.cli.main import main
 from edgewise.config.errors import CheckpointError, ConfigError, Interrupted, NumericalStop
+from edgewise.runs.checkpoint import store as checkpoint
+from edgewise.runs.folder import RunFolder
 from edgewise.training.callbacks import Callback, Callbacks, RunInfo, StopTraining, checked_callbacks
-from edgewise.training.checkpoint import store as checkpoint
 from edgewise.training.logging.event_log import EventLog
 from edgewise.training.logging.metrics_log import MetricsLog
 from edgewise.training.logging.progress import ProgressLines, ShowProgress
 from edgewise.training.logging.tensorboard import TensorBoardLog
-from edgewise.training.run_folder import RunFolder
 
 HOOKS = ("on_start", "on_batch", "on_evaluation", "on_stage", "on_checkpoint", "on_best", "on_end")
 

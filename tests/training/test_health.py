@@ -6,14 +6,14 @@ import pytest
 import torch
 from safetensors.torch import load_file
 from tensordict import TensorDict
-from tests.training.states import same
+from tests.runs.states import same
 from tests.training.toys import run, toy_config, toy_parts
 
 from edgewise.config.errors import NumericalStop
+from edgewise.runs.checkpoint import store as checkpoint
+from edgewise.runs.folder import RunFolder
 from edgewise.training import health
-from edgewise.training.checkpoint import store as checkpoint
 from edgewise.training.episodes import EpisodeMeter
-from edgewise.training.run_folder import RunFolder
 
 BAD = [float("nan"), float("inf"), -float("inf")]
 

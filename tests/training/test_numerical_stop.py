@@ -8,7 +8,7 @@ from safetensors.torch import load_file
 from edgewise.algorithms.ppo import PPO
 from edgewise.cli.main import main
 from edgewise.data.rollout import Rollout
-from edgewise.training.checkpoint import store as checkpoint
+from edgewise.runs.checkpoint import store as checkpoint
 
 BATCH = 3
 """Which batch is spoilt; the one before it is the last good one."""

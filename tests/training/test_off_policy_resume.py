@@ -8,15 +8,15 @@ import pytest
 import torch
 from benchmarks.kill_resume import differences, train
 from tests import processes
-from tests.training.states import same
+from tests.runs.states import same
 
 from edgewise.config.errors import CheckpointError
 from edgewise.experiments.build import Builder
+from edgewise.experiments.evaluate import load_trained
 from edgewise.experiments.launch import resume
 from edgewise.experiments.load import load_config
-from edgewise.experiments.measure import load_trained
-from edgewise.training.checkpoint import store as checkpoint
-from edgewise.training.run_folder import RunFolder
+from edgewise.runs.checkpoint import store as checkpoint
+from edgewise.runs.folder import RunFolder
 
 SMALL = {
     "training": {"total_frames": 32 * 8, "num_envs": 4},

@@ -4,7 +4,7 @@ import pytest
 import torch
 from tensordict import TensorDict
 
-from edgewise.graphs.devices import free_memory
+from edgewise.scale.devices import free_memory
 from edgewise.training.probe import FALLBACK, PEAK_SHARE, Candidate, choose_num_envs
 
 

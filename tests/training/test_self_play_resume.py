@@ -12,7 +12,7 @@ import pytest
 from edgewise.cli.main import main
 from edgewise.experiments.launch import resume, start
 from edgewise.experiments.load import load_config
-from edgewise.training.checkpoint import store as checkpoint
+from edgewise.runs.checkpoint import store as checkpoint
 
 ROOT = Path(__file__).parents[2]
 SMALL = {

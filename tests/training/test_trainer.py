@@ -16,16 +16,16 @@ import pytest
 import torch
 from tests import processes
 from tests.cli.conftest import FLAGS
-from tests.training.states import same
+from tests.runs.states import same
 from tests.training.toys import run, toy_config, toy_parts
 
 from edgewise.config.errors import CheckpointError, ConfigError, Interrupted
+from edgewise.runs.checkpoint import store as checkpoint
+from edgewise.runs.folder import RunFolder
 from edgewise.training import trainer
-from edgewise.training.checkpoint import store as checkpoint
-from edgewise.training.checkpoint.fitting import check_fit
+from edgewise.training.fitting import check_fit
 from edgewise.training.logging.metrics_log import MetricsLog
 from edgewise.training.run_evaluator import RunEvaluator
-from edgewise.training.run_folder import RunFolder
 from edgewise.training.trainer import Trainer
 
 

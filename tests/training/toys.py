@@ -14,8 +14,8 @@ from edgewise.envs.base import GraphEnv, Transition
 from edgewise.evaluation.evaluate import evaluate
 from edgewise.graphs.actions import ChooseNode
 from edgewise.graphs.spec import GraphSpec
+from edgewise.runs.folder import RunFolder
 from edgewise.training.parts import Parts
-from edgewise.training.run_folder import RunFolder
 from edgewise.training.trainer import Trainer
 
 

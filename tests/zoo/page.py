@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from edgewise.config.zoo import FOLDER, read_card, zoo_names
+from edgewise.runs.zoo import FOLDER, read_card, zoo_names
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "zoo.md"
 TABLE = re.compile(r"(?<=\|---\|---\|---\|---\|---\|\n)((?:\|.*\n)*)")

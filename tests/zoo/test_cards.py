@@ -8,11 +8,11 @@ import pytest
 from tests.zoo import page
 
 from edgewise.cli.main import main
+from edgewise.cli.verify import checked_files
 from edgewise.config.run import RunConfig
-from edgewise.config.zoo import FOLDER, read_card, zoo_names
+from edgewise.experiments.evaluate import measure_run
 from edgewise.experiments.load import load_config
-from edgewise.experiments.measure import measure_run
-from edgewise.training.verify import verify_run
+from edgewise.runs.zoo import FOLDER, read_card, zoo_names
 
 TOLERANCE = 0.02
 """How far a mean may be from the card's, relative to it: processors round differently, and a tie between two
@@ -36,7 +36,7 @@ def test_the_page_says_what_the_cards_say():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_an_entry_is_whole_and_its_command_gives_its_config(name):
-    assert not [file for file in verify_run(FOLDER / name) if file.fault is not None]
+    assert not [file for file in checked_files(FOLDER / name) if file.fault is not None]
     card = read_card(FOLDER / name)
     assert card.name == name
     assert re.fullmatch(r"[0-9a-f]{40}", card.commit)

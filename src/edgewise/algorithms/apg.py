@@ -19,7 +19,7 @@ from edgewise.algorithms.setup import Setup
 from edgewise.algorithms.state import load_module_state, load_optimizer_state, module_state, optimizer_state
 from edgewise.config.errors import ConfigError
 from edgewise.envs.base import GraphEnv
-from edgewise.graphs.generators import restore_generator
+from edgewise.envs.generators import restore_generator
 from edgewise.graphs.keys import ACTIVE, STATE
 from edgewise.models.actor_critic import Actor
 from edgewise.models.agents.actions import ActionBox

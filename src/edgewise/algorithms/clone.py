@@ -19,13 +19,13 @@ from edgewise.algorithms.setup import Setup
 from edgewise.algorithms.state import load_module_state, load_optimizer_state, module_state, optimizer_state
 from edgewise.config.errors import ConfigError
 from edgewise.data.demonstrations import ExpertMixture
-from edgewise.distributed.group import ALONE, Group
+from edgewise.envs.policy import Policy
 from edgewise.graphs.keys import ACTIVE
-from edgewise.graphs.policy import Policy
 from edgewise.models.actor_critic import Actor, ActorCritic
 from edgewise.objectives.alignment import expand_agent_mask
 from edgewise.objectives.imitation import exact_match, negative_log_likelihood
 from edgewise.objectives.masked import masked_mean
+from edgewise.scale.processes.group import ALONE, Group
 
 Metrics = dict[str, Tensor]
 EXPERT_ACTION = "expert_action"

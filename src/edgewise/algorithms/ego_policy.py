@@ -12,7 +12,7 @@ from torchrl.envs import ExplorationType, set_exploration_type
 
 from edgewise.graphs.actions import ActionLayout, AgentsContinuous
 from edgewise.graphs.keys import ACTIVE, EGO, MASK
-from edgewise.graphs.policy_function import PolicyFunction
+from edgewise.models.policy_function import PolicyFunction
 
 
 class EgoPolicy(TensorDictModuleBase):

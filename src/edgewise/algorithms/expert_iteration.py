@@ -19,12 +19,12 @@ from edgewise.algorithms.setup import Setup
 from edgewise.algorithms.state import load_module_state, load_optimizer_state, module_state, optimizer_state
 from edgewise.config.errors import ConfigError
 from edgewise.data.position_buffer import OUTCOME, PositionBuffer
-from edgewise.distributed.group import ALONE, Group
 from edgewise.envs.base import GraphEnv
-from edgewise.graphs.generators import restore_generator
-from edgewise.graphs.policy import Policy
+from edgewise.envs.generators import restore_generator
+from edgewise.envs.policy import Policy
 from edgewise.models.actor_critic import Actor, ActorCritic
 from edgewise.models.distributions.masked import MaskedCategorical
+from edgewise.scale.processes.group import ALONE, Group
 from edgewise.search.gumbel import SEARCH_POLICY, SEARCH_VALUE, GumbelSearch
 from edgewise.search.network import network_evaluator
 

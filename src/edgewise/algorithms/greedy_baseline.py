@@ -16,10 +16,10 @@ from edgewise.algorithms.config import ReinforceConfig
 from edgewise.algorithms.state import load_module_state, module_state
 from edgewise.data.episodes import World, play_episodes
 from edgewise.data.rollout import acting
-from edgewise.distributed.group import ALONE, Group
 from edgewise.graphs.keys import ACTIVE
 from edgewise.models.actor_critic import Actor
 from edgewise.objectives.episodes import episode_returns
+from edgewise.scale.processes.group import ALONE, Group
 
 
 class GreedyBaseline:

@@ -21,9 +21,9 @@ from edgewise.algorithms.state import load_module_state, load_optimizer_state, m
 from edgewise.algorithms.world_deciders import deciders_of
 from edgewise.data.demonstrations import ExpertMixture
 from edgewise.data.replay_buffer import ReplayBuffer
-from edgewise.distributed.group import ALONE, Group
-from edgewise.graphs.policy import Policy
+from edgewise.envs.policy import Policy
 from edgewise.objectives.masked import masked_mean
+from edgewise.scale.processes.group import ALONE, Group
 
 Metrics = dict[str, Tensor]
 ConfigT = TypeVar("ConfigT", bound=OffPolicyConfig)

@@ -14,10 +14,10 @@ from torchrl.envs import ExplorationType, set_exploration_type
 
 from edgewise.algorithms.off_policy import OffPolicy
 from edgewise.graphs.keys import ACTIVE, EGO, MASK
-from edgewise.graphs.observation_inputs import AGENTS, ObservationInputs
-from edgewise.graphs.policy_function import PolicyFunction, TensorInfo, Tensors
 from edgewise.models.agents.ego import EgoEncoder
 from edgewise.models.graph_features import GraphFeatures
+from edgewise.models.observation_inputs import AGENTS, ObservationInputs
+from edgewise.models.policy_function import PolicyFunction, TensorInfo, Tensors
 
 SLOTS = "slots"
 _SCORES = {

@@ -17,7 +17,6 @@ from edgewise.algorithms.setup import Setup
 from edgewise.algorithms.state import load_module_state, load_optimizer_state, module_state, optimizer_state
 from edgewise.data.chunks import split_into_chunks
 from edgewise.data.intervention import INTERVENED
-from edgewise.distributed.group import ALONE, Group
 from edgewise.graphs.keys import ACTIVE, STALENESS
 from edgewise.models.actor_critic import Actor, ActorCritic, ValuingActor
 from edgewise.objectives.alignment import expand_agent_mask, match_shape
@@ -33,6 +32,7 @@ from edgewise.objectives.policy_gradient import (
 )
 from edgewise.objectives.value_norm import ValueNorm
 from edgewise.objectives.vtrace import importance_statistics
+from edgewise.scale.processes.group import ALONE, Group
 
 Metrics = dict[str, Tensor]
 WEIGHTS = "loss_weights"

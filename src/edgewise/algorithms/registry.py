@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edgewise.config.plugins.declarations import AlgorithmEntry
+from edgewise.plugins.declarations import AlgorithmEntry
 
 _HOME = "edgewise.algorithms"
 _VALUES = "edgewise.models.config:ValueConfig"

@@ -21,12 +21,12 @@ from edgewise.algorithms.state import load_module_state, load_optimizer_state, m
 from edgewise.config.errors import ConfigError
 from edgewise.data.episodes import BASELINE_RETURN, INSTANCE, EpisodeRollout, World
 from edgewise.data.intervention import INTERVENED
-from edgewise.distributed.group import ALONE, Group
 from edgewise.graphs.keys import ACTIVE
 from edgewise.models.actor_critic import Actor
 from edgewise.objectives.alignment import expand_agent_mask, match_shape
 from edgewise.objectives.episodes import episode_index, episode_returns, mean_over_instance
 from edgewise.objectives.masked import masked_mean, masked_variance
+from edgewise.scale.processes.group import ALONE, Group
 
 Metrics = dict[str, Tensor]
 

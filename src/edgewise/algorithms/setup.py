@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from edgewise.config.model import Config
-from edgewise.distributed.group import ALONE, Group
 from edgewise.envs.base import GraphEnv
-from edgewise.graphs.policy import Policy
+from edgewise.envs.policy import Policy
+from edgewise.scale.processes.group import ALONE, Group
 
 
 class MakeBaseline(Protocol):

@@ -12,8 +12,8 @@ from tensordict import TensorDictBase
 from tensordict.nn import TensorDictModuleBase
 
 from edgewise.algorithms.ego_policy import idle_action
-from edgewise.graphs.policy_function import PolicyFunction
 from edgewise.models.graph_features import GraphFeatures
+from edgewise.models.policy_function import PolicyFunction
 
 
 class WorldPolicy(TensorDictModuleBase):

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from edgewise.config.errors import ConfigError
-from edgewise.config.zoo import run_path
 from edgewise.experiments.load import load_config
+from edgewise.runs.zoo import run_path
 from edgewise.terminal.console import Console, table
 from edgewise.terminal.machine import prepare
 from edgewise.terminal.parser import Parser, whole_number
@@ -73,13 +73,13 @@ def configure(parser: Parser) -> None:
 
 def run(options: Namespace, console: Console) -> int:
     """Play all matches; show the cross table and the ratings."""
-    from edgewise.training.run_folder import RunFolder
+    from edgewise.runs.folder import RunFolder
 
     settings = _settings(options, RunFolder(_folder(options.runs[0])).config_file)
     prepare(threads=options.threads)
     from edgewise.evaluation.arena.tournament import play_arena
     from edgewise.experiments.contest import exploitability, make_contest
-    from edgewise.graphs.devices import check_device
+    from edgewise.scale.devices import check_device
 
     check_device(options.device or "cpu")
     others = [name for name in _opponents(options) if name and name != ANCHOR]
@@ -115,7 +115,7 @@ def _opponents(options: Namespace) -> Sequence[str]:
     """Return the names that were given, or the baselines that the first run is evaluated against."""
     if options.opponents is not None:
         return list(options.opponents.split(","))
-    from edgewise.training.run_folder import RunFolder
+    from edgewise.runs.folder import RunFolder
 
     own = load_config(RunFolder(_folder(options.runs[0])).config_file).evaluation.baselines
     return [] if "all" in own else own

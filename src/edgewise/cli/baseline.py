@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from edgewise.config.errors import ConfigError
-from edgewise.config.plugins import Environment, environment
+from edgewise.plugins import Environment, environment
 from edgewise.terminal.console import Console, table
 from edgewise.terminal.machine import prepare
 from edgewise.terminal.parser import Parser, whole_number
@@ -69,8 +69,8 @@ def run(options: Namespace, console: Console) -> int:
     chosen = combinations(config, given_settings(options.set, options.settings))
     prepare(threads=options.threads)
     from edgewise.evaluation.instances import Instances
-    from edgewise.experiments.measure import measure_baselines
-    from edgewise.graphs.devices import check_device
+    from edgewise.experiments.evaluate import measure_baselines
+    from edgewise.scale.devices import check_device
     from edgewise.terminal.outcome import summary, summary_table
 
     check_device(options.device or "cpu")

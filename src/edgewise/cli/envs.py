@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from edgewise.config.errors import ConfigError
-from edgewise.config.plugins import environment, environments
+from edgewise.plugins import environment, environments
 from edgewise.terminal.console import Console, table
 from edgewise.terminal.fields import fields_help
 from edgewise.terminal.machine import prepare
@@ -61,7 +61,7 @@ def _show(names: list[str], console: Console) -> int:
 
 def _place(error: BaseException) -> str:
     """Return the last line of code outside of installed packages that an error passed through."""
-    from edgewise.config.plugins.places import is_installed, real_path
+    from edgewise.plugins.places import is_installed, real_path
 
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if not is_installed(real_path(frame.filename))]
@@ -71,7 +71,7 @@ def _place(error: BaseException) -> str:
 def _check(names: list[str], console: Console, *, seed: int, device: str) -> int:
     from edgewise.envs.contract import check_graph_env
     from edgewise.envs.registry import make_env
-    from edgewise.graphs.devices import check_device
+    from edgewise.scale.devices import check_device
 
     check_device(device)
     results: list[dict[str, Any]] = []

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 from edgewise.config.decoding import Decoding
 from edgewise.config.errors import ConfigError
-from edgewise.config.plugins import evaluation_modes
 from edgewise.config.run import AnyRun
-from edgewise.config.zoo import run_path
 from edgewise.experiments.load import load_config
+from edgewise.plugins import evaluation_modes
+from edgewise.runs.zoo import run_path
 from edgewise.terminal.console import Console, table
 from edgewise.terminal.machine import prepare
 from edgewise.terminal.parser import Parser, whole_number
 from edgewise.terminal.sweep import combinations, given_settings
 
 if TYPE_CHECKING:
-    from edgewise.evaluation.play import Progress
+    from edgewise.evaluation.episodes import Progress
     from edgewise.evaluation.result import Evaluation
 
 
@@ -100,7 +100,7 @@ def configure(parser: Parser) -> None:
 
 def run(options: Namespace, console: Console) -> int:
     """Evaluate every run at every combination of settings."""
-    from edgewise.training.run_folder import RunFolder
+    from edgewise.runs.folder import RunFolder
 
     configs = [load_config(RunFolder(run).config_file) for run in options.runs]
     config, kinds = configs[0], sorted({one.env_name for one in configs})
@@ -126,8 +126,8 @@ def run(options: Namespace, console: Console) -> int:
         _check_unused(["measures"], "has no effect without --ablate or --against", "omit it")
     chosen = combinations(config.env, given_settings(options.set, options.settings))
     prepare(threads=options.threads)
-    from edgewise.experiments.code import code_changes
-    from edgewise.graphs.devices import check_device
+    from edgewise.runs.code import code_changes
+    from edgewise.scale.devices import check_device
     from edgewise.terminal.outcome import decoding_note, summary, summary_table
 
     check_device(options.device or "cpu")
@@ -184,7 +184,7 @@ def _compare(options: Namespace, chosen: list[dict[str, Any]], console: Console)
 
 def _against(options: Namespace, settings: dict[str, Any]) -> list[dict[str, Any]]:
     from edgewise.evaluation.paired import paired_rows
-    from edgewise.experiments.against import measure_against
+    from edgewise.experiments.comparison import measure_against
 
     pairs = measure_against(
         options.runs,
@@ -201,7 +201,7 @@ def _against(options: Namespace, settings: dict[str, Any]) -> list[dict[str, Any
 
 def _ablated(options: Namespace, settings: dict[str, Any]) -> list[dict[str, Any]]:
     from edgewise.experiments.ablations import ablation_rows, save_ablations
-    from edgewise.experiments.measure import measure_ablations
+    from edgewise.experiments.evaluate import measure_ablations
 
     rows = []
     for folder in options.runs:
@@ -267,7 +267,7 @@ def _check_unused(names: Iterable[str], why: str, hint: str) -> None:
 
 def _evaluate(options: Namespace, settings: dict[str, Any]) -> list[Evaluation]:
     """Evaluate every run at one combination of settings, and the baselines once."""
-    from edgewise.experiments.measure import measure_run
+    from edgewise.experiments.evaluate import measure_run
 
     baselines = [name for name in options.baselines.split(",") if name]
     found: list[Evaluation] = []

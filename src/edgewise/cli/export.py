@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from edgewise.config.zoo import run_path
+from edgewise.runs.zoo import run_path
 from edgewise.terminal.console import Console, table
 from edgewise.terminal.machine import prepare
 from edgewise.terminal.parser import Parser

@@ -7,10 +7,10 @@ import sys
 from collections.abc import Sequence
 
 import edgewise
+from edgewise import plugins
 from edgewise.cli.verbs import verbs
-from edgewise.config import plugins
 from edgewise.config.errors import ConfigError, DataError, EdgewiseError, Interrupted
-from edgewise.config.plugins import Verb
+from edgewise.plugins import Verb
 from edgewise.terminal import logs
 from edgewise.terminal.console import Console
 from edgewise.terminal.parser import Parser

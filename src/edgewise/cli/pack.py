@@ -8,8 +8,8 @@ from pathlib import Path
 
 from edgewise.cli.zoo import card_text
 from edgewise.config.run import AnyRun
-from edgewise.config.zoo import PREFIX, is_in_zoo, run_path
 from edgewise.experiments.load import load_config
+from edgewise.runs.zoo import PREFIX, is_in_zoo, run_path
 from edgewise.terminal.console import Console
 from edgewise.terminal.machine import prepare
 from edgewise.terminal.parser import Parser, whole_number
@@ -72,7 +72,7 @@ def configure(parser: Parser) -> None:
 
 def run(options: Namespace, console: Console) -> int:
     """Evaluate, pack, and show the card."""
-    from edgewise.training.run_folder import RunFolder
+    from edgewise.runs.folder import RunFolder
 
     config = load_config(RunFolder(options.runs[0]).config_file)
     chosen = combinations(config.env, given_settings(options.set, options.settings))
@@ -108,7 +108,7 @@ def _names(text: str) -> list[str]:
 
 def _summary(recipe: str | None, name: str) -> str:
     """Return the summary of a recipe, or the name of a run without one."""
-    from edgewise.config import plugins
+    from edgewise import plugins
     from edgewise.experiments.recipes import recipe as find_recipe
 
     return find_recipe(recipe).summary if recipe and recipe in plugins.recipes() else name
@@ -116,7 +116,7 @@ def _summary(recipe: str | None, name: str) -> str:
 
 def _is_game(config: AnyRun) -> bool:
     """Return whether two players play, so that matches are played instead of episodes."""
-    from edgewise.config.plugins import environment
+    from edgewise.plugins import environment
 
     env = environment(config.env_name).load("env")(config.env, num_envs=1, seed=0)
     return env.observation_spec.get("player", None) is not None

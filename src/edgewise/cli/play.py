@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from edgewise.config.errors import ConfigError
-from edgewise.config.zoo import run_path
+from edgewise.runs.zoo import run_path
 from edgewise.terminal.console import Console
 from edgewise.terminal.machine import prepare
 from edgewise.terminal.parser import Parser, whole_number
@@ -58,9 +58,9 @@ def run(options: Namespace, console: Console) -> int:
         raise ConfigError(f"a game has one or two players besides you, got {len(options.players)}")
     options.players = [str(run_path(player)) for player in options.players]
     prepare(threads=options.threads)
-    from edgewise.experiments.play.players import make_table
-    from edgewise.experiments.play.server import GameServer
-    from edgewise.experiments.play.session import Session
+    from edgewise.experiments.browser.players import make_table
+    from edgewise.experiments.browser.server import GameServer
+    from edgewise.experiments.browser.session import Session
 
     table = make_table(
         options.players,
@@ -83,9 +83,9 @@ def run(options: Namespace, console: Console) -> int:
 
 def _settings(options: Namespace) -> dict[str, Any]:
     """Return the settings of the run's evaluation, overridden by the command line; no random opening."""
-    from edgewise.config.plugins import environment
     from edgewise.experiments.load import load_config
-    from edgewise.training.run_folder import RunFolder
+    from edgewise.plugins import environment
+    from edgewise.runs.folder import RunFolder
 
     place = Path(options.players[0])
     if place.is_dir():

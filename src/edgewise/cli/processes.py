@@ -8,8 +8,8 @@ from contextlib import contextmanager
 
 from edgewise.config.errors import ConfigError, ProcessLost
 from edgewise.config.run import AnyRun
-from edgewise.distributed.ranks import end_with_command, place_of_this_process, run_processes
-from edgewise.experiments.shares import refuse_unequal_shares
+from edgewise.scale.division import refuse_unequal_shares
+from edgewise.scale.processes.ranks import end_with_command, place_of_this_process, run_processes
 
 
 def starts_processes(configs: Sequence[AnyRun]) -> int | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from edgewise.config import plugins
+from edgewise import plugins
 from edgewise.config.errors import ConfigError
 from edgewise.experiments.recipes import recipe
 from edgewise.terminal.console import Console, table

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from pathlib import Path
 
-from edgewise.config.zoo import run_path
+from edgewise.runs.zoo import run_path
 from edgewise.terminal.console import Console
 from edgewise.terminal.parser import Parser
 

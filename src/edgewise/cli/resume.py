@@ -8,8 +8,8 @@ from typing import Any
 
 from edgewise.cli.processes import as_process, start_processes
 from edgewise.config.errors import ConfigError
-from edgewise.config.zoo import run_path
-from edgewise.distributed.ranks import place_of_this_process
+from edgewise.runs.zoo import run_path
+from edgewise.scale.processes.ranks import place_of_this_process
 from edgewise.terminal.console import Console
 from edgewise.terminal.machine import prepare
 from edgewise.terminal.parser import Parser, whole_number
@@ -75,8 +75,8 @@ def configure(parser: Parser) -> None:
 def run(options: Namespace, console: Console) -> int:
     """Continue the run and show its results."""
     _refuse_settings(options)
-    from edgewise.experiments.shares import refuse_other_processes
-    from edgewise.training.run_folder import RunFolder
+    from edgewise.runs.folder import RunFolder
+    from edgewise.scale.division import refuse_other_processes
 
     processes = RunFolder(options.run).config().get("processes", 1)
     refuse_other_processes(options.run, then=processes, now=options.processes or processes)

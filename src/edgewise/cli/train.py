@@ -8,13 +8,13 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from edgewise import plugins
 from edgewise.cli.processes import as_process, start_processes, starts_processes
 from edgewise.cli.studies import add_jobs, add_source, child_program, shown, train_words
-from edgewise.config import plugins
 from edgewise.config.errors import ConfigError
-from edgewise.config.plugins import Address
 from edgewise.config.run import AnyRun
 from edgewise.experiments.load import load_config, load_runs
+from edgewise.plugins import Address
 from edgewise.terminal.console import Console, table
 from edgewise.terminal.fields import fields_help
 from edgewise.terminal.machine import prepare

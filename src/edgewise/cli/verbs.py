@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from edgewise.config import plugins
-from edgewise.config.plugins import Verb
+from edgewise import plugins
+from edgewise.plugins import Verb
 
 GENERIC = (
     Verb(

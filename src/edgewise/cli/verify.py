@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from edgewise.config.errors import CheckpointError
-from edgewise.config.zoo import run_path
+from edgewise.runs.zoo import run_path
 from edgewise.terminal.console import Console, table
 from edgewise.terminal.parser import Parser
+
+if TYPE_CHECKING:
+    from edgewise.runs.verify import CheckedFile
 
 
 def configure(parser: Parser) -> None:
@@ -16,11 +21,24 @@ def configure(parser: Parser) -> None:
     parser.examples("edgewise verify runs/graphwalk-ppo-1", "edgewise verify runs/graphwalk-ppo-1 --json")
 
 
+def checked_files(run: Path) -> list[CheckedFile]:
+    """Check every file of a run with the reader of the package that writes it."""
+    from edgewise.evaluation.replays import files as replays
+    from edgewise.evaluation.result import Evaluation
+    from edgewise.graphs.graph_store import load_graph_set
+    from edgewise.runs.verify import verify_run
+
+    readers = {
+        "graphs.safetensors": load_graph_set,
+        "evaluations/*.json": Evaluation.load,
+        "replays/*.json": replays.load,
+    }
+    return verify_run(run, readers=readers)
+
+
 def run(options: Namespace, console: Console) -> int:
     """Check the run; the exit code is 0 if everything is whole, else 3."""
-    from edgewise.training.verify import verify_run
-
-    files = verify_run(options.run)
+    files = checked_files(options.run)
     damaged = [file for file in files if file.fault is not None]
     data = {
         "run": str(options.run),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 
-from edgewise.config.zoo import FOLDER, PREFIX, Card, Figure, read_card, run_path, zoo_names
+from edgewise.runs.zoo import FOLDER, PREFIX, Card, Figure, read_card, run_path, zoo_names
 from edgewise.terminal.console import Console, table
 from edgewise.terminal.parser import Parser
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from edgewise.config import run_files
+from edgewise.config import files as run_files
 from edgewise.config.layers import Layer, Path, Problem
 
 MAX_VALUES = 100_000

@@ -8,9 +8,9 @@ from typing import Annotated, Any, Generic, Literal, Self, TypeVar
 from pydantic import Field, JsonValue, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
+from edgewise.config.cluster import CLUSTER
 from edgewise.config.model import Config
 from edgewise.config.overrides import override_problems
-from edgewise.config.plugins.trust import CLUSTER
 from edgewise.config.schedules import Schedule
 
 EnvT = TypeVar("EnvT", bound=Config)

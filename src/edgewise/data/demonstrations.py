@@ -10,7 +10,7 @@ from torch import nn
 from torchrl.envs import EnvBase
 
 from edgewise.data.rollout import Rollout
-from edgewise.graphs.policy import Policy
+from edgewise.envs.policy import Policy
 
 
 class ExpertMixture(nn.Module):

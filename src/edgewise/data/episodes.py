@@ -13,10 +13,10 @@ from edgewise.config.errors import ConfigError
 from edgewise.data.intervention import INTERVENED
 from edgewise.data.random_policy import RandomPolicy
 from edgewise.data.rollout import acting
+from edgewise.envs.policy import Policy
 from edgewise.graphs.actions import ActionLayout
 from edgewise.graphs.keys import STATE
 from edgewise.graphs.legal_choices import legal_choices, take_in_order
-from edgewise.graphs.policy import Policy
 from edgewise.graphs.spec import GraphSpec
 
 INSTANCE = "instance"

@@ -17,7 +17,7 @@ from torchrl.data.replay_buffers.samplers import Sampler
 from torchrl.data.replay_buffers.storages import Storage
 
 from edgewise.data.sum_tree import SumTree
-from edgewise.distributed.group import ALONE, Group
+from edgewise.scale.processes.group import ALONE, Group
 
 FILE = "priorities.safetensors"
 WEIGHT = "priority_weight"

@@ -15,8 +15,8 @@ from torchrl.data.replay_buffers.samplers import RandomSampler
 from torchrl.data.replay_buffers.writers import RoundRobinWriter
 
 from edgewise.data.prioritised import WEIGHT, PrioritisedSampler
-from edgewise.distributed.group import ALONE, Group
-from edgewise.graphs.generators import restore_generator
+from edgewise.envs.generators import restore_generator
+from edgewise.scale.processes.group import ALONE, Group
 
 SNAPSHOT_BYTES = 1 << 26
 """Stored entries up to this size are copied into a state; larger ones are views of the storage."""

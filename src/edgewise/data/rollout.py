@@ -11,8 +11,8 @@ from tensordict import TensorDict, TensorDictBase
 from torch import Tensor, nn
 from torchrl.envs import EnvBase, ExplorationType, set_exploration_type
 
+from edgewise.envs.policy import Policy
 from edgewise.graphs.keys import RECURRENT, STATE
-from edgewise.graphs.policy import Policy
 
 
 class Rollout:

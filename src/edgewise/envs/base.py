@@ -16,7 +16,6 @@ from edgewise.config.errors import ConfigError
 from edgewise.config.layers import Layer
 from edgewise.config.loading import resolve
 from edgewise.config.model import Config
-from edgewise.config.plugins.declarations import config_class_of
 from edgewise.config.settings import from_keywords
 from edgewise.envs.entries import (
     Entries,
@@ -27,15 +26,16 @@ from edgewise.envs.entries import (
     to_tensordict,
     where_rows,
 )
+from edgewise.envs.generators import restore_generator
 from edgewise.envs.legality import check_actions
 from edgewise.envs.ranges import RealNumbers, WholeNumbers, lower_bound, upper_bound
 from edgewise.envs.specs import check_names, check_room, check_setup, done_spec, spec_like, wrong_return
 from edgewise.envs.transition import DONE, Transition, apply_transition
 from edgewise.graphs.actions import ActionLayout
-from edgewise.graphs.devices import refuse_out_of_memory
-from edgewise.graphs.generators import restore_generator
 from edgewise.graphs.keys import GRAPH, MASK
 from edgewise.graphs.spec import GraphSpec
+from edgewise.plugins.declarations import config_class_of
+from edgewise.scale.devices import refuse_out_of_memory
 
 __all__ = ["GraphEnv", "Transition"]
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from edgewise.config.loading import resolve
 from edgewise.config.model import Config
-from edgewise.config.plugins import Environment, allow_typed, environment
 from edgewise.config.settings import from_keywords
+from edgewise.plugins import Environment, allow_typed, environment
 
 if TYPE_CHECKING:
     import torch
@@ -50,7 +50,7 @@ def make_env(
         >>> make_env("graphwalk", num_envs=4, num_nodes=(5, 8)).batch_size
         torch.Size([4])
     """
-    from edgewise.graphs.devices import check_device
+    from edgewise.scale.devices import check_device
 
     config = make_config(name, **fields)
     if str(device).startswith(("cuda", "mps")):

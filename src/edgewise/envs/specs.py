@@ -8,8 +8,8 @@ from torchrl.data import Binary, Categorical, Composite, TensorSpec, Unbounded
 
 from edgewise.config.errors import ConfigError
 from edgewise.graphs.actions import ActionLayout
-from edgewise.graphs.devices import in_bytes, total_memory
 from edgewise.graphs.spec import GraphSpec
+from edgewise.scale.devices import in_bytes, total_memory
 
 
 def check_setup(env: object) -> None:

@@ -18,10 +18,10 @@ from torch import Tensor, nn
 
 from edgewise.config.errors import ConfigError
 from edgewise.envs.base import GraphEnv
+from edgewise.envs.policy import Policy, acting_in
 from edgewise.evaluation.result import Evaluation
 from edgewise.graphs.edges import Edges, EdgeSource
 from edgewise.graphs.keys import GRAPH, RECURRENT
-from edgewise.graphs.policy import Policy, acting_in
 from edgewise.models.encoders.encoder import GraphEncoder
 
 CLOSE = 0.05

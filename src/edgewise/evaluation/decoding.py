@@ -18,9 +18,9 @@ from edgewise.config.decoding import Decoding
 from edgewise.config.errors import ConfigError
 from edgewise.config.seeds import derive_seed
 from edgewise.envs.base import GraphEnv
-from edgewise.evaluation.play import CHECK_EVERY, Progress, Tally, play
+from edgewise.envs.policy import Policy
+from edgewise.evaluation.episodes import CHECK_EVERY, Progress, Tally, play
 from edgewise.graphs.legal_choices import legal_choices, take_in_order
-from edgewise.graphs.policy import Policy
 
 WORLDS = 256
 """Worlds that are stepped at once, where that many instances or more are not given."""

@@ -19,10 +19,10 @@ from edgewise.config.decoding import Decoding
 from edgewise.config.errors import ConfigError
 from edgewise.envs.base import GraphEnv
 from edgewise.envs.legality import checked_actions
+from edgewise.envs.policy import Policy
 from edgewise.evaluation.decoding import decode as decode_instances
-from edgewise.evaluation.play import Progress, Tally, play
+from edgewise.evaluation.episodes import Progress, Tally, play
 from edgewise.evaluation.result import Evaluation
-from edgewise.graphs.policy import Policy
 
 MAX_STEPS = 100_000
 """Limit of an episode if neither the caller nor the environment's config sets one."""

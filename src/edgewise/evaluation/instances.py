@@ -14,18 +14,18 @@ from edgewise.config.errors import ConfigError
 from edgewise.config.layers import Layer
 from edgewise.config.loading import resolve
 from edgewise.config.model import Config
-from edgewise.config.plugins import Environment
 from edgewise.config.run import AnyRun
 from edgewise.config.seeds import derive_seed
 from edgewise.envs.base import GraphEnv
-from edgewise.envs.given_graphs import with_split
+from edgewise.envs.graphs_config import with_split
+from edgewise.envs.policy import Policy, PortablePolicy, acting_in
+from edgewise.evaluation.episodes import Progress
 from edgewise.evaluation.evaluate import MAX_STEPS, evaluate
 from edgewise.evaluation.instructive import candidates, choose_episodes
 from edgewise.evaluation.intervention import with_intervention
-from edgewise.evaluation.play import Progress
 from edgewise.evaluation.result import Evaluation
 from edgewise.evaluation.stages import StageEpisodes, with_stage_metrics
-from edgewise.graphs.policy import Policy, PortablePolicy, acting_in
+from edgewise.plugins import Environment
 
 ConfigT = TypeVar("ConfigT", bound=Config)
 

@@ -10,10 +10,10 @@ from torch import Tensor
 from edgewise.algorithms.config import PPOConfig
 from edgewise.config.errors import ConfigError
 from edgewise.config.model import Config
-from edgewise.config.plugins import Environment
 from edgewise.data.intervention import Intervention
 from edgewise.envs.base import GraphEnv
-from edgewise.graphs.policy import Policy
+from edgewise.envs.policy import Policy
+from edgewise.plugins import Environment
 
 
 @runtime_checkable

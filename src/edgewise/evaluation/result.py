@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from edgewise.config import run_digests, run_files
+from edgewise.config import files as run_files
 from edgewise.config.errors import DataError
 from edgewise.evaluation.statistics import Interval, Values, bca_interval
+from edgewise.runs import digests as run_digests
 
 if TYPE_CHECKING:
     from tensordict import TensorDict

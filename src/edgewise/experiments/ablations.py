@@ -6,12 +6,12 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from edgewise.config import run_digests
 from edgewise.evaluation.paired import Row, paired_rows
 from edgewise.evaluation.result import Evaluation
-from edgewise.experiments.measure import Ablated
+from edgewise.experiments.evaluate import Ablated
 from edgewise.report.ablations import FILE, FORMAT, read_ablations
-from edgewise.training.checkpoint import store as checkpoint
+from edgewise.runs import digests as run_digests
+from edgewise.runs.checkpoint import store as checkpoint
 
 
 def ablation_rows(whole: Evaluation, ablated: Ablated) -> list[Row]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,20 +14,21 @@ from edgewise.algorithms.expert_iteration_config import ExpertIterationConfig
 from edgewise.algorithms.self_play_settings import SelfPlaySettings
 from edgewise.algorithms.setup import Setup
 from edgewise.config.errors import ConfigError
-from edgewise.config.plugins import Environment, algorithm, environment, load
 from edgewise.config.run import AnyRun
 from edgewise.config.seeds import derive_seed
 from edgewise.data.rollout import Rollout
-from edgewise.distributed.group import ALONE, Group
 from edgewise.envs.base import GraphEnv
 from edgewise.envs.contract import check_first_step
+from edgewise.envs.policy import Policy
 from edgewise.evaluation.arena.evaluator import Matches
 from edgewise.evaluation.instances import Instances, apply_stage
 from edgewise.evaluation.intervention import with_intervention
 from edgewise.experiments.compilation import compile_models
+from edgewise.experiments.load import from_plain
 from edgewise.experiments.replays import replay_function
-from edgewise.graphs.devices import check_device
-from edgewise.graphs.policy import Policy
+from edgewise.plugins import Environment, algorithm, environment, load
+from edgewise.scale.devices import check_device
+from edgewise.scale.processes.group import ALONE, Group
 from edgewise.training.parts import Algorithm, Collector, Evaluate, Parts
 from edgewise.training.self_play.rollout import SelfPlayRollout
 
@@ -198,3 +200,16 @@ class Builder:
             seed=derive_seed(self.config.seed, "self-play"),
             group=self.group,
         )
+
+
+def worker_builder(values: Mapping[str, Any], *, num_envs: int) -> Builder:
+    """Return the builder of a worker's parts: one process on a CPU, uncompiled.
+
+    Args:
+        values: config of the run, as plain values.
+        num_envs: worlds of the worker.
+    """
+    config = from_plain(values)
+    training = config.training.model_copy(update={"compile": False})
+    alone = {"device": "cpu", "workers": 0, "processes": 1, "training": training}
+    return Builder(config.model_copy(update=alone), num_envs=num_envs)

@@ -9,16 +9,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from edgewise.config import plugins
+from edgewise import plugins
 from edgewise.config.errors import ConfigError
 from edgewise.config.run import AnyRun
-from edgewise.config.zoo import AblationFigure, Figure
 from edgewise.evaluation.result import Evaluation
 from edgewise.experiments.ablations import ablation_rows
 from edgewise.experiments.load import load_config
+from edgewise.runs.zoo import AblationFigure, Figure
 
 if TYPE_CHECKING:
-    from edgewise.experiments.measure import Ablated
+    from edgewise.experiments.evaluate import Ablated
 
 SAME_AS_ROWS = ("without", "settings", "episodes", "measure", "difference", "changed_actions")
 """Fields of an ablation that a row of `ablation_rows` has by the same name."""

@@ -8,7 +8,7 @@ from edgewise.algorithms.config import PPOConfig
 from edgewise.algorithms.off_policy_config import OffPolicyConfig
 from edgewise.config.errors import ConfigError
 from edgewise.config.run import AnyRun
-from edgewise.graphs.compile import compile_module
+from edgewise.models.compile import compile_module
 from edgewise.models.encoders.encoder import Trunk
 from edgewise.training.parts import Algorithm
 

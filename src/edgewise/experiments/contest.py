@@ -12,15 +12,15 @@ from tensordict import TensorDictBase
 
 from edgewise.config.errors import ConfigError
 from edgewise.config.model import Config
-from edgewise.config.plugins import Environment, environment
 from edgewise.envs.base import GraphEnv
+from edgewise.envs.policy import Policy
 from edgewise.evaluation.instances import changed
+from edgewise.experiments.evaluate import environment_of, load_trained
 from edgewise.experiments.lookahead import mcts_policy
-from edgewise.experiments.measure import environment_of, load_trained
 from edgewise.experiments.opponents import make_opponent, needed_settings
-from edgewise.graphs.policy import Policy
-from edgewise.training.checkpoint import store as checkpoint
-from edgewise.training.run_folder import RunFolder
+from edgewise.plugins import Environment, environment
+from edgewise.runs.checkpoint import store as checkpoint
+from edgewise.runs.folder import RunFolder
 
 
 @dataclass(frozen=True)

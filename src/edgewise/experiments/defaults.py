@@ -10,9 +10,9 @@ from edgewise.algorithms.off_policy_config import OffPolicyConfig
 from edgewise.config.errors import ConfigError
 from edgewise.config.layers import Layer
 from edgewise.config.model import Config
-from edgewise.config.plugins import Environment, algorithm, environment
-from edgewise.config.plugins.addresses import Address
 from edgewise.config.run import AnyRun, RunConfig
+from edgewise.plugins import Environment, algorithm, environment
+from edgewise.plugins.addresses import Address
 
 DEFAULT_ALGORITHM = "ppo"
 FRAMES = 200_000

@@ -13,22 +13,22 @@ import torch
 
 from edgewise.config.errors import ConfigError, EdgewiseError
 from edgewise.config.run import AnyRun
-from edgewise.config.zoo import is_packed, read_card
-from edgewise.distributed.group import ALONE, Group, device_of, this_group
-from edgewise.distributed.ranks import place_of_this_process
 from edgewise.experiments.build import Builder
-from edgewise.experiments.code import accept_code, refuse_changes, warn_of_changes, write_code
-from edgewise.experiments.given_graphs import refuse_changed_graphs, refuse_trained_graphs, write_graphs
+from edgewise.experiments.graph_record import refuse_changed_graphs, refuse_trained_graphs, write_graphs
 from edgewise.experiments.imported import Weights, set_weights
 from edgewise.experiments.load import load_config
-from edgewise.experiments.room import refuse_too_large
-from edgewise.experiments.shares import refuse_other_processes, refuse_unequal_shares
-from edgewise.graphs.devices import check_device, refuse_out_of_memory
-from edgewise.training import durable
+from edgewise.experiments.memory_check import refuse_too_large
+from edgewise.runs import durable
+from edgewise.runs.code import accept_code, refuse_changes, warn_of_changes, write_code
+from edgewise.runs.folder import RunFolder
+from edgewise.runs.zoo import is_packed, read_card
+from edgewise.scale.devices import check_device, refuse_out_of_memory
+from edgewise.scale.division import refuse_other_processes, refuse_unequal_shares
+from edgewise.scale.processes.group import ALONE, Group, device_of, this_group
+from edgewise.scale.processes.ranks import place_of_this_process
 from edgewise.training.callbacks import Callback, checked_callbacks
 from edgewise.training.parts import HasClose, Parts
 from edgewise.training.probe import Candidate, choose_num_envs
-from edgewise.training.run_folder import RunFolder
 from edgewise.training.trainer import Trainer
 
 RUNS = Path("runs")
@@ -187,7 +187,7 @@ def make_parts(config: AnyRun, group: Group = ALONE) -> tuple[AnyRun, Parts]:
         device = device_of(config.device, place_of_this_process())
         parts = Builder(config.model_copy(update={"device": device}), group=group).parts()
     if config.workers:
-        from edgewise.experiments.workers.parts import with_workers
+        from edgewise.scale.workers.sharding import with_workers
 
         parts = with_workers(parts, config, group=group)
     return config, parts

@@ -11,21 +11,21 @@ from typing import Any
 
 from pydantic import ConfigDict
 
-from edgewise.config import plugins
+from edgewise import plugins
 from edgewise.config.documents import read
 from edgewise.config.errors import ConfigError
 from edgewise.config.layers import Layer, PlannedRun, Problem
 from edgewise.config.loading import resolve
 from edgewise.config.model import Config
-from edgewise.config.plugins.addresses import Address
 from edgewise.config.run import AnyRun, RunConfig
 from edgewise.config.settings import from_flags, from_keywords
 from edgewise.config.wording import did_you_mean
-from edgewise.envs.given_graphs import check_training_split, with_split
+from edgewise.envs.graphs_config import check_training_split, with_split
 from edgewise.experiments.defaults import defaults
-from edgewise.experiments.named_code import named_code
 from edgewise.experiments.recipes import nearest, recipe
-from edgewise.graphs.given import remember_run
+from edgewise.graphs.in_memory import remember_run
+from edgewise.plugins.addresses import Address
+from edgewise.runs.code import named_code
 
 log = logging.getLogger(__name__)
 

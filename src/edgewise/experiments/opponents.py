@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from edgewise.config.errors import ConfigError
-from edgewise.config.plugins import Environment
 from edgewise.envs.base import GraphEnv
-from edgewise.graphs.policy import Policy
+from edgewise.envs.policy import Policy
+from edgewise.plugins import Environment
 
 FILE = ".onnx"
 """The scheme of opponents that are named by such a file."""

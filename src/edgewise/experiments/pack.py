@@ -10,13 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from edgewise.config import run_digests, run_files
+from edgewise.config import files as run_files
 from edgewise.config.errors import CheckpointError, ConfigError
-from edgewise.config.zoo import CARD, AblationFigure, Card, Check, Figure, is_packed
 from edgewise.experiments.build import Builder
 from edgewise.experiments.card import ablation_figures, figures_of, game_figures, training_command
-from edgewise.experiments.load import load_config
-from edgewise.experiments.measure import (
+from edgewise.experiments.evaluate import (
     WEIGHTS,
     Trained,
     load_trained,
@@ -24,9 +22,12 @@ from edgewise.experiments.measure import (
     measure_run,
     without_curriculum,
 )
-from edgewise.training import durable
-from edgewise.training.checkpoint import store as checkpoint
-from edgewise.training.run_folder import RunFolder
+from edgewise.experiments.load import load_config
+from edgewise.runs import digests as run_digests
+from edgewise.runs import durable
+from edgewise.runs.checkpoint import store as checkpoint
+from edgewise.runs.folder import RunFolder
+from edgewise.runs.zoo import CARD, AblationFigure, Card, Check, Figure, is_packed
 
 COPIED = ("config.json", "versions.json", "code.json", "graphs.json", "graphs.safetensors", "events.jsonl")
 TABLES = ("metrics.csv", "timing.csv")

@@ -13,9 +13,9 @@ from torch import Tensor
 from torchrl.envs import ExplorationType, set_exploration_type
 
 from edgewise.envs.base import GraphEnv
+from edgewise.envs.policy import Policy, acting_in
 from edgewise.graphs.convert import from_networkx, from_pyg
 from edgewise.graphs.keys import GRAPH
-from edgewise.graphs.policy import Policy, acting_in
 
 ACTION_MASK = "action_mask"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from edgewise.config import plugins
+from edgewise import plugins
 from edgewise.config.wording import did_you_mean
 from edgewise.experiments.recipe import Recipe
 

@@ -12,12 +12,12 @@ from tensordict import TensorDict
 from torch import Tensor
 
 from edgewise.algorithms.ego_policy import EgoPolicy
-from edgewise.config.plugins import Environment
 from edgewise.envs.base import GraphEnv
+from edgewise.envs.policy import Policy, acting_in
 from edgewise.evaluation.replays.graph_replay import frame_times, graph_replay
 from edgewise.graphs.keys import ACTIVE, GRAPH, MASK
-from edgewise.graphs.policy import Policy, acting_in
 from edgewise.models.actor_critic import Actor
+from edgewise.plugins import Environment
 
 Draw = Callable[..., dict[str, Any]]
 

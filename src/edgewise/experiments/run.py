@@ -15,7 +15,7 @@ from edgewise.config.errors import ConfigError
 from edgewise.config.run import AnyRun
 from edgewise.experiments.load import load_config
 from edgewise.report.metrics_table import read_metrics
-from edgewise.training.run_folder import RunFolder
+from edgewise.runs.folder import RunFolder
 
 if TYPE_CHECKING:
     from edgewise.evaluation.result import Evaluation
@@ -72,7 +72,7 @@ class Run:
         **settings: Any,
     ) -> Evaluation:
         """Evaluate the policy on fixed instances; see `ew.evaluate`."""
-        from edgewise.experiments.measure import measure_run
+        from edgewise.experiments.evaluate import measure_run
 
         names = (baselines,) if isinstance(baselines, str) else tuple(baselines)
         found, *others = measure_run(
@@ -93,7 +93,7 @@ class Run:
         self, *, checkpoint: str = "best", device: str | None = None, **settings: Any
     ) -> TrainedPolicy:
         """Load the trained policy; see `ew.load_policy`."""
-        from edgewise.experiments.measure import load_trained
+        from edgewise.experiments.evaluate import load_trained
 
         return load_trained(self.path, settings=settings, which=checkpoint, device=device).for_users()
 
@@ -113,7 +113,7 @@ class Run:
         The first stage of a new `curriculum` begins now, unless the run is in one of its stages. A run with
         workers on a cluster needs its address: a run folder does not decide where to connect.
         """
-        from edgewise.config import plugins
+        from edgewise import plugins
         from edgewise.experiments.launch import resume
         from edgewise.training.logging.progress import ShowProgress
 

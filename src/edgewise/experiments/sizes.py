@@ -10,7 +10,7 @@ from torch import nn
 from edgewise.algorithms.off_policy import OffPolicy
 from edgewise.config.run import AnyRun
 from edgewise.experiments.build import Builder
-from edgewise.experiments.shares import shares
+from edgewise.scale.division import shares
 
 WORLDS = 2
 """The smallest number of worlds that every run can have: a gate plays pairs of games."""

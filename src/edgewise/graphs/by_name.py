@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from edgewise.config.errors import ConfigError
-from edgewise.config.plugins import find, name_of
 from edgewise.graphs import actions
 from edgewise.graphs.actions import ActionLayout
 from edgewise.graphs.edges import EdgeSource, Explicit
-from edgewise.graphs.rules import Nearest, Radius
+from edgewise.graphs.proximity import Nearest, Radius
 from edgewise.graphs.topology import Topology
+from edgewise.plugins import find, name_of
 
 EDGE_SOURCES: Mapping[str, type[EdgeSource]] = {
     name_of(each): each for each in (Explicit, Topology, Radius, Nearest)

@@ -14,7 +14,7 @@ from tensordict import TensorDict
 from torch import Tensor
 
 from edgewise.config.errors import ConfigError, DataError
-from edgewise.graphs import given
+from edgewise.graphs import in_memory as given
 from edgewise.graphs.convert import from_pyg
 from edgewise.graphs.graph_files import HINT, READERS, read_graph_file
 from edgewise.graphs.graph_objects import from_objects

@@ -11,7 +11,7 @@ import torch
 from torch_geometric.data import Data
 
 from edgewise.config.errors import ConfigError, DataError
-from edgewise.graphs import given
+from edgewise.graphs import in_memory as given
 from edgewise.graphs.edges import Explicit
 from edgewise.graphs.raw_graph import Names
 from edgewise.graphs.spec import GraphSpec

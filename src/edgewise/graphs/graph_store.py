@@ -13,7 +13,7 @@ from safetensors.torch import save
 from torch import Tensor
 from torch_geometric.data import Data
 
-from edgewise.config import run_files
+from edgewise.config import files as run_files
 from edgewise.config.errors import DataError
 from edgewise.graphs.graph_objects import checked_data
 from edgewise.graphs.graph_set import KEYS, GraphSet

@@ -84,7 +84,7 @@ class PairFunction:
         num_features: number of features of a pair.
 
     Example:
-        >>> from edgewise.graphs.rules import Radius
+        >>> from edgewise.graphs.proximity import Radius
         >>> def closing_speed(graph, pairs):
         ...     velocity = graph["x"][..., 2:4]
         ...     relative = pairs.source(velocity) - pairs.target(velocity)

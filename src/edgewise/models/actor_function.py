@@ -11,11 +11,11 @@ from tensordict import TensorDictBase
 from torch import Generator
 
 from edgewise.graphs.keys import GRAPH
-from edgewise.graphs.observation_inputs import AGENTS, GRAPHS, ObservationInputs
-from edgewise.graphs.policy_function import PolicyFunction, TensorInfo, Tensors
 from edgewise.models.encoders.encoder import GraphEncoder
 from edgewise.models.heads import Head
 from edgewise.models.memory import Memory
+from edgewise.models.observation_inputs import AGENTS, GRAPHS, ObservationInputs
+from edgewise.models.policy_function import PolicyFunction, TensorInfo, Tensors
 
 MEMORY, NEXT_MEMORY = "memory", "next_memory"
 

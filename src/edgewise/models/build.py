@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Literal
 
 from edgewise.config.errors import ConfigError
-from edgewise.config.plugins import find, load
 from edgewise.graphs.actions import (
     ActionLayout,
     AgentsContinuous,
@@ -27,6 +26,7 @@ from edgewise.models.set_heads import (
     ChooseIndependentSetHead,
     EdgesDiscreteHead,
 )
+from edgewise.plugins import find, load
 
 HEADS: dict[type[ActionLayout], type[Head]] = {
     ChooseNode: ChooseNodeHead,

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal, get_args
 from pydantic import Field, field_validator, model_validator
 
 from edgewise.config.model import Config
-from edgewise.config.plugins import Address, convolutions, encoders, heads
+from edgewise.plugins import Address, convolutions, encoders, heads
 
 Conv = Literal[
     "GATv2Conv",

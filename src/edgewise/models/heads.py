@@ -16,11 +16,11 @@ from torch.nn import functional
 from edgewise.config.errors import ConfigError
 from edgewise.graphs.actions import ActionLayout, AgentsContinuous, AgentsDiscrete
 from edgewise.graphs.keys import ACTIVE, GRAPH, MASK, PRIOR
-from edgewise.graphs.policy_function import Decode
 from edgewise.graphs.spec import GraphSpec
 from edgewise.models.config import ModelConfig
 from edgewise.models.distributions.masked import MaskedCategorical, check_mask
 from edgewise.models.distributions.squashed import SquashedNormal
+from edgewise.models.policy_function import Decode
 
 
 class Head(nn.Module):

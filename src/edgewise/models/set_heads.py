@@ -17,13 +17,13 @@ from edgewise.graphs.edges import Edges
 from edgewise.graphs.keys import GRAPH, MASK
 from edgewise.graphs.spec import GraphSpec
 from edgewise.graphs.topology import Topology
-from edgewise.graphs.vmap_guard import may_compact
 from edgewise.models.config import ModelConfig
 from edgewise.models.distributions.independent_set import IndependentSet
 from edgewise.models.distributions.masked import JointCategorical, MaskedCategorical, check_mask
 from edgewise.models.distributions.set_tables import SetTables, set_tables
 from edgewise.models.heads import Head, allowed_nodes, feed_forward, orthogonal
 from edgewise.models.set_decoding import best_maximal_set, take_in_turn
+from edgewise.models.vmap_guard import may_compact
 
 CHOICES = "choices"
 

@@ -19,7 +19,6 @@ from torch import Tensor
 from torchrl.objectives.utils import hold_out_net
 from torchrl.objectives.value import ValueEstimatorBase
 
-from edgewise.distributed.group import ALONE, Group
 from edgewise.graphs.keys import GRAPH
 from edgewise.objectives.alignment import expand_agent_mask, match_log_ratio, match_shape
 from edgewise.objectives.average_reward import AverageReward
@@ -27,6 +26,7 @@ from edgewise.objectives.boundaries import bootstrap_mask, bootstrap_positions
 from edgewise.objectives.masked import masked_mean, standardise
 from edgewise.objectives.returns import generalized_advantage, two_player_advantage
 from edgewise.objectives.vtrace import vtrace
+from edgewise.scale.processes.group import ALONE, Group
 
 NODES_ON_CPU, NODES_ELSEWHERE = 5_120, 163_840
 """Default number of node slots per call of the critic."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from edgewise.distributed.group import ALONE, Group
+from edgewise.scale.processes.group import ALONE, Group
 
 SMALLEST_SCALE = 1e-4
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from edgewise.distributed.group import ALONE, Group
 from edgewise.objectives.masked import masked_mean, masked_variance
+from edgewise.scale.processes.group import ALONE, Group
 
 
 class ValueNorm(nn.Module):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from edgewise.distributed.group import ALONE, Group
 from edgewise.objectives.masked import masked_mean
 from edgewise.objectives.returns import discounted_scan
+from edgewise.scale.processes.group import ALONE, Group
 
 
 def vtrace(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from edgewise.config import run_files
+from edgewise.config import files as run_files
 from edgewise.config.errors import DataError
 
 FILE = "ablations.json"

@@ -12,7 +12,7 @@ from typing import TextIO
 
 import numpy as np
 
-from edgewise.config import run_files
+from edgewise.config import files as run_files
 from edgewise.evaluation.statistics import Values
 
 MAX_ROWS = 20_000

@@ -12,11 +12,11 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from edgewise.config import run_files
+from edgewise.config import files as run_files
 from edgewise.config.errors import DataError
-from edgewise.config.zoo import is_in_zoo
 from edgewise.report.page_data import build_page_data
 from edgewise.report.run_data import read_run
+from edgewise.runs.zoo import is_in_zoo
 
 SCRIPTS = (
     "basics.js",

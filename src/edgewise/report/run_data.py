@@ -8,13 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from edgewise.config import run_digests, run_files
+from edgewise.config import files as run_files
 from edgewise.config.errors import DataError
-from edgewise.config.run_format import check_run_format
 from edgewise.evaluation.replays import files as replay
 from edgewise.evaluation.result import Evaluation
 from edgewise.report import ablations
 from edgewise.report.metrics_table import CLOCKS, MetricsTable, read_metrics
+from edgewise.runs import digests as run_digests
+from edgewise.runs.format import check_run_format
 
 MAX_REPLAYS = 6
 MAX_REPLAY_BYTES = 8_000_000

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from edgewise.config import run_files
+from edgewise.config import files as run_files
 from edgewise.config.errors import DataError
 from edgewise.report.health import event_type
 from edgewise.report.overview import Block, Overview, Section, cell, table

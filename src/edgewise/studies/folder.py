@@ -21,9 +21,9 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from edgewise.config import run_files
+from edgewise.config import files as run_files
 from edgewise.config.errors import CheckpointError, ConfigError
-from edgewise.training import durable
+from edgewise.runs import durable
 
 FORMAT = "edgewise-study/1"
 PLAN = "study.json"

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from edgewise.config import plugins
+from edgewise import plugins
 from edgewise.config.documents import read
 from edgewise.config.errors import ConfigError
 from edgewise.config.layers import Layer, Problem, config_error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from edgewise.config import run_files
+from edgewise.config import files as run_files
 from edgewise.config.errors import EdgewiseError
 from edgewise.studies.folder import StudyFolder
 from edgewise.studies.run_state import RunState, read_state

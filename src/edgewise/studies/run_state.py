@@ -7,7 +7,7 @@ import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from edgewise.config import run_files
+from edgewise.config import files as run_files
 
 TAIL = 1 << 16
 """Bytes at the end of metrics.csv in which its last row is looked for."""

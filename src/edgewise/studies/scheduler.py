@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from edgewise.config import run_files
+from edgewise.config import files as run_files
 from edgewise.config.errors import Interrupted
-from edgewise.config.plugins import Address
+from edgewise.plugins import Address
 from edgewise.studies.display import Display, Status, make_display
 from edgewise.studies.folder import StudyFolder
 from edgewise.studies.run_state import RunState, read_state, writer_of

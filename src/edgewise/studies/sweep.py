@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from edgewise.config import run_files
+from edgewise.config import files as run_files
 from edgewise.config.errors import CheckpointError, ConfigError
 from edgewise.config.layers import Problem, config_error
 from edgewise.config.run import AnyRun

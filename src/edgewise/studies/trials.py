@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, get_args
 
-from edgewise.config import run_files
+from edgewise.config import files as run_files
 from edgewise.config.errors import CheckpointError
 from edgewise.studies.folder import StudyFolder
 from edgewise.studies.space import Space, Value, contains

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from edgewise.config import plugins
+from edgewise import plugins
 from edgewise.config.errors import ConfigError, EdgewiseError
 from edgewise.evaluation.result import Evaluation
-from edgewise.training.checkpoint import random_state
+from edgewise.runs.checkpoint import random_state
 
 log = logging.getLogger(__name__)
 

@@ -10,8 +10,8 @@ from tensordict import TensorDictBase
 from torch import Tensor
 from torch.nn import functional
 
-from edgewise.distributed.group import ALONE, Group
 from edgewise.graphs.keys import RESTARTED
+from edgewise.scale.processes.group import ALONE, Group
 
 
 class EpisodeMeter:

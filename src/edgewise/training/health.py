@@ -15,8 +15,8 @@ from torch import Tensor, nn
 
 from edgewise.config.errors import ConfigError, NumericalStop
 from edgewise.graphs.keys import GRAPH
-from edgewise.training import durable
-from edgewise.training.checkpoint import tensor_file
+from edgewise.runs import durable
+from edgewise.runs.checkpoint import tensor_file
 
 UNCHECKED = ("state", "metrics")
 """Entries that may hold infinities: the simulator's state, and episode metrics that are not defined yet."""

@@ -16,7 +16,7 @@ from tensordict import TensorDictBase
 from edgewise.config.errors import ConfigError, NumericalStop
 from edgewise.config.run import TrainingConfig
 from edgewise.config.schedules import Schedule
-from edgewise.distributed.group import ALONE, Group
+from edgewise.scale.processes.group import ALONE, Group
 from edgewise.training import health
 from edgewise.training.episodes import EpisodeMeter
 from edgewise.training.parts import HasMetrics, Parts

@@ -9,8 +9,8 @@ from typing import Any, Protocol, runtime_checkable
 from tensordict import TensorDict, TensorDictBase
 from torch import Tensor
 
+from edgewise.envs.policy import Policy
 from edgewise.evaluation.result import Evaluation
-from edgewise.graphs.policy import Policy
 
 
 class Resumable(Protocol):

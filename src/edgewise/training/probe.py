@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import torch
 from tensordict import TensorDictBase
 
-from edgewise.graphs.devices import free_memory
-from edgewise.training.checkpoint import random_state
+from edgewise.runs.checkpoint import random_state
+from edgewise.scale.devices import free_memory
 
 CANDIDATES = tuple(2**power for power in range(3, 13))
 FALLBACK = 64

@@ -14,10 +14,10 @@ from edgewise.config.errors import ConfigError
 from edgewise.config.run import RunConfig
 from edgewise.config.wording import did_you_mean
 from edgewise.evaluation.result import Evaluation
-from edgewise.training import durable
-from edgewise.training.checkpoint import random_state
+from edgewise.runs import durable
+from edgewise.runs.checkpoint import random_state
+from edgewise.runs.folder import RunFolder
 from edgewise.training.parts import Parts
-from edgewise.training.run_folder import RunFolder
 
 
 class RunEvaluator:

@@ -21,13 +21,15 @@ import torch
 from edgewise.config.errors import CheckpointError, EdgewiseError, Interrupted, NumericalStop
 from edgewise.config.run import RunConfig
 from edgewise.config.seeds import derive_seed
-from edgewise.distributed.group import ALONE, Group
+from edgewise.runs.checkpoint import random_state
+from edgewise.runs.checkpoint import store as checkpoint
+from edgewise.runs.checkpoint.serialise import State
+from edgewise.runs.folder import RunFolder
+from edgewise.scale.processes.group import ALONE, Group
+from edgewise.training import rank_state
 from edgewise.training.callbacks import Callback, Callbacks, RunInfo
-from edgewise.training.checkpoint import random_state, rank_state
-from edgewise.training.checkpoint import store as checkpoint
-from edgewise.training.checkpoint.fitting import check_fit, identity
-from edgewise.training.checkpoint.serialise import State
 from edgewise.training.curriculum import Curriculum
+from edgewise.training.fitting import check_fit, identity
 from edgewise.training.interrupt import StopRequest
 from edgewise.training.iteration import Clock, Iteration
 from edgewise.training.logging.event_log import EventLog
@@ -35,7 +37,6 @@ from edgewise.training.logging.metrics_log import MetricsLog, TimingLog
 from edgewise.training.logging.tensorboard import TensorBoardLog
 from edgewise.training.parts import Parts
 from edgewise.training.run_evaluator import RunEvaluator
-from edgewise.training.run_folder import RunFolder
 
 UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EIO)
 """Errors of a disk that is full, read-only or broken."""

@@ -5,12 +5,12 @@ import numpy as np
 import pytest
 import torch
 from tests.envs.adapters.worlds import Beacon, Signals
-from tests.training.states import same
+from tests.runs.states import same
 
 import edgewise as ew
 from edgewise.config.errors import ConfigError
 from edgewise.envs.adapters.foreign import ForeignConfig
-from edgewise.training.checkpoint import store as checkpoint
+from edgewise.runs.checkpoint import store as checkpoint
 
 BeaconEnv = ew.from_gymnasium(Beacon, choose="node", max_nodes=5, max_edges=5, name="BeaconEnv")
 SignalsEnv = ew.from_pettingzoo(Signals, name="SignalsEnv")

@@ -11,8 +11,8 @@ from tests.algorithms.worlds import toy
 
 import edgewise as ew
 from edgewise.config.errors import ConfigError, IllegalActionError
-from edgewise.config.plugins import environments
 from edgewise.envs.adapters.outside_view import graph_tensors
+from edgewise.plugins import environments
 
 TEAMS, GAMES = ("swarm", "marine"), ("hex", "hive")
 

@@ -12,7 +12,7 @@ import edgewise as ew
 from edgewise.cli.main import main
 from edgewise.config.errors import CheckpointError, ConfigError, DataError
 from edgewise.evaluation.result import Evaluation
-from edgewise.graphs import given
+from edgewise.graphs import in_memory as given
 from edgewise.graphs.graph_set import SPLITS
 
 SHORT = {"total_frames": 256, "num_envs": 8, "rollout_length": 16, "episodes": 8, "progress": False}

@@ -9,10 +9,10 @@ import pytest
 import torch
 
 from edgewise.config.errors import ConfigError, DataError
-from edgewise.config.plugins import environment
 from edgewise.envs.registry import make_env
 from edgewise.evaluation.arena.match import play_match
 from edgewise.experiments.opponents import make_opponent
+from edgewise.plugins import environment
 from edgewise.systems.hex import onnx_player
 from edgewise.systems.hex.baselines import random_player
 from edgewise.systems.hex.notation import read_board

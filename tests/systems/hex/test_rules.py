@@ -8,9 +8,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edgewise.config.plugins import environment
 from edgewise.envs.registry import make_env
 from edgewise.evaluation.evaluate import evaluate
+from edgewise.plugins import environment
 from edgewise.systems.hex import dynamics
 from edgewise.systems.hex.baselines import missing_stones
 

@@ -3,9 +3,9 @@
 import pytest
 
 from edgewise.config.errors import ConfigError
-from edgewise.config.plugins import environment
 from edgewise.envs.registry import make_env
 from edgewise.experiments.opponents import make_opponent, needed_settings
+from edgewise.plugins import environment
 from edgewise.systems.hive import opponents
 from edgewise.systems.hive.notation import Hive, write_tile
 from edgewise.systems.hive.open_spiel import _first_in_hand

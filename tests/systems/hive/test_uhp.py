@@ -6,10 +6,10 @@ import pytest
 import torch
 
 from edgewise.config.errors import ConfigError, DataError
-from edgewise.config.plugins import environment
 from edgewise.envs.registry import make_env
 from edgewise.evaluation.arena.match import play_match
 from edgewise.experiments.opponents import make_opponent, needed_settings
+from edgewise.plugins import environment
 from edgewise.systems.hive import uhp
 from edgewise.systems.hive.baselines import random_player
 from edgewise.systems.hive.game_file import read_game, read_type, write_game

@@ -6,12 +6,12 @@ from tensordict import TensorDict
 
 from edgewise.algorithms.deciders import EgoDeciders
 from edgewise.algorithms.registry import algorithm_class, algorithm_config
-from edgewise.config.plugins import environment
 from edgewise.envs.registry import make_env
 from edgewise.evaluation.evaluate import evaluate
 from edgewise.evaluation.replays.files import check
 from edgewise.experiments.replays import replay_function
 from edgewise.models.agents.ego import EgoSpec
+from edgewise.plugins import environment
 from edgewise.systems.marine.models.config import MarineEgoConfig
 from edgewise.systems.marine.render import replay
 

@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from edgewise.config.plugins import environment
 from edgewise.envs.registry import make_env
 from edgewise.evaluation.replays.check import check
+from edgewise.plugins import environment
 
 
 @pytest.mark.parametrize("name", ["queueing", "multihop"])

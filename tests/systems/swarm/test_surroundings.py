@@ -12,7 +12,7 @@ from tensordict import TensorDict
 from tests.systems.swarm.worlds import placed, single, swarm
 
 from edgewise.evaluation.replays.files import check
-from edgewise.graphs.rules import Radius
+from edgewise.graphs.proximity import Radius
 from edgewise.systems.swarm import dynamics
 from edgewise.systems.swarm.config import SwarmConfig
 from edgewise.systems.swarm.render import replay

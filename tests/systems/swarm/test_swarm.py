@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 from tensordict import TensorDict
 from tests.systems.swarm.worlds import follow, placed, swarm
 
-from edgewise.config.plugins import environment
 from edgewise.evaluation.evaluate import evaluate
 from edgewise.evaluation.replays.files import check
 from edgewise.experiments.replays import replay_function
 from edgewise.models.actor_critic import make_actor_critic
+from edgewise.plugins import environment
 from edgewise.systems.swarm import observe
 from edgewise.systems.swarm.baselines import BASELINES
 from edgewise.systems.swarm.recipes.mappo import RECIPE

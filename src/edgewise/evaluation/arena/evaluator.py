@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from edgewise.envs.policy import Policy, acting_in
 from edgewise.evaluation.arena.match import Match, play_match
 from edgewise.evaluation.instances import Instances
 from edgewise.evaluation.result import Evaluation
-from edgewise.graphs.policy import Policy, acting_in
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,8 @@ from torchrl.envs.utils import ExplorationType, set_exploration_type
 
 from edgewise.envs.base import GraphEnv
 from edgewise.envs.legality import checked_actions
+from edgewise.envs.policy import Policy
 from edgewise.evaluation.statistics import Interval, Values
-from edgewise.graphs.policy import Policy
 
 
 @dataclass(frozen=True)

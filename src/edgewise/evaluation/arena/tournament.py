@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from edgewise.envs.base import GraphEnv
+from edgewise.envs.policy import Policy
 from edgewise.evaluation.arena.match import Match, play_match
 from edgewise.evaluation.arena.order import Surprise, expected_nash_weights, surprises
 from edgewise.evaluation.arena.ratings import Rating, rate
 from edgewise.evaluation.statistics import Values
-from edgewise.graphs.policy import Policy
 
 Progress = Callable[[str, str], None]
 """Called with the two names before each match."""

@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from edgewise.config import run_digests, run_files
+from edgewise.config import files as run_files
 from edgewise.config.errors import DataError
 from edgewise.evaluation.replays.check import GUIDE, applied, check
 from edgewise.evaluation.replays.schema import FORMAT
+from edgewise.runs import digests as run_digests
 
 __all__ = ["FORMAT", "check", "compact", "load", "save"]
 

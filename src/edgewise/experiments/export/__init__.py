@@ -13,7 +13,8 @@ import numpy
 import torch
 
 from edgewise.config.errors import CheckpointError, ConfigError
-from edgewise.config.plugins import environment
+from edgewise.envs.policy import Policy, acting_in
+from edgewise.experiments.evaluate import WHICH, Trained, load_trained
 from edgewise.experiments.export.check import (
     WORLDS,
     Checked,
@@ -26,11 +27,10 @@ from edgewise.experiments.export.check import (
 )
 from edgewise.experiments.export.program import Format, need_packages, save, trace
 from edgewise.experiments.export.readme import describe, write_readme
-from edgewise.experiments.measure import WHICH, Trained, load_trained
-from edgewise.graphs.policy import Policy, acting_in
-from edgewise.graphs.policy_function import ExportablePolicy, PolicyFunction
-from edgewise.training.checkpoint import store as checkpoint
-from edgewise.training.run_folder import RunFolder
+from edgewise.models.policy_function import ExportablePolicy, PolicyFunction
+from edgewise.plugins import environment
+from edgewise.runs.checkpoint import store as checkpoint
+from edgewise.runs.folder import RunFolder
 
 SIGNATURE, EXAMPLE, README = "signature.json", "example.npz", "README.md"
 

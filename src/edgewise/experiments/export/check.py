@@ -17,7 +17,7 @@ from torchrl.envs import ExplorationType
 from edgewise.config.errors import ConfigError
 from edgewise.data.rollout import acting, reset_hidden_state
 from edgewise.experiments.export.program import first_line, load
-from edgewise.graphs.policy_function import PolicyFunction, Tensors
+from edgewise.models.policy_function import PolicyFunction, Tensors
 
 TOLERANCE = 1e-5
 """Largest difference between a program and its policy."""

@@ -14,7 +14,7 @@ from torch.export import Dim, ExportedProgram
 
 from edgewise.config.errors import ConfigError
 from edgewise.envs.adapters.outside_view import needed
-from edgewise.graphs.policy_function import PolicyFunction, Tensors
+from edgewise.models.policy_function import PolicyFunction, Tensors
 
 Format = Literal["onnx", "pt2"]
 FORMATS: tuple[Format, ...] = ("onnx", "pt2")

@@ -12,7 +12,7 @@ import torch
 from torch.export import ExportedProgram
 
 from edgewise.experiments.export.program import output_shapes
-from edgewise.graphs.policy_function import PolicyFunction
+from edgewise.models.policy_function import PolicyFunction
 
 
 def describe(

@@ -13,7 +13,7 @@ from torch.nn import functional
 
 from edgewise.graphs.keys import MASK
 from edgewise.graphs.pair_features import Displacement, Distance, PairFunction, Pairs
-from edgewise.graphs.rules import Radius
+from edgewise.graphs.proximity import Radius
 from edgewise.graphs.spec import GraphSpec
 from edgewise.models.agents.linear import FastLinear
 from edgewise.models.config import EgoConfig

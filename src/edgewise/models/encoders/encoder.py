@@ -11,16 +11,16 @@ from tensordict import TensorDict
 from torch import Tensor, nn
 from torch.nn import functional
 
-from edgewise.graphs.compile import compile_module
 from edgewise.graphs.edges import Edges, needs_static_shapes, prefers_compact
 from edgewise.graphs.spec import GraphSpec
-from edgewise.graphs.vmap_guard import may_compact
+from edgewise.models.compile import compile_module
 from edgewise.models.config import EncoderConfig
 from edgewise.models.encoders.attention import Weights
 from edgewise.models.encoders.diagnostics import activation_rms, attention_entropy, logit_max
 from edgewise.models.encoders.graph_batch import DenseBatch, GraphBatch, to_dense_batch, to_sparse_batch
 from edgewise.models.encoders.norm import make_norm
-from edgewise.models.encoders.parts import Part, run_block, split
+from edgewise.models.encoders.partition import Part, run_block, split
+from edgewise.models.vmap_guard import may_compact
 
 
 class GraphEncoder(nn.Module):

@@ -9,12 +9,12 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch_geometric import nn as geometric
 
-from edgewise.config.plugins import find
 from edgewise.graphs.spec import GraphSpec
 from edgewise.models.config import Conv, EncoderConfig
 from edgewise.models.encoders.encoder import Block, MessagePassingEncoder, edge_width
 from edgewise.models.encoders.graph_batch import GraphBatch, SparseBatch
 from edgewise.models.encoders.norm import make_norm
+from edgewise.plugins import find
 
 
 class ConvBlock(Block):

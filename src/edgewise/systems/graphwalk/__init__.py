@@ -1,6 +1,6 @@
 """Graphwalk: walk to the goal node of a random graph. The example system to read first; see README.md."""
 
-from edgewise.config.plugins import Environment, System
+from edgewise.plugins import Environment, System
 
 SYSTEM = System(
     name="graphwalk",

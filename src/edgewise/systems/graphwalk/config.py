@@ -6,7 +6,7 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from edgewise.envs.given_graphs import GraphsConfig
+from edgewise.envs.graphs_config import GraphsConfig
 from edgewise.envs.ranges import WholeRange, lower_bound, upper_bound
 
 

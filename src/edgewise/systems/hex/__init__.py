@@ -1,6 +1,6 @@
 """The Hex system: two players connect their sides of a hexagonal board. See README.md."""
 
-from edgewise.config.plugins import Environment, System
+from edgewise.plugins import Environment, System
 
 SYSTEM = System(
     name="hex",

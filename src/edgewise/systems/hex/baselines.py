@@ -8,7 +8,7 @@ import torch
 from tensordict import TensorDict
 from torch import Tensor
 
-from edgewise.graphs.policy import Policy
+from edgewise.envs.policy import Policy
 from edgewise.search.mcts import MCTS
 from edgewise.search.tree import Evaluator
 from edgewise.systems.hex import circuit

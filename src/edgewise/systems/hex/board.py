@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tensordict import TensorDict
 
-from edgewise.experiments.play.board import Board, Move, Tile
+from edgewise.experiments.browser.board import Board, Move, Tile
 from edgewise.systems.hex.dynamics import EMPTY
 from edgewise.systems.hex.env import HexEnv
 from edgewise.systems.hex.notation import SWAP, write_board, write_cell

@@ -16,7 +16,7 @@ from tensordict import TensorDict
 from torch import Tensor
 from torchrl.envs.utils import ExplorationType, set_exploration_type
 
-from edgewise.graphs.policy import Policy
+from edgewise.envs.policy import Policy
 from edgewise.systems.hex import dynamics, scenario
 from edgewise.systems.hex.config import SMALLEST
 from edgewise.systems.hex.env import HexEnv

@@ -27,7 +27,7 @@ from tensordict import TensorDictBase
 from torch import Tensor
 
 from edgewise.config.errors import ConfigError, DataError
-from edgewise.graphs.policy import Policy
+from edgewise.envs.policy import Policy
 from edgewise.systems.hex.dynamics import EMPTY, FIRST, SECOND
 from edgewise.systems.hex.env import HexEnv
 

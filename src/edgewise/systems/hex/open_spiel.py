@@ -9,7 +9,7 @@ import torch
 from tensordict import TensorDict
 
 from edgewise.config.errors import ConfigError
-from edgewise.graphs.policy import Policy
+from edgewise.envs.policy import Policy
 from edgewise.systems.hex.dynamics import FIRST, SECOND
 from edgewise.systems.hex.env import HexEnv
 

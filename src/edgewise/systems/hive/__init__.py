@@ -1,6 +1,6 @@
 """The Hive system: two players surround each other's queen with moving tiles. See README.md."""
 
-from edgewise.config.plugins import Environment, System, Verb
+from edgewise.plugins import Environment, System, Verb
 
 SYSTEM = System(
     name="hive",

@@ -8,7 +8,7 @@ import torch
 from tensordict import TensorDict
 from torch import Tensor
 
-from edgewise.graphs.policy import Policy
+from edgewise.envs.policy import Policy
 from edgewise.systems.hive import dynamics
 from edgewise.systems.hive.env import HiveEnv
 from edgewise.systems.hive.pieces import Hand

@@ -6,7 +6,7 @@ import math
 
 from tensordict import TensorDict
 
-from edgewise.experiments.play.board import Board, Move, Place, Tile
+from edgewise.experiments.browser.board import Board, Move, Place, Tile
 from edgewise.systems.hive.env import HiveEnv
 from edgewise.systems.hive.notation import Hive, write_move, write_tile
 from edgewise.systems.hive.render import centre

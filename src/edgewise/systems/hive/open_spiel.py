@@ -9,8 +9,8 @@ import torch
 from tensordict import TensorDictBase
 
 from edgewise.config.errors import ConfigError
+from edgewise.envs.policy import Policy
 from edgewise.experiments.opponents import Opponent
-from edgewise.graphs.policy import Policy
 from edgewise.systems.hive import dynamics
 from edgewise.systems.hive.env import HiveEnv
 from edgewise.systems.hive.game_file import MOST_MOVES

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from edgewise.config.errors import ConfigError
+from edgewise.envs.policy import Policy
 from edgewise.experiments.opponents import Opponent
-from edgewise.graphs.policy import Policy
 from edgewise.search.mcts import MCTS
 from edgewise.search.random_games import random_game_evaluator
 from edgewise.systems.hive import open_spiel, uhp

@@ -17,8 +17,8 @@ import torch
 from tensordict import TensorDictBase
 
 from edgewise.config.errors import DataError
+from edgewise.envs.policy import Policy
 from edgewise.experiments.opponents import Opponent
-from edgewise.graphs.policy import Policy
 from edgewise.systems.hive import dynamics
 from edgewise.systems.hive.env import HiveEnv
 from edgewise.systems.hive.game_file import IN_PROGRESS, MOST_MOVES, NOT_STARTED, write_game

@@ -1,6 +1,6 @@
 """Marine: steer boats across a current to their goals by the rules of the sea. README.md is the card."""
 
-from edgewise.config.plugins import Environment, System, Verb
+from edgewise.plugins import Environment, System, Verb
 
 SYSTEM = System(
     name="marine",

@@ -14,7 +14,7 @@ from tensordict import TensorDict
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from edgewise.graphs.policy import Policy
+from edgewise.envs.policy import Policy
 from edgewise.systems.marine import colregs, dynamics
 from edgewise.systems.marine.env import MarineEnv
 

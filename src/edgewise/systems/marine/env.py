@@ -11,7 +11,7 @@ from edgewise.envs.base import GraphEnv
 from edgewise.envs.entries import Entries
 from edgewise.envs.transition import Transition
 from edgewise.graphs.actions import AgentsContinuous, AgentsDiscrete
-from edgewise.graphs.compile import compile_module
+from edgewise.models.compile import compile_module
 from edgewise.systems.marine import colregs, dynamics, field, observe, scenario, sensing
 from edgewise.systems.marine.config import MarineConfig
 from edgewise.systems.marine.dynamics import Motion

@@ -15,7 +15,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
-from edgewise.config import run_files
+from edgewise.config import files as run_files
 from edgewise.config.errors import DataError
 from edgewise.experiments.imported import Imported
 from edgewise.experiments.load import load_config

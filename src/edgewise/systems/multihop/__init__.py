@@ -1,6 +1,6 @@
 """Multihop: choose which class of packets each link of a network carries. README.md is the card."""
 
-from edgewise.config.plugins import Environment, System
+from edgewise.plugins import Environment, System
 
 SYSTEM = System(
     name="multihop",

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import torch
 from tensordict import TensorDict
 
-from edgewise.graphs.policy import Policy
+from edgewise.envs.policy import Policy
 from edgewise.systems.multihop.env import MultihopEnv
 from edgewise.systems.multihop.routers import ROUTERS, Router
 

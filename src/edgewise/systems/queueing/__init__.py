@@ -1,6 +1,6 @@
 """Queueing: schedule the links of a conflict graph so that few packets wait. README.md is the card."""
 
-from edgewise.config.plugins import Environment, System, Verb
+from edgewise.plugins import Environment, System, Verb
 
 SYSTEM = System(
     name="queueing",

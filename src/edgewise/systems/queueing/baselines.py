@@ -9,7 +9,7 @@ import torch
 from tensordict import TensorDict
 from torch import Tensor
 
-from edgewise.graphs.policy import Policy
+from edgewise.envs.policy import Policy
 from edgewise.systems.queueing.env import QueueingEnv
 from edgewise.systems.queueing.schedulers import SetScheduler, local_greedy, local_maxima
 

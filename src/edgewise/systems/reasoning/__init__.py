@@ -1,6 +1,6 @@
 """The reasoning system: prove queries of a knowledge graph from its facts and rules. See README.md."""
 
-from edgewise.config.plugins import Environment, System, Verb
+from edgewise.plugins import Environment, System, Verb
 
 SYSTEM = System(
     name="reasoning",

@@ -8,7 +8,7 @@ import torch
 from tensordict import TensorDict
 from torch import Tensor
 
-from edgewise.graphs.policy import Policy
+from edgewise.envs.policy import Policy
 from edgewise.systems.reasoning.engine.expand import Expansion
 from edgewise.systems.reasoning.env import ReasoningEnv
 

@@ -1,6 +1,6 @@
 """Swarm: steer a team of any size to its goals between obstacles. README.md is the card."""
 
-from edgewise.config.plugins import Environment, System
+from edgewise.plugins import Environment, System
 
 SYSTEM = System(
     name="swarm",

@@ -9,7 +9,7 @@ import torch
 from tensordict import TensorDict
 from torch import Tensor
 
-from edgewise.graphs.policy import Policy
+from edgewise.envs.policy import Policy
 from edgewise.systems.swarm import double_integrator, dynamics
 from edgewise.systems.swarm.env import SwarmEnv
 

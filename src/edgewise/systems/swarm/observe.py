@@ -10,7 +10,7 @@ from torch import Tensor
 
 from edgewise.graphs.edges import needs_static_shapes
 from edgewise.graphs.pair_features import Displacement, Distance, PairFeature, PairFunction, Pairs
-from edgewise.graphs.rules import Radius
+from edgewise.graphs.proximity import Radius
 from edgewise.graphs.spec import GraphSpec
 from edgewise.systems.swarm import double_integrator, dynamics, tasks
 from edgewise.systems.swarm.config import SwarmConfig

@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from edgewise.config import run_files
-from edgewise.config.run_digests import GrowingDigest
+from edgewise.config import files as run_files
 from edgewise.evaluation.result import Evaluation
-from edgewise.training import durable
+from edgewise.runs import durable
+from edgewise.runs.digests import GrowingDigest
 from edgewise.training.callbacks import Metrics, ResumableCallback, RunInfo
 
 SPECIAL = re.compile(r'[,"\r\n]')

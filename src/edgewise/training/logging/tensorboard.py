@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from edgewise.config import run_files
+from edgewise.config import files as run_files
 from edgewise.evaluation.result import Evaluation
 from edgewise.training.callbacks import Callback, Metrics, RunInfo
 from edgewise.training.logging.metrics_log import Due

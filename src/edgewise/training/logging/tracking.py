@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from edgewise.config import run_files
+from edgewise.config import files as run_files
 from edgewise.config.errors import ConfigError
 from edgewise.training.callbacks import Metrics
 

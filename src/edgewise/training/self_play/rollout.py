@@ -16,13 +16,13 @@ from torch import Tensor, nn
 from torchrl.envs.utils import ExplorationType, set_exploration_type
 
 from edgewise.config.errors import ConfigError
-from edgewise.distributed.group import ALONE, Group
 from edgewise.envs.base import GraphEnv
 from edgewise.envs.entries import replace_rows
+from edgewise.envs.policy import Policy
 from edgewise.evaluation.arena.gate import Gate
 from edgewise.evaluation.arena.match import play_match
 from edgewise.graphs.keys import RESTARTED
-from edgewise.graphs.policy import Policy
+from edgewise.scale.processes.group import ALONE, Group
 from edgewise.training.self_play.pool import OpponentPool
 
 DROPPED = ("state", ("next", "state"))

@@ -5,12 +5,12 @@ import json
 import pytest
 
 from edgewise.cli.main import main
+from edgewise.runs.checkpoint import store as checkpoint
 from edgewise.systems.reasoning.embeddings.config import KGEConfig
 from edgewise.systems.reasoning.embeddings.defaults import default_config
 from edgewise.systems.reasoning.embeddings.store import load_kge
 from edgewise.systems.reasoning.embeddings.training import measure
 from edgewise.systems.reasoning.knowledge.dataset import load_dataset
-from edgewise.training.checkpoint import store as checkpoint
 
 QUICK = ["--dim", "4", "--epochs", "2"]
 

@@ -4,11 +4,11 @@ import pytest
 import torch
 
 from edgewise.config.errors import CheckpointError, Interrupted
+from edgewise.runs.checkpoint import store as checkpoint
 from edgewise.systems.reasoning.embeddings import training as kge
 from edgewise.systems.reasoning.embeddings.config import EmbeddingConfig, KGEConfig
 from edgewise.systems.reasoning.embeddings.training import CHECKPOINTS, measure, train_kge
 from edgewise.systems.reasoning.knowledge.dataset import load_dataset
-from edgewise.training.checkpoint import store as checkpoint
 
 SMALL = {"embedding": EmbeddingConfig(dim=4), "epochs": 4, "save_every": 1, "batch_size": 256}
 

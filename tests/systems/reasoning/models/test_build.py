@@ -6,9 +6,9 @@ import torch
 from edgewise.config.errors import ConfigError
 from edgewise.evaluation.result import Evaluation
 from edgewise.experiments.build import Builder
+from edgewise.experiments.evaluate import measure_run
 from edgewise.experiments.launch import start
 from edgewise.experiments.load import load_config
-from edgewise.experiments.measure import measure_run
 from edgewise.systems.reasoning.config import ReasoningConfig
 from edgewise.systems.reasoning.engine.support import proving_share, usable_matches
 from edgewise.systems.reasoning.env import ReasoningEnv

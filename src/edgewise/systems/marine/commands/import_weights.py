@@ -6,7 +6,7 @@ from argparse import Namespace
 from pathlib import Path
 
 from edgewise.config.errors import ConfigError
-from edgewise.config.plugins import environment, environments
+from edgewise.plugins import environment, environments
 from edgewise.terminal.console import Console
 from edgewise.terminal.machine import prepare
 from edgewise.terminal.parser import Parser

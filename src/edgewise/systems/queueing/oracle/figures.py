@@ -10,8 +10,8 @@ from tensordict import TensorDict
 from torch import Tensor
 
 from edgewise.config.errors import ConfigError
+from edgewise.envs.policy import Policy
 from edgewise.graphs.heaviest import carried_share
-from edgewise.graphs.policy import Policy
 from edgewise.systems.queueing.baselines import BASELINES
 from edgewise.systems.queueing.config import QueueingConfig
 from edgewise.systems.queueing.env import QueueingEnv

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from edgewise.config.errors import ConfigError
-from edgewise.config.zoo import beside, run_path
 from edgewise.experiments.load import load_config
+from edgewise.runs.zoo import beside, run_path
 from edgewise.terminal.console import Console
 from edgewise.terminal.machine import prepare
 from edgewise.terminal.parser import Parser, whole_number
@@ -62,7 +62,7 @@ def configure(parser: Parser) -> None:
 
 def run(options: Namespace, console: Console) -> int:
     """Search for a proof and show it; the exit code is 0 whether or not there is one."""
-    from edgewise.training.run_folder import RunFolder
+    from edgewise.runs.folder import RunFolder
 
     config = load_config(RunFolder(options.run).config_file)
     if config.env_name != "reasoning":

@@ -58,7 +58,7 @@ def run(options: Namespace, console: Console) -> int:
     """Train, evaluate and save embeddings, and show the figures."""
     model = resolve(KGEConfig, [from_flags(KGEConfig, options.settings)]).embedding.model
     prepare(threads=options.threads)
-    from edgewise.graphs.devices import check_device
+    from edgewise.scale.devices import check_device
     from edgewise.systems.reasoning.embeddings.store import save_kge
     from edgewise.systems.reasoning.embeddings.training import measure, train_kge
     from edgewise.systems.reasoning.knowledge.dataset import NO_RULES, load_dataset

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from edgewise.config.errors import ConfigError
-from edgewise.config.zoo import run_path
+from edgewise.runs.zoo import run_path
 from edgewise.systems.reasoning.commands.ranking import count
 from edgewise.terminal.console import Console, table
 from edgewise.terminal.machine import prepare

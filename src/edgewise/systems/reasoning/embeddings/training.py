@@ -12,12 +12,12 @@ from typing import Any
 import torch
 
 from edgewise.config.errors import CheckpointError, Interrupted
+from edgewise.runs.checkpoint import store as checkpoint
 from edgewise.systems.reasoning.embeddings.config import KGEConfig
 from edgewise.systems.reasoning.embeddings.embedding import KnowledgeEmbedding
 from edgewise.systems.reasoning.embeddings.learner import KGELearner
 from edgewise.systems.reasoning.embeddings.ranking import rank_all
 from edgewise.systems.reasoning.knowledge.dataset import Dataset
-from edgewise.training.checkpoint import store as checkpoint
 from edgewise.training.interrupt import StopRequest
 from edgewise.training.logging.progress import NoProgress, ProgressReporter
 

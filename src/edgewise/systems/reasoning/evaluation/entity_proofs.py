@@ -10,8 +10,9 @@ import torch
 from torch import Tensor
 
 from edgewise.config.errors import ConfigError
+from edgewise.experiments.evaluate import load_trained
 from edgewise.experiments.load import load_config
-from edgewise.experiments.measure import load_trained
+from edgewise.runs.folder import RunFolder
 from edgewise.systems.reasoning.env import ReasoningEnv
 from edgewise.systems.reasoning.evaluation.beam_search import Steps
 from edgewise.systems.reasoning.evaluation.proof_scores import atoms_at_once, policy_steps, prove_atoms
@@ -22,7 +23,6 @@ from edgewise.systems.reasoning.mining.relations import Ints
 from edgewise.systems.reasoning.mining.rule_book import RuleBook
 from edgewise.systems.reasoning.models.build import plausibility
 from edgewise.systems.reasoning.models.proof_policy import ProofActor
-from edgewise.training.run_folder import RunFolder
 
 
 class EntityProofs:

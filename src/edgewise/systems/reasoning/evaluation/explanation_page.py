@@ -10,7 +10,7 @@ from typing import cast
 import numpy as np
 import torch
 
-from edgewise.experiments.measure import load_trained
+from edgewise.experiments.evaluate import load_trained
 from edgewise.systems.reasoning.env import ReasoningEnv
 from edgewise.systems.reasoning.evaluation.candidate_ranks import ranks
 from edgewise.systems.reasoning.evaluation.explanation import explain

@@ -15,7 +15,7 @@ from torch import Tensor
 from edgewise.config.errors import ConfigError
 from edgewise.config.run import AnyRun
 from edgewise.evaluation.statistics import Interval, paired_difference
-from edgewise.experiments.measure import load_trained
+from edgewise.experiments.evaluate import load_trained
 from edgewise.systems.reasoning.embeddings.embedding import KnowledgeEmbedding
 from edgewise.systems.reasoning.embeddings.store import load_kge
 from edgewise.systems.reasoning.env import ReasoningEnv

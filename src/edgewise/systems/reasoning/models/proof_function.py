@@ -12,8 +12,8 @@ from tensordict import TensorDictBase
 from torch import Generator
 
 from edgewise.config.errors import ConfigError
-from edgewise.graphs.policy_function import PolicyFunction, TensorInfo, Tensors
 from edgewise.models.distributions.ragged import RaggedCategorical
+from edgewise.models.policy_function import PolicyFunction, TensorInfo, Tensors
 from edgewise.systems.reasoning.models.decision import Decision, Expand
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from tensordict import TensorDict
 from torch import Tensor, nn
 
 from edgewise.graphs.edges import needs_static_shapes
-from edgewise.graphs.rules import Radius
+from edgewise.graphs.proximity import Radius
 from edgewise.graphs.spec import GraphSpec
 from edgewise.models.config import EncoderConfig
 from edgewise.models.encoders.encoder import GraphEncoder

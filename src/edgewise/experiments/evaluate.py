@@ -1,0 +1,259 @@
+"""Evaluates trained runs and baselines on fixed instances, at any size of the environment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from edgewise.config.decoding import Decoding
+from edgewise.config.errors import CheckpointError, ConfigError
+from edgewise.config.run import AnyRun
+from edgewise.envs.graphs_config import with_split
+from edgewise.envs.policy import Policy
+from edgewise.evaluation.ablation import ComparedPolicy, ablate
+from edgewise.evaluation.episodes import Progress
+from edgewise.evaluation.instances import Instances, changed
+from edgewise.evaluation.result import Evaluation
+from edgewise.evaluation.stages import split_by_stage
+from edgewise.experiments.build import Builder
+from edgewise.experiments.graph_record import refuse_trained_graphs
+from edgewise.experiments.load import load_config
+from edgewise.experiments.policy import TrainedPolicy
+from edgewise.graphs.datasets import with_named_graphs
+from edgewise.plugins import environment
+from edgewise.runs.checkpoint import store as checkpoint
+from edgewise.runs.code import warn_of_changes
+from edgewise.runs.folder import RunFolder
+from edgewise.training.fitting import check_revision
+from edgewise.training.parts import Algorithm
+
+WHICH = ("best", "latest")
+
+WEIGHTS = ("algorithm", "trainer")
+"""The parts of a checkpoint that a policy needs; collected data is in another and is not read."""
+
+
+@dataclass(frozen=True)
+class Ablated:
+    """The evaluation of a policy without something, and how often that changes what it does.
+
+    Attributes:
+        what: that it acted without.
+        result: of the ablated policy.
+        changed_actions: share of the actions of the whole policy, along its own episodes, that the ablated
+            one would have chosen differently.
+    """
+
+    what: str
+    result: Evaluation
+    changed_actions: float
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A trained policy for an environment of the settings that it was loaded for."""
+
+    config: AnyRun
+    algorithm: Algorithm
+    frames: int
+    checkpoint: Path
+
+    def for_users(self) -> TrainedPolicy:
+        """Return the policy with `act`, and an environment of one world that it was loaded for."""
+        config = self.config
+        env = environment(config.env_name).load("env")(config.env, num_envs=1, seed=0, device=config.device)
+        return TrainedPolicy(self.policy, env)
+
+    @property
+    def policy(self) -> Policy:
+        """The policy."""
+        return self.algorithm.policy
+
+
+def load_trained(
+    run: Path, *, settings: Mapping[str, Any] | None = None, which: str = "best", device: str | None = None
+) -> Trained:
+    """Load the policy of a run, for its own environment or one of other settings.
+
+    Args:
+        run: a run folder, or a checkpoint's folder within one.
+        settings: fields of the environment's config that differ, such as its size.
+        which: the `best` checkpoint or the `latest`, where `run` is not a checkpoint itself.
+        device: of the policy; the run's own device if not given.
+
+    Raises:
+        CheckpointError: the checkpoint is damaged, or its weights do not fit these settings.
+    """
+    folder, path = _locate(run, which)
+    config = load_config(folder.config_file, keywords={"device": device} if device else None)
+    warn_of_changes(config, folder.path)
+    folder.warn_of_damage("config.json", "versions.json")
+    settings = with_named_graphs(settings or {})
+    config = config.model_copy(update={"env": changed(config.env, settings)})
+    algorithm = Builder(without_curriculum(config), num_envs=1).algorithm
+    state = checkpoint.load(path, parts=WEIGHTS)
+    check_revision(path, state["trainer"])
+    try:
+        algorithm.load_state_dict(state["algorithm"])
+    except (KeyError, TypeError, ValueError, RuntimeError) as error:
+        raise CheckpointError(f"the weights in {path} do not fit {config.name}: {error}") from error
+    return Trained(config=config, algorithm=algorithm, frames=checkpoint.step_of(path), checkpoint=path)
+
+
+def without_curriculum(config: AnyRun) -> AnyRun:
+    """Drop the stages, whose settings may not fit an environment of another size."""
+    training = config.training.model_copy(update={"curriculum": (), "compile": False})
+    return config.model_copy(update={"training": training})
+
+
+def measure_run(
+    run: Path,
+    *,
+    settings: Mapping[str, Any] | None = None,
+    episodes: int | None = None,
+    seed: int | None = None,
+    which: str = "best",
+    baselines: Sequence[str] = (),
+    deterministic: bool = True,
+    device: str | None = None,
+    apart: bool = True,
+    decode: str | Decoding | None = None,
+    progress: Progress | None = None,
+) -> list[Evaluation]:
+    """Evaluate the policy of a run on fixed instances, and baselines on the same.
+
+    Args:
+        run: a run folder, or a checkpoint's folder within one.
+        settings: fields of the environment's config that differ from the run's own evaluation. Without any,
+            a run that is evaluated in several stages gives a result for each stage.
+        episodes: number of instances; as in the run's own evaluation if not given.
+        seed: of the instances; as in the run's own evaluation if not given.
+        which: `best` or `latest` checkpoint.
+        baselines: names of baselines; `all` for every one.
+        deterministic: whether the policy acts by its mode.
+        device: on which to evaluate; the run's own device if not given.
+        apart: whether each stage of the evaluation gives a result; otherwise one, with `success.STAGE`.
+        decode: how the policy plays several episodes of each instance, of which the best by return counts,
+            such as `sample:64`; baselines play one.
+        progress: called every few steps of the policy's episodes; see `evaluate`.
+    """
+    how = Decoding.parse(decode) if isinstance(decode, str) else decode
+    if how is not None and not deterministic:
+        raise ConfigError(f"decode: got {how} with sampled actions", hint="choose sample:1, or leave one out")
+    if episodes is not None and episodes < 1:
+        raise ConfigError(f"episodes: got {episodes}, expected 1 or more")
+    trained, instances = load_on_instances(
+        run, settings=settings, episodes=episodes, seed=seed, which=which, device=device
+    )
+    instances = replace(instances, deterministic=deterministic)
+    decoded = replace(instances, decode=how, progress=progress)
+    own = replace(decoded(trained.policy), policy=_folder(run).path.name, frames=trained.frames)
+    found = [own, *measure_baselines(instances, baselines)]
+    return [part for one in found for part in parts_of(one, instances)] if apart else found
+
+
+def measure_ablations(
+    run: Path,
+    names: Sequence[str],
+    *,
+    settings: Mapping[str, Any] | None = None,
+    episodes: int | None = None,
+    seed: int | None = None,
+    which: str = "best",
+    device: str | None = None,
+) -> list[tuple[Evaluation, Ablated]]:
+    """Evaluate the policy of a run as it is, and without each thing in `names`, on the same instances.
+
+    Args:
+        run: a run folder, or a checkpoint's folder within one.
+        names: what the policy acts without, one after the other; see `edgewise.evaluation.ablation.ablate`.
+        settings: as in `measure_run`.
+        episodes: as in `measure_run`.
+        seed: as in `measure_run`.
+        which: `best` or `latest` checkpoint.
+        device: on which to evaluate; the run's own device if not given.
+
+    Returns:
+        The evaluation of the policy as it is with each ablation; where the run's evaluation has stages, one
+        pair for each stage.
+    """
+    trained, instances = load_on_instances(
+        run, settings=settings, episodes=episodes, seed=seed, which=which, device=device
+    )
+    env, name = instances.env, _folder(run).path.name
+    policies = {each: ablate(trained.policy, each, env) for each in names}
+    whole = parts_of(replace(instances(trained.policy), policy=name, frames=trained.frames), instances)
+    found = []
+    for each, policy in policies.items():
+        compared = ComparedPolicy(trained.policy, policy, env)
+        share = compared.share(instances(compared))
+        result = replace(instances(policy), policy=f"{name} without {each}", frames=trained.frames)
+        ablated = [Ablated(each, part, share) for part in parts_of(result, instances)]
+        found += list(zip(whole, ablated, strict=True))
+    return found
+
+
+def load_on_instances(
+    run: Path,
+    *,
+    settings: Mapping[str, Any] | None,
+    episodes: int | None,
+    seed: int | None,
+    which: str = "best",
+    device: str | None = None,
+) -> tuple[Trained, Instances]:
+    """Load the policy of a run and build instances for it; arguments as in `measure_run`.
+
+    Where the run's evaluation has stages and no settings are given, the instances are those of its stages in
+    one batch, and `episodes` is their number in every stage.
+    """
+    own = load_config(_folder(run).config_file)
+    chosen = own.evaluation
+    differing = with_split(own.env, {**chosen.settings, **with_named_graphs(settings or {})})
+    refuse_trained_graphs(own.env, differing, _folder(run).path)
+    trained = load_trained(run, settings=differing, which=which, device=device)
+    stages = () if settings else chosen.stages
+    changes = {
+        "stages": tuple(
+            stage.model_copy(update={"episodes": episodes or stage.episodes}) for stage in stages
+        ),
+        "episodes": episodes or chosen.episodes,
+        "seed": chosen.seed if seed is None else seed,
+        "settings": differing,
+    }
+    evaluation = chosen.model_copy(update=changes)
+    asked = own.model_copy(update={"evaluation": evaluation, "device": trained.config.device})
+    return trained, Instances.of(asked, entry=environment(own.env_name))
+
+
+def parts_of(evaluation: Evaluation, instances: Instances) -> list[Evaluation]:
+    """Return the results of each stage of the instances; the evaluation itself where they have none."""
+    return split_by_stage(evaluation, instances.stages) if instances.stages else [evaluation]
+
+
+def measure_baselines(instances: Instances, names: Sequence[str]) -> list[Evaluation]:
+    """Evaluate baselines on the instances; `all` for every one."""
+    policies = instances.baselines(tuple(names))
+    return [replace(instances(policy), policy=name, baseline=True) for name, policy in policies.items()]
+
+
+def environment_of(run: Path) -> str:
+    """Return the name or address of the environment of a run, given its folder or a checkpoint's."""
+    return load_config(_folder(run).config_file).env_name
+
+
+def _folder(run: Path) -> RunFolder:
+    return RunFolder(run.resolve().parents[1] if checkpoint.NAME.fullmatch(run.name) else run)
+
+
+def _locate(run: Path, which: str) -> tuple[RunFolder, Path]:
+    """Return the run folder and the checkpoint that `run` and `which` refer to."""
+    if which not in WHICH:
+        raise ConfigError(f"checkpoint: got {which}, expected {' or '.join(WHICH)}")
+    folder = _folder(run)
+    if checkpoint.NAME.fullmatch(run.name):
+        return folder, run
+    find = checkpoint.best if which == "best" else checkpoint.latest
+    return folder, find(folder.checkpoints, parts=WEIGHTS)

@@ -1,0 +1,247 @@
+"""What is declared by systems and registered in this process, by name and by address."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from edgewise.config.errors import ConfigError
+from edgewise.plugins.addresses import import_place, is_imported_by_path, load
+from edgewise.plugins.declarations import AlgorithmEntry, Environment, System
+from edgewise.plugins.kinds import KINDS, NAMED_BY_USER, Kind, kind_of
+from edgewise.plugins.places import is_installed, real_file, real_path
+from edgewise.plugins.trust import allow, allowed_files, allowed_modules, project_plugins
+
+SYSTEMS = "edgewise.systems"
+"""The package whose `SYSTEMS` lists the declarations that ship with edgewise."""
+
+PARTS = {
+    "environment": "environments",
+    "algorithm": "algorithms",
+    "recipe": "recipes",
+    "encoder": "encoders",
+    "convolution": "convolutions",
+    "head": "heads",
+    "action layout": "action_layouts",
+    "edge rule": "edge_rules",
+    "logger": "loggers",
+}
+"""The field of a `System` in which each kind is declared by name."""
+
+
+BUILT_IN = {
+    "algorithm": "edgewise.algorithms.registry:ALGORITHMS",
+    "encoder": "edgewise.models.config:BUILT_IN_ENCODERS",
+    "action layout": "edgewise.graphs.by_name:ACTION_LAYOUTS",
+    "edge rule": "edgewise.graphs.by_name:EDGE_SOURCES",
+}
+"""Where the parts of the core are, by name; those of systems are in their declarations."""
+
+
+@dataclass(frozen=True)
+class _Registered:
+    """What was registered of one kind: by name, and by address where it has one."""
+
+    names: dict[str, Any] = field(default_factory=dict)
+    addresses: dict[str, Any] = field(default_factory=dict)
+
+
+_registered = {kind: _Registered() for kind in KINDS}
+
+
+def register(
+    extension: Any,
+    *,
+    name: str | None = None,
+    baselines: Mapping[str, Any] | None = None,
+    replay: Callable[..., dict[str, Any]] | None = None,
+    summary: str | None = None,
+    kind: str | None = None,
+) -> None:
+    """Make an extension known in this process, under a name.
+
+    Args:
+        extension: an environment, algorithm, encoder, convolution, head, action layout, edge rule, recipe,
+            logger, verb, evaluation mode, file format or `System`.
+        name: under which it can be chosen; from its class if not given.
+        baselines: of an environment.
+        replay: of an environment.
+        summary: one sentence for lists.
+        kind: which kind of extension it is, where that is not clear from the object: `baseline`, `replay`, …;
+            a baseline is named `ENVIRONMENT.NAME`, a replay `ENVIRONMENT`.
+
+    Raises:
+        ConfigError: it is of no kind, or the name belongs to something that ships with edgewise.
+
+    Example:
+        >>> import edgewise as ew
+        >>> ew.register(TSPEnv, name="tsp", baselines={"nearest": nearest})
+    """
+    chosen = kind or kind_of(extension)
+    if chosen not in KINDS:
+        raise ConfigError(f"register: got kind {chosen!r}, expected one of {', '.join(KINDS)}")
+    if not KINDS[chosen].fits(extension):
+        raise ConfigError(f"register: {extension!r} is no {chosen}: expected {KINDS[chosen].expected}")
+    entry: Any = extension
+    if chosen == "environment" and not isinstance(extension, Environment):
+        described = summary or summary_of(extension)
+        entry = Environment(env=extension, baselines=baselines, replay=replay, summary=described)
+    elif chosen == "algorithm" and not isinstance(extension, AlgorithmEntry):
+        entry = AlgorithmEntry(algorithm=extension, summary=summary or summary_of(extension))
+    if name is None and chosen in NAMED_BY_USER:
+        raise ConfigError(f"register: a {chosen} needs a name", hint="such as name='graphwalk.mine'")
+    _store(chosen, name or name_of(extension), entry, extension, is_given=name is not None)
+
+
+def _store(kind: str, name: str, entry: Any, extension: Any, *, is_given: bool) -> None:
+    is_taken = kind not in NAMED_BY_USER and name in _shipped(kind)
+    if is_taken and is_given:
+        raise ConfigError(
+            f"register: the {kind} {name} ships with edgewise, and runs refer to it by this name",
+            hint="choose another name",
+        )
+    known = _registered[kind]
+    if isinstance(extension, type):
+        known.addresses[address_key(address_of(extension))] = entry
+    if not is_taken:
+        known.names[name] = entry
+    declared.cache_clear()
+
+
+def registered(kind: str) -> dict[str, Any]:
+    """Return what was registered of a kind in this process, by name."""
+    return dict(_registered[kind].names)
+
+
+def registered_at(kind: str, reference: str) -> Any:
+    """Return what was registered of a kind under an address; None if nothing was."""
+    return _registered[kind].addresses.get(address_key(reference))
+
+
+def references() -> list[str]:
+    """Return the files and modules that the user allowed or registered a class of, for another process."""
+    places = [key.rpartition(":")[0] for each in _registered.values() for key in each.addresses]
+    own = [place for place in places if place.partition(".")[0] != "edgewise"]
+    return list(dict.fromkeys([*map(str, allowed_files()), *allowed_modules(), *own]))
+
+
+def entry_of(kind: str, found: Any) -> Any:
+    """Return the declaration with which a class was registered; the class itself if it was not."""
+    for entry in _registered[kind].addresses.values():
+        if found in (getattr(entry, "env", None), getattr(entry, "algorithm", None)):
+            return entry
+    return found
+
+
+def use_plugin(reference: str) -> ModuleType:
+    """Allow a plug-in that the user named, import it, and register what it defines.
+
+    Raises:
+        ConfigError: it is not there, or fails while it is imported.
+    """
+    module = import_place(allow(reference))
+    for kind in KINDS.values():
+        if kind.name in NAMED_BY_USER:
+            continue
+        whole = [(module.__name__, module)] if kind.fits(module) else []
+        for _, found in whole if kind.form == "module" else defined_in(module, kind):
+            if entry_of(kind.name, found) is found and found not in _registered[kind.name].names.values():
+                register(found, kind=kind.name)
+    return module
+
+
+def use_project_plugins() -> None:
+    """Import the plug-ins that the project's own file lists, and register what they define."""
+    for reference in project_plugins():
+        use_plugin(reference)
+
+
+def defined_in(module: ModuleType, kind: Kind) -> Iterator[tuple[str, Any]]:
+    """Return what a module itself defines of a kind, with its names."""
+    for name, found in list(vars(module).items()):
+        is_own = not isinstance(found, type) or found.__module__ == module.__name__
+        is_abstract = bool(getattr(found, "__abstractmethods__", ()))
+        if not name.startswith("_") and is_own and not is_abstract and kind.fits(found):
+            yield name, found
+
+
+def address_of(cls: type) -> str:
+    """Return the address of a class: by file where its module is a single file of nobody's package."""
+    module = sys.modules.get(cls.__module__)
+    file = real_file(module)
+    if file is not None and _is_single(cls.__module__, file):
+        return f"{_shown(file)}:{cls.__qualname__}"
+    return f"{cls.__module__}:{cls.__qualname__}"
+
+
+def address_key(reference: str) -> str:
+    """Return an address in a form that does not depend on the working directory."""
+    place, _, name = reference.rpartition(":")
+    return f"{real_path(place)}:{name}" if place.endswith(".py") else reference
+
+
+def name_of(extension: Any) -> str:
+    """Return the name of an extension: its own, or that of its class in lower case and without `Env`."""
+    given = getattr(extension, "name", None)
+    if isinstance(given, str):
+        return given
+    return str(getattr(extension, "__name__", type(extension).__name__)).removesuffix("Env").lower()
+
+
+def summary_of(extension: Any) -> str:
+    """Return the first line of a docstring, without its full stop."""
+    return (getattr(extension, "__doc__", None) or "").strip().partition("\n")[0].rstrip(".")
+
+
+@cache
+def systems() -> tuple[System, ...]:
+    """Return the declarations of the systems that ship with edgewise."""
+    return tuple(load(f"{module}:SYSTEM") for module in import_module(SYSTEMS).SYSTEMS)
+
+
+def all_systems() -> tuple[System, ...]:
+    """Return the systems that ship with edgewise and those that were registered."""
+    return (*systems(), *_registered["system"].names.values())
+
+
+@cache
+def declared(kind: str) -> Mapping[str, Any]:
+    """Return what systems declare and what was registered, by name; what ships with edgewise goes first."""
+    found: dict[str, Any] = {}
+    for table in (*(_parts(system, kind) for system in all_systems()), _registered[kind].names):
+        for name, part in table.items():
+            found.setdefault(name, part)
+    return found
+
+
+def _shipped(kind: str) -> dict[str, Any]:
+    found = dict(load(BUILT_IN[kind])) if kind in BUILT_IN else {}
+    return found | {name: part for system in systems() for name, part in _parts(system, kind).items()}
+
+
+def _parts(system: System, kind: str) -> dict[str, Any]:
+    if kind == "verb":
+        return {verb.name: verb for verb in system.verbs}
+    return dict(getattr(system, PARTS[kind])) if kind in PARTS else {}
+
+
+def _is_single(name: str, file: Path) -> bool:
+    """Return whether a module is a file by itself: a script, a plug-in, or one that is not in any package."""
+    if name == "__main__" or file in allowed_files():
+        return True
+    is_module = "." not in name and file.name != "__init__.py"
+    return is_module and (is_imported_by_path(file) or not is_installed(file))
+
+
+def _shown(path: Path) -> str:
+    """Return a path as a user would type it from here."""
+    try:
+        return str(path.relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)

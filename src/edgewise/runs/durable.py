@@ -1,0 +1,58 @@
+"""Write files that are either complete or absent after a crash: fsync, rename, fsync of the folder."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from edgewise.config import files as run_files
+from edgewise.runs import digests as run_digests
+
+
+def sync_folder(folder: Path) -> None:
+    """Flush the entries of `folder` to disk."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Create the file `path`, which must not exist, and flush `content` to disk."""
+    with open(path, "xb", buffering=0) as file:
+        write_fully(file.fileno(), content)
+        os.fsync(file.fileno())
+
+
+def replace_whole(path: Path, content: bytes) -> None:
+    """Replace the content of `path` atomically; a reader gets the old or the new content, never a part."""
+    run_files.check_place(path.parent)
+    staging = path.with_name(f".{path.name}.stage")
+    staging.unlink(missing_ok=True)
+    try:
+        write_whole(staging, content)
+        with run_digests.recorded(path, content):
+            os.rename(staging, path)
+    except BaseException:
+        staging.unlink(missing_ok=True)
+        raise
+    sync_folder(path.parent)
+
+
+def write_fully(descriptor: int, content: bytes | memoryview) -> None:
+    """Write all of `content`, with as many system calls as needed."""
+    rest = memoryview(content).cast("B") if len(content) else memoryview(b"")
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]
+
+
+def open_plain(path: Path) -> int:
+    """Open a regular file for reading; a symbolic link or anything else raises `OSError`."""
+    run_files.check_place(path)
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(f"{path.name} is not a regular file")
+    return descriptor

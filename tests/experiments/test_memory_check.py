@@ -1,0 +1,87 @@
+"""Requests that cannot fit are refused with the number and the setting, before anything is allocated."""
+
+import resource
+
+import pytest
+
+from edgewise.cli.main import main
+from edgewise.config.errors import ConfigError
+from edgewise.envs.registry import make_env
+from edgewise.experiments.load import load_config
+from edgewise.experiments.memory_check import refuse_too_large
+from edgewise.experiments.recipes import recipe
+from edgewise.plugins import recipes
+from edgewise.scale.devices import in_bytes, refuse_out_of_memory, total_memory
+
+REQUESTS = {
+    "worlds": (["graphwalk-ppo", "--num-envs", "1000000000"], "training.num_envs"),
+    "frames": (["graphwalk-ppo", "--rollout-length", "1000000000"], "training.rollout_length"),
+    "nodes": (
+        ["graphwalk-ppo", "--env.num-nodes", "1000000", "--curriculum", "[]"],
+        "8 TB were asked for",
+    ),
+    "hidden": (["graphwalk-ppo", "--model.encoder.hidden", "1000000"], "model"),
+    "replay": (["marine-quick", "--replay-size", "1000000000000000"], "kept transitions"),
+    "replay on disk": (
+        ["marine-quick", "--replay-size", "1000000000000000", "--replay-storage", "memmap"],
+        "the disk",
+    ),
+    "threads": (["graphwalk-ppo", "--threads", "100000"], "1024"),
+}
+
+
+@pytest.mark.parametrize("name", REQUESTS)
+def test_a_request_that_cannot_fit_is_refused(name, tmp_path, capsys):
+    arguments, words = REQUESTS[name]
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert main(["train", *arguments, "--out", str(tmp_path / "run")]) == 2
+    error = capsys.readouterr().err
+    assert words in error
+    assert "hint" in error or name == "threads"
+    assert "Traceback" not in error
+    assert not (tmp_path / "run").exists()
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    assert grown < 500_000, f"{grown} kB were allocated"
+
+
+@pytest.mark.parametrize("name", sorted(recipes()))
+def test_every_recipe_fits(name):
+    config = recipe(name).config
+    if not getattr(config.env, "data", None) or name == "reasoning-countries":
+        refuse_too_large(config)
+
+
+def test_the_estimate_is_about_what_is_collected():
+    """Twice the frames are twice the bytes, and the limit is where the memory of the machine is."""
+    config = load_config("graphwalk-ppo")
+    with pytest.raises(ConfigError, match=r"a batch of ([\d,]+) frames would take about") as refused:
+        refuse_too_large(load_config(config, keywords={"rollout_length": 10**9}))
+    assert in_bytes(total_memory()) in refused.value.message
+
+
+def test_the_parameters_of_a_model_are_counted():
+    with pytest.raises(ConfigError, match=r"the sizes of the model: [\d,]{17,} parameters would take about"):
+        refuse_too_large(load_config("graphwalk-ppo", keywords={"model.encoder.hidden": 10**6}))
+
+
+def test_errors_of_memory_are_refusals_and_others_are_not():
+    with (
+        pytest.raises(ConfigError, match="this run does not fit"),
+        refuse_out_of_memory("this run", hint="less"),
+    ):
+        raise MemoryError
+    with pytest.raises(RuntimeError, match="shapes"), refuse_out_of_memory("this run", hint="less"):
+        raise RuntimeError("shapes do not match")
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [(12, "12 bytes"), (3.2e9, "3.2 GB"), (5e18, "5,000 PB")],
+)
+def test_bytes_as_text(count, text):
+    assert in_bytes(count) == text
+
+
+def test_worlds_that_cannot_fit_are_refused_by_the_environment():
+    with pytest.raises(ConfigError, match=r"1,000,000,000,000 worlds of graphwalk .* need at least"):
+        make_env("graphwalk", num_envs=10**12)

@@ -1,0 +1,143 @@
+"""What is registered is known by name and by address, and never stands in for what ships with edgewise."""
+
+import pytest
+
+import edgewise as ew
+from edgewise import plugins
+from edgewise.config.errors import ConfigError
+from edgewise.plugins import register, registered, use_plugin
+
+PLUGIN = """
+import edgewise as ew
+
+class MineConfig(ew.Config):
+    size: int = 3
+
+class MineEnv(ew.GraphEnv[MineConfig]):
+    def setup(self): ...
+    def spawn(self, count): ...
+    def advance(self, state, action): ...
+    def observe(self, state): ...
+
+class GraphwalkEnv(MineEnv):
+    pass
+
+class MyRule:
+    @classmethod
+    def from_setup(cls, setup): ...
+    def learn(self, batch): ...
+    def state_dict(self): ...
+    def load_state_dict(self, state): ...
+
+class Printer(ew.Callback):
+    pass
+
+def configure(parser): ...
+def run(options, console): ...
+
+VERB = ew.Verb("hello", "say hello", __name__)
+"""
+
+
+def baseline(env):
+    return None
+
+
+@pytest.fixture
+def plugin(write):
+    return use_plugin(str(write("my_plugin.py", PLUGIN)))
+
+
+def test_a_plug_in_registers_what_it_defines(plugin):
+    assert plugins.environments()["mine"].env is plugin.MineEnv
+    assert plugins.algorithms()["myrule"].algorithm is plugin.MyRule
+    assert plugins.find("logger", "printer") is plugin.Printer
+    assert plugins.verbs()["hello"].load() is plugin
+
+
+def test_a_plug_in_never_stands_in_for_what_ships_with_edgewise(plugin):
+    """Its class is found by its address alone."""
+    assert plugins.environment("graphwalk").env == "edgewise.systems.graphwalk.env:GraphwalkEnv"
+    assert plugins.environment("my_plugin.py:GraphwalkEnv").env is plugin.GraphwalkEnv
+
+
+@pytest.mark.parametrize(("name", "kind"), [("graphwalk", "environment"), ("ppo", "algorithm")])
+def test_a_name_that_is_taken(plugin, name, kind):
+    cls = plugin.MineEnv if kind == "environment" else plugin.MyRule
+    with pytest.raises(ConfigError, match="ships with edgewise"):
+        register(cls, name=name)
+
+
+def test_registering_twice_takes_the_later(plugin):
+    register(plugin.MineEnv, name="twice", summary="first")
+    register(plugin.MineEnv, name="twice", summary="second")
+    assert plugins.environment("twice").summary == "second"
+
+
+def test_a_plug_in_that_registers_itself_is_not_registered_over(write):
+    text = PLUGIN + "ew.register(MineEnv, name='own', baselines={'b': configure})\n"
+    module = use_plugin(str(write("registers_itself.py", text)))
+    assert plugins.environment("own").baselines == {"b": module.configure}
+    assert plugins.environment("registers_itself.py:MineEnv").baselines == {"b": module.configure}
+    assert "mine" not in registered("environment")
+    assert plugins.environment("own").env is module.MineEnv
+
+
+def test_every_environment_has_random_actions(plugin):
+    class Worlds:
+        rand_action = "at random"
+
+    own, listed = (plugins.environment(name).load_baselines() for name in ("mine", "queueing"))
+    assert list(own) == own.names() == ["random"]
+    assert "random" in listed
+    assert "random" not in list(listed)
+    assert "random" in listed.names()
+    assert own["random"](Worlds) == listed["random"](Worlds) == "at random"
+    assert plugins.environment("graphwalk").load_baselines()["random"].__name__ == "random_walk"
+
+
+def test_baselines_and_replays_of_other_environments(plugin):
+    register(baseline, kind="baseline", name="graphwalk.mine")
+    register(baseline, kind="replay", name="mine")
+    assert plugins.environment("graphwalk").load_baselines()["mine"] is baseline
+    assert "shortest_path" in plugins.environment("graphwalk").load_baselines()
+    assert plugins.environment("mine").load("replay") is baseline
+    assert plugins.environment("my_plugin.py:MineEnv").load("replay") is baseline
+    assert "mine" not in plugins.environment("mine").load_baselines()
+
+
+@pytest.mark.parametrize(
+    ("given", "kind", "words"),
+    [
+        (3, None, "expected an environment"),
+        (baseline, None, "say what it is"),
+        (baseline, "baseline", "needs a name"),
+        (baseline, "wizard", "expected one of"),
+        (baseline, "environment", "is no environment"),
+        (ew.Verb("x", "y", "z"), "recipe", "is no recipe"),
+    ],
+)
+def test_what_cannot_be_registered(given, kind, words):
+    with pytest.raises(ConfigError, match=words):
+        register(given, kind=kind)
+
+
+def test_a_system_brings_all_of_its_parts(plugin):
+    register(
+        ew.System(
+            name="mine",
+            environments={"bundled": plugins.Environment(env=plugin.MineEnv)},
+            verbs=(ew.Verb("bundled", "a verb", plugin),),
+            loggers={"bundled": plugin.Printer},
+            file_formats=(plugin,),
+        )
+    )
+    assert plugins.environment("bundled").env is plugin.MineEnv
+    assert "bundled" in plugins.verbs()
+    assert plugins.find("logger", "bundled") is plugin.Printer
+    assert plugin in plugins.file_formats()
+
+
+def test_a_verb_without_functions():
+    with pytest.raises(ConfigError, match="has no `configure"):
+        ew.Verb("x", "y", 3).load()

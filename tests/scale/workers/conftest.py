@@ -1,0 +1,11 @@
+"""Workers import what this process may import, so tests of workers begin without plug-ins of other tests."""
+
+import pytest
+
+from edgewise.plugins.isolation import isolated
+
+
+@pytest.fixture(autouse=True)
+def without_plugins():
+    with isolated():
+        yield
