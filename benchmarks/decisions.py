@@ -15,8 +15,8 @@ from collections.abc import Callable
 
 import torch
 
-from edgewise.models.distributions.diagram_set import SetDiagrams
-from edgewise.models.distributions.set_tables import set_tables
+from edgewise.systems.queueing.models.diagram_set import SetDiagrams
+from edgewise.systems.queueing.models.set_tables import set_tables
 from edgewise.systems.queueing.graphs import conflict_graphs
 
 GRAPHS = (

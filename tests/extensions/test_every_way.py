@@ -66,7 +66,7 @@ class ModeCategorical(torch.distributions.Categorical):
     deterministic_sample = torch.distributions.Categorical.mode
 
 
-ew.register_head(ChooseTwo, Pair)
+ChooseTwo.head = Pair
 """
 )
 

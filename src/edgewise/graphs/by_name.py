@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from inspect import isabstract
 from typing import Any
 
 from edgewise.config.errors import ConfigError
@@ -21,7 +22,7 @@ EDGE_SOURCES: Mapping[str, type[EdgeSource]] = {
 ACTION_LAYOUTS: Mapping[str, type[ActionLayout]] = {
     name_of(each): each
     for each in vars(actions).values()
-    if isinstance(each, type) and issubclass(each, ActionLayout) and each is not ActionLayout
+    if isinstance(each, type) and issubclass(each, ActionLayout) and not isabstract(each)
 }
 """The built-in action layouts by name; plug-ins declare more."""
 
