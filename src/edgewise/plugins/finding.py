@@ -72,7 +72,9 @@ def find_function(reference: str, *, of: str, what: str) -> Any:
     found = None
     if address is not None and address.name:
         granted = _granted(what, address, lambda module: hasattr(module, address.name))
-        found = getattr(import_place(granted), address.name, None)
+        module = import_place(granted)
+        found = _attribute(granted, module)
+        _check_home(found, granted, module, reference)
     if not isinstance(found, FunctionType) or next(iter(signature(found).parameters), None) != of:
         raise ConfigError(f"{reference} is no {what}: expected the address of a function of `{of}`")
     return found
@@ -160,6 +162,12 @@ def _at(kind: Kind, address: Address, reference: str) -> Any:
     module = import_place(address)
     if not address.name:
         return _only_one(kind, module, reference)
+    found = _checked(kind, _attribute(address, module), reference)
+    _check_home(found, address, module, reference)
+    return found
+
+
+def _attribute(address: Address, module: ModuleType) -> Any:
     if not hasattr(module, address.name):
         from difflib import get_close_matches
 
@@ -167,14 +175,17 @@ def _at(kind: Kind, address: Address, reference: str) -> Any:
         raise ConfigError(
             f"{address.place} has no name {address.name}", hint=f"did you mean {near[0]}?" if near else None
         )
-    found = _checked(kind, getattr(module, address.name), reference)
+    return getattr(module, address.name)
+
+
+def _check_home(found: Any, address: Address, module: ModuleType, reference: str) -> None:
+    """Raise ConfigError if what an address refers to is defined elsewhere."""
     home = _home(found)
     if home is not None and not _is_near(home, module):
         raise ConfigError(
             f"{reference} is defined in {home}, and only imported by {address.place}",
             hint="give the address where it is defined",
         )
-    return found
 
 
 def _home(found: Any) -> str | None:
