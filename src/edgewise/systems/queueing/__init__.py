@@ -12,7 +12,6 @@ SYSTEM = System(
             baselines="edgewise.systems.queueing.baselines:BASELINES",
             replay="edgewise.systems.queueing.render:replay",
             model="edgewise.systems.queueing.models.config:SetModelConfig",
-            oracle="edgewise.systems.queueing.oracle.figures:exact_figures",
         ),
     },
     recipes={
