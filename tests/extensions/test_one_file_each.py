@@ -163,7 +163,7 @@ class OwnReinforceConfig(ew.Config):
     learning_rate: float = 1e-3
 
 
-class OwnReinforce:
+class OwnReinforce(ew.Algorithm):
     '''Policy gradient with the mean reward as baseline.'''
 
     config_class = OwnReinforceConfig

@@ -22,7 +22,8 @@ class MineEnv(ew.GraphEnv[MineConfig]):
 class GraphwalkEnv(MineEnv):
     pass
 
-class MyRule:
+class MyRule(ew.Algorithm):
+    policy = None
     @classmethod
     def from_setup(cls, setup): ...
     def learn(self, batch): ...
