@@ -1,4 +1,4 @@
-"""A verb of one's own: `edgewise tour runs/tsp-1 --plugin tour.py --plugin tsp.py` prints a tour."""
+"""A verb of one's own: `edgewise salesman tour runs/tsp-1 --plugin tour.py --plugin tsp.py` prints a tour."""
 
 import sys
 
@@ -27,4 +27,6 @@ def run(options, console):
     return 0
 
 
-VERB = ew.Verb("tour", "plan one tour with a trained policy", sys.modules[__name__])
+SYSTEM = ew.System(
+    "salesman", verbs=(ew.Verb("tour", "plan one tour with a trained policy", sys.modules[__name__]),)
+)

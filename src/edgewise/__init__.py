@@ -63,7 +63,6 @@ if TYPE_CHECKING:
         ChooseNode,
         EdgesDiscrete,
     )
-    from edgewise.graphs.by_name import make_action_layout, make_edge_source
     from edgewise.graphs.convert import from_networkx, from_pyg, to_networkx, to_pyg
     from edgewise.graphs.datasets import GraphInstances, load_graphs, read_graphs
     from edgewise.graphs.edges import Edges, EdgeSource, Explicit
@@ -152,9 +151,7 @@ _HOMES = {
     "load_graphs": "edgewise.graphs.datasets",
     "load_policy": "edgewise.api",
     "lower_bound": "edgewise.envs.ranges",
-    "make_action_layout": "edgewise.graphs.by_name",
     "make_actor_critic": "edgewise.models.actor_critic",
-    "make_edge_source": "edgewise.graphs.by_name",
     "make_encoder": "edgewise.models.build",
     "make_env": "edgewise.envs.registry",
     "make_head": "edgewise.models.build",
@@ -240,9 +237,7 @@ __all__ = [
     "load_graphs",
     "load_policy",
     "lower_bound",
-    "make_action_layout",
     "make_actor_critic",
-    "make_edge_source",
     "make_encoder",
     "make_env",
     "make_head",

@@ -7,8 +7,9 @@ import sys
 
 import pytest
 
+from edgewise import plugins
 from edgewise.cli import main as front
-from edgewise.cli.verbs import verbs
+from edgewise.cli.verbs import BENCH, GENERIC
 from edgewise.config.errors import CheckpointError, ConfigError, Interrupted, NumericalStop
 from edgewise.terminal.console import Console, finite, table
 from edgewise.terminal.parser import Parser
@@ -61,22 +62,41 @@ def test_importing_the_package_imports_nothing_heavy():
     assert done.stdout.strip() == "set()"
 
 
-@pytest.mark.parametrize("verb", verbs())
+SYSTEMS = {system.name: system for system in plugins.systems() if system.verbs}
+OF_SYSTEMS = {f"{name} {verb.name}": verb for name, system in SYSTEMS.items() for verb in system.verbs}
+EVERY = {**GENERIC, **OF_SYSTEMS}
+
+
+@pytest.mark.parametrize("verb", EVERY)
 def test_every_verb_explains_itself_and_takes_json(verb, edgewise):
-    outcome = edgewise(verb, "--help")
-    assert edgewise("help", verb).out == outcome.out
+    outcome = edgewise(*verb.split(), "--help")
+    assert edgewise("help", *verb.split()).out == outcome.out
     assert outcome.code == 0
     assert f"usage: edgewise {verb}" in outcome.out
     assert "--json" in outcome.out
     assert "examples:" in outcome.out
-    assert verbs()[verb].summary[1:] in outcome.out
+    assert EVERY[verb].summary[1:] in outcome.out
 
 
-def test_the_overview_names_every_verb(edgewise):
+def test_the_overview_names_every_verb_and_every_system_with_verbs(edgewise):
     for arguments in ((), ("--help",), ("-h",)):
         outcome = edgewise(*arguments)
         assert outcome.code == 0
-        assert all(verb.summary in outcome.out for verb in verbs().values())
+        assert all(verb.summary in outcome.out for verb in GENERIC.values() if verb is not BENCH)
+        assert f"systems with verbs of their own: {', '.join(SYSTEMS)}" in outcome.out
+        assert not any(verb.summary in outcome.out for verb in OF_SYSTEMS.values())
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_a_system_lists_its_verbs_environments_and_recipes(name, edgewise):
+    for arguments in ((name,), (name, "--help"), ("help", name)):
+        outcome = edgewise(*arguments)
+        assert outcome.code == 0
+        assert all(verb.summary in outcome.out for verb in SYSTEMS[name].verbs)
+        assert all(each in outcome.out for each in (*SYSTEMS[name].environments, *SYSTEMS[name].recipes))
+    wrong = edgewise(name, "no-such-verb")
+    assert (wrong.code, wrong.out) == (2, "")
+    assert f"edgewise {name} has no verb no-such-verb" in wrong.err
 
 
 def test_help_of_a_recipe_shows_every_field_with_default_and_description(edgewise):

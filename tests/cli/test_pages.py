@@ -16,15 +16,13 @@ import pytest
 import yaml
 
 import edgewise as ew
-from edgewise.cli.verbs import verbs
+from edgewise.cli.verbs import GENERIC
 from edgewise.config.errors import ConfigError
 from edgewise.config.schema import find
 from edgewise.config.settings import from_flags
 from edgewise.experiments.defaults import schema_of
 from edgewise.experiments.recipes import recipe
-from edgewise.plugins import Address, algorithms, environment, environments, recipes
-from edgewise.systems.reasoning.embeddings.config import KGEConfig
-from edgewise.systems.reasoning.mining.config import MiningConfig
+from edgewise.plugins import Address, algorithms, environment, environments, load, recipes, systems
 from edgewise.terminal.parser import Parser
 
 ROOT = Path(__file__).parents[2]
@@ -36,8 +34,12 @@ PAGES = [
 ]
 WITH_COMMANDS = [page for page in PAGES if page.name != "CHANGELOG.md"]
 """The changelog names commands in part, and those of its time."""
-OWN = {"kge": KGEConfig, "mine": MiningConfig}
-"""Verbs with settings of their own."""
+OWN = {
+    "reasoning kge": "edgewise.systems.reasoning.embeddings.config:KGEConfig",
+    "reasoning mine": "edgewise.systems.reasoning.mining.config:MiningConfig",
+}
+"""Verbs with settings of their own, and where these are."""
+VERBS = GENERIC | {f"{system.name} {verb.name}": verb for system in systems() for verb in system.verbs}
 IN_TEXT = re.compile(r"`(?:[A-Z_]+=\S+ )?edgewise ([^`]+)`")
 IN_BLOCK = re.compile(r"^(?:\$ )?edgewise (.+?)(?:\s+#.*)?$", re.MULTILINE)
 PLACEHOLDER = re.compile(r"[A-Z]+")
@@ -58,13 +60,15 @@ def commands(page):
 def faults(arguments):
     """What is wrong with a command."""
     name, *rest = arguments
-    if name not in (*verbs(), "--help"):
+    if rest and f"{name} {rest[0]}" in VERBS:
+        name, *rest = f"{name} {rest[0]}", *rest[1:]
+    if name not in (*VERBS, *(system.name for system in systems()), "--help"):
         # A verb of the reader's own comes with a plug-in.
         return [] if "--plugin" in rest else [f"no verb {name}"]
     if "--help" in arguments:
         return []
     parser = Parser(name, "a verb")
-    verbs()[name].load().configure(parser)
+    VERBS[name].load().configure(parser)
     try:
         options = parser.parse(rest)
     except ConfigError as error:
@@ -74,7 +78,7 @@ def faults(arguments):
     if name in ("train", "sweep"):
         return train_faults(options, flags)
     if name in OWN:
-        return [flag for flag, _ in flags if isinstance(find(OWN[name], flag.removeprefix("--")), str)]
+        return [flag for flag, _ in flags if isinstance(find(load(OWN[name]), flag.removeprefix("--")), str)]
     if options.plugin:
         return []
     named = [options.env] if name == "baseline" else list(environments())

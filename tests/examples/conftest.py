@@ -3,8 +3,7 @@
 from pathlib import Path
 
 import pytest
-
-from edgewise.plugins.isolation import isolated
+from tests.isolation import isolated
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

@@ -6,10 +6,10 @@ import sys
 
 import pytest
 import torch
+from tests.isolation import isolated
 
 import edgewise as ew
 from edgewise.cli.main import main
-from edgewise.plugins.isolation import isolated
 
 FLAGS = [
     *("--total-frames", "96", "--num-envs", "4", "--rollout-length", "8", "--hidden", "8", "--heads", "2"),
@@ -125,7 +125,7 @@ def test_own_verb(tsp, small, tmp_path, capsys):
     capsys.readouterr()
     with isolated():
         plugins = ["--plugin", "tour.py", "--plugin", "tsp.py"]
-        assert main(["tour", str(run), "--cities", "7", "--json", *plugins]) == 0
+        assert main(["salesman", "tour", str(run), "--cities", "7", "--json", *plugins]) == 0
         planned = json.loads(capsys.readouterr().out)
         assert sorted(planned["tour"]) == list(range(7))
         assert main(["--help", *plugins]) == 0

@@ -7,9 +7,9 @@ import subprocess
 import sys
 
 import pytest
+from tests.isolation import isolated
 
 from edgewise.cli.main import main
-from edgewise.plugins.isolation import isolated
 
 POINTS = """
 [edgewise.envs]
@@ -33,8 +33,8 @@ tsp-small = recipe:RECIPE
 [edgewise.loggers]
 tours = callbacks_of_examples:TextLogger
 
-[edgewise.verbs]
-tour = tour:VERB
+[edgewise.systems]
+salesman = tour:SYSTEM
 """
 
 MODULES = {
@@ -115,7 +115,7 @@ def test_a_verb_of_a_package(site, tmp_path, capsys):
     run = str(tmp_path / "run")
     assert main(["train", "salesman", *FLAGS, "--out", run]) == 0
     capsys.readouterr()
-    assert main(["tour", run, "--cities", "5"]) == 0
+    assert main(["salesman", "tour", run, "--cities", "5"]) == 0
     assert "→" in capsys.readouterr().out
 
 

@@ -1,8 +1,7 @@
 """A folder of its own for each test, with everything that a test imports or allows undone after it."""
 
 import pytest
-
-from edgewise.plugins.isolation import isolated
+from tests.isolation import isolated
 
 
 @pytest.fixture(autouse=True)

@@ -239,7 +239,7 @@ def run(options, console):
     return 0
 
 
-VERB = ew.Verb("greet", "say hello", __name__)
+SYSTEM = ew.System("mine", verbs=(ew.Verb("greet", "say hello", __name__),))
 """
 
 RECIPE = """
@@ -251,42 +251,6 @@ RECIPE = ew.Recipe(
     summary="a short walk",
     config=load_config("graphwalk-ppo").model_copy(update={"recipe": "walk-quick", "name": "walk-quick"}),
 )
-"""
-
-MODE = """
-FLAG, ENVIRONMENTS, MEANING, PLAYS_NO_EPISODES = "--count", ("graphwalk",), "counts runs", "counts runs"
-
-
-def add_arguments(parser):
-    parser.add_argument("--count", action="store_true")
-
-
-def is_requested(options):
-    return options.count
-
-
-def given(options):
-    return []
-
-
-def run(options, console):
-    console.show({"count": len(options.runs)}, "")
-    return 0
-"""
-
-FORMAT = """
-from edgewise.config.layers import Layer, PlannedRun
-
-
-def recognises(layer):
-    return "walks" in layer.values
-
-
-def planned_runs(layer):
-    return [
-        PlannedRun(Layer(layer.name, {"recipe": "graphwalk-ppo", "seed": seed}), None)
-        for seed in layer.values["walks"]
-    ]
 """
 
 FLAGS = ["--total-frames=32", "--num-envs=4", "--rollout-length=8"]
@@ -403,14 +367,14 @@ def test_a_baseline_in_a_run_needs_its_plug_in(files, capsys):
 
 def test_a_verb_is_one_file(files, capsys):
     files(1, greet=VERB)
-    assert main(["greet", "world", "--plugin", "greet.py", "--json"]) == 0
+    assert main(["mine", "greet", "world", "--plugin", "greet.py", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"hello": "world"}
 
 
 def test_a_verb_of_the_projects_file(files, write, capsys):
     files(1, greet=VERB)
     write("edgewise.toml", 'plugins = ["greet.py"]')
-    assert main(["greet", "world"]) == 0
+    assert main(["mine", "greet", "world"]) == 0
     assert capsys.readouterr().out == "hello world\n"
 
 

@@ -44,8 +44,10 @@ class FarEnv(ew.GraphEnv[FarConfig]):
     def observe(self, state): ...
 def greedy(env):
     return "greedy"
+BASELINES = {"greedy": greedy}
 def configure(parser): ...
 def run(options, console): ...
+SYSTEM = ew.System("distance", verbs=(ew.Verb("go", "go far", __name__),))
 """
 
 
@@ -61,15 +63,13 @@ def test_an_entry_point_is_imported_by_its_name(install):
         "installed_far",
         ENV,
         envs={"far": "installed_far:FarEnv"},
-        baselines={"far.greedy": "installed_far:greedy"},
-        replays={"far": "installed_far:greedy"},
-        verbs={"go-far": "installed_far"},
+        systems={"distance": "installed_far:SYSTEM"},
     )
     entry = plugins.environment("far")
     assert entry.env.__name__ == "FarEnv"
     assert entry.load_baselines()["greedy"](None) == "greedy"
-    assert entry.load("replay")(None) == "greedy"
-    assert plugins.verbs()["go-far"].load() is sys.modules["installed_far"]
+    system = plugins.find("system", "distance")
+    assert system.verbs[0].load() is sys.modules["installed_far"]
 
 
 def test_autoload_can_be_switched_off(install, monkeypatch):
@@ -105,14 +105,14 @@ def test_an_entry_point_never_stands_in_for_what_ships_with_edgewise(install):
         envs={"graphwalk": "hijacks:X"},
         algorithms={"ppo": "hijacks:X"},
         recipes={"graphwalk-ppo": "hijacks:X"},
-        verbs={"train": "hijacks", "oracle": "hijacks"},
+        systems={"train": "hijacks:X", "queueing": "hijacks:X"},
     )
-    from edgewise.cli.verbs import verbs
+    from edgewise.cli.main import main
 
     assert plugins.environment("graphwalk").load("config").__module__.startswith("edgewise.")
     assert plugins.algorithms()["ppo"].load("config").__module__.startswith("edgewise.")
     assert plugins.find("recipe", "graphwalk-ppo").name == "graphwalk-ppo"
-    assert {verbs()[name].load().__name__.partition(".")[0] for name in ("train", "oracle")} == {"edgewise"}
+    assert main(["train", "--help"]) == main(["queueing", "--help"]) == 0
     assert "hijacks" not in sys.modules
 
 
@@ -144,9 +144,10 @@ def test_help_imports_no_entry_point(install, folder):
     for number in range(COUNT):
         name = f"plugin_{number}"
         text = f"open({str(folder / f'imported_{number}')!r}, 'w').close()\n"
-        text += "def configure(parser): ...\ndef run(options, console): return 0\n"
+        text += "import edgewise as ew\ndef configure(parser): ...\ndef run(options, console): return 0\n"
+        text += f"SYSTEM = ew.System('system-{number}', verbs=(ew.Verb('go', 'go', __name__),))\n"
         groups = {group.removeprefix("edgewise."): {f"name-{number}": f"{name}:X"} for group in GROUPS}
-        install(name, text, **{**groups, "verbs": {f"verb-{number}": name}})
+        install(name, text, **{**groups, "systems": {f"system-{number}": f"{name}:SYSTEM"}})
     program = [sys.executable, "-m", "edgewise.cli"]
     env = {**os.environ, "PYTHONPATH": str(folder / "site")}
 
@@ -155,11 +156,11 @@ def test_help_imports_no_entry_point(install, folder):
 
     shown = run("--help")
     assert shown.returncode == 0
-    assert all(f"verb-{number}" in shown.stdout for number in range(COUNT))
+    assert all(f"system-{number}" in shown.stdout for number in range(COUNT))
     listed = run("envs", "--json")
     assert {f"name-{number}" for number in range(COUNT)} <= {
         each["name"] for each in json.loads(listed.stdout)
     }
     assert list(folder.glob("imported_*")) == []
-    assert run("verb-7").returncode == 0
+    assert run("system-7", "go").returncode == 0
     assert [file.name for file in folder.glob("imported_*")] == ["imported_7"]

@@ -36,7 +36,7 @@ class Printer(ew.Callback):
 def configure(parser): ...
 def run(options, console): ...
 
-VERB = ew.Verb("hello", "say hello", __name__)
+SYSTEM = ew.System("mine", verbs=(ew.Verb("hello", "say hello", __name__),))
 """
 
 
@@ -53,7 +53,7 @@ def test_a_plug_in_registers_what_it_defines(plugin):
     assert plugins.environments()["mine"].env is plugin.MineEnv
     assert plugins.algorithms()["myrule"].algorithm is plugin.MyRule
     assert plugins.find("logger", "printer") is plugin.Printer
-    assert plugins.verbs()["hello"].load() is plugin
+    assert plugins.listed("system")["mine"].verbs[0].load() is plugin
 
 
 def test_a_plug_in_never_stands_in_for_what_ships_with_edgewise(plugin):
@@ -97,46 +97,24 @@ def test_every_environment_has_random_actions(plugin):
     assert plugins.environment("graphwalk").load_baselines()["random"].__name__ == "random_walk"
 
 
-def test_baselines_and_replays_of_other_environments(plugin):
-    register(baseline, kind="baseline", name="graphwalk.mine")
-    register(baseline, kind="replay", name="mine")
-    assert plugins.environment("graphwalk").load_baselines()["mine"] is baseline
-    assert "shortest_path" in plugins.environment("graphwalk").load_baselines()
-    assert plugins.environment("mine").load("replay") is baseline
-    assert plugins.environment("my_plugin.py:MineEnv").load("replay") is baseline
-    assert "mine" not in plugins.environment("mine").load_baselines()
-
-
-@pytest.mark.parametrize(
-    ("given", "kind", "words"),
-    [
-        (3, None, "expected an environment"),
-        (baseline, None, "say what it is"),
-        (baseline, "baseline", "needs a name"),
-        (baseline, "wizard", "expected one of"),
-        (baseline, "environment", "is no environment"),
-        (ew.Verb("x", "y", "z"), "recipe", "is no recipe"),
-    ],
-)
-def test_what_cannot_be_registered(given, kind, words):
-    with pytest.raises(ConfigError, match=words):
-        register(given, kind=kind)
+@pytest.mark.parametrize("given", [3, baseline, ew.Verb("x", "y", "z")])
+def test_what_cannot_be_registered(given):
+    with pytest.raises(ConfigError, match="expected one of: environment, algorithm, recipe"):
+        register(given)
 
 
 def test_a_system_brings_all_of_its_parts(plugin):
     register(
         ew.System(
-            name="mine",
+            name="bundle",
             environments={"bundled": plugins.Environment(env=plugin.MineEnv)},
             verbs=(ew.Verb("bundled", "a verb", plugin),),
             loggers={"bundled": plugin.Printer},
-            file_formats=(plugin,),
         )
     )
     assert plugins.environment("bundled").env is plugin.MineEnv
-    assert "bundled" in plugins.verbs()
+    assert [verb.name for verb in plugins.listed("system")["bundle"].verbs] == ["bundled"]
     assert plugins.find("logger", "bundled") is plugin.Printer
-    assert plugin in plugins.file_formats()
 
 
 def test_a_verb_without_functions():

@@ -4,16 +4,13 @@ import hashlib
 import json
 import shutil
 import sys
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 
 import pytest
-from tests.extensions.test_one_file_each import RULE
+from tests.isolation import isolated
 
 import edgewise as ew
-from edgewise import plugins
 from edgewise.cli.main import main
-from edgewise.plugins.isolation import isolated
-from edgewise.runs.code import records_of
 
 ENV = """
 import torch
@@ -110,20 +107,6 @@ def test_a_run_records_its_code(project):
 def test_a_run_of_ours_records_none(tmp_path):
     assert command("train", "graphwalk", *FLAGS, "--out", tmp_path / "run") == 0
     assert not (tmp_path / "run" / "code.json").exists()
-
-
-def test_an_edge_rule_that_a_setting_names_is_recorded(tmp_path, monkeypatch):
-    class Settings(ew.Config):
-        edges: str = "ring.py:Ring"
-        other: str = "radius"
-
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "ring.py").write_text(RULE)
-    with isolated():
-        plugins.allow("ring.py:Ring")
-        config = SimpleNamespace(env_name="", algorithm_name="", model=None, env=Settings())
-        (record,) = records_of(config)
-    assert (record.address, record.file) == ("ring.py:Ring", str(tmp_path / "ring.py"))
 
 
 def test_a_run_needs_its_plug_in(here, capsys):

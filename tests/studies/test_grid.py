@@ -3,11 +3,11 @@
 import json
 
 import pytest
+from tests.isolation import isolated
 
 from edgewise.cli.main import main
 from edgewise.config.errors import ConfigError, EdgewiseError
 from edgewise.experiments.load import load_config
-from edgewise.plugins.isolation import isolated
 from edgewise.studies.folder import StudyFolder
 from edgewise.studies.grid import run_grid
 from edgewise.studies.grid_file import Entry, Grid, load_cells, read_grid

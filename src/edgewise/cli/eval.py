@@ -11,7 +11,6 @@ from edgewise.config.decoding import Decoding
 from edgewise.config.errors import ConfigError
 from edgewise.config.run import AnyRun
 from edgewise.experiments.load import load_config
-from edgewise.plugins import evaluation_modes
 from edgewise.runs.zoo import run_path
 from edgewise.terminal.console import Console, table
 from edgewise.terminal.machine import prepare
@@ -82,10 +81,6 @@ def configure(parser: Parser) -> None:
         metavar="FIELD=A,B",
         help="set a field of the environment; every combination is evaluated",
     )
-    modes = evaluation_modes(parser.words)
-    parser.set_defaults(modes=modes)
-    for mode in modes:
-        mode.add_arguments(parser)
     parser.add_machine()
     parser.examples(
         "edgewise eval runs/graphwalk-ppo-1 --baselines all",
@@ -106,19 +101,6 @@ def run(options: Namespace, console: Console) -> int:
     config, kinds = configs[0], sorted({one.env_name for one in configs})
     if len(kinds) > 1:
         raise ConfigError(f"all runs must be of one environment, got {', '.join(kinds)}")
-    for mode in options.modes:
-        if mode.is_requested(options):
-            _check_unused(_episode_options(options), f"{mode.FLAG} {mode.PLAYS_NO_EPISODES}", "omit them")
-            if config.env_name not in mode.ENVIRONMENTS:
-                raise ConfigError(
-                    f"{mode.FLAG} {mode.MEANING}, and {options.runs[0]} is of another environment",
-                    hint=f"omit {mode.FLAG}",
-                )
-            prepare(threads=options.threads)
-            return mode.run(options, console)
-        _check_unused(
-            mode.given(options), f"has no effect without {mode.FLAG}", f"add {mode.FLAG}, or omit them"
-        )
     _check_decoding(options)
     if options.ablate and options.against:
         raise ConfigError("--ablate and --against are two comparisons", hint="give one of them")
@@ -230,23 +212,6 @@ def _of_measures(rows: list[dict[str, Any]], names: list[str]) -> list[dict[str,
 
 def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
-
-
-def _episode_options(options: Namespace) -> list[str]:
-    """Return the given options that only apply to episodes."""
-    names = (
-        "episodes",
-        "baselines",
-        "stochastic",
-        "decode",
-        "ablate",
-        "against",
-        "measures",
-        "set",
-        "device",
-    )
-    given = [name for name in names if vars(options)[name]]
-    return [*given, *(flag for flag, _ in options.settings)]
 
 
 def _check_decoding(options: Namespace) -> None:

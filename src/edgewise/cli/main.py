@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import edgewise
 from edgewise import plugins
-from edgewise.cli.verbs import verbs
+from edgewise.cli.verbs import GENERIC, overview, system_overview
 from edgewise.config.errors import ConfigError, DataError, EdgewiseError, Interrupted
-from edgewise.plugins import Verb
+from edgewise.plugins import System, Verb
+from edgewise.plugins.addresses import resolve_part
 from edgewise.terminal import logs
 from edgewise.terminal.console import Console
 from edgewise.terminal.parser import Parser
@@ -18,6 +20,7 @@ from edgewise.terminal.parser import Parser
 PLUGIN = "--plugin"
 """Option of every verb that imports a file or module of the user's."""
 
+HELP = {"-h", "--help"}
 BROKEN_PIPE = 141
 """Exit code that a shell reports for a closed output pipe."""
 
@@ -53,23 +56,33 @@ def _run(arguments: list[str], console: Console) -> int:
         plugins.use_plugin(reference)
     if arguments[:1] == ["help"]:
         arguments = [*arguments[1:], "--help"]
-    if not arguments or arguments[0] in ("-h", "--help"):
-        console.write(_overview())
+    if not arguments or arguments[0] in HELP:
+        console.write(overview(_systems()))
         return 0
     if arguments[0] in ("-V", "--version"):
         console.show({"version": edgewise.__version__}, f"edgewise {edgewise.__version__}")
         return 0
-    verb = _verb(arguments[0])
+    found, prefix = _verb_or_system(arguments[0]), ""
     # What the user types on this command line may be imported; what a file or a run folder says may not.
     plugins.allow_typed(arguments)
+    if isinstance(found, System):
+        if len(arguments) == 1 or arguments[1] in HELP:
+            console.write(system_overview(found))
+            return 0
+        prefix, arguments = f"{found.name} ", arguments[1:]
+        found = _named({verb.name: verb for verb in found.verbs}, arguments[0], of=found.name)
+    return _run_verb(found, arguments[1:], prefix=prefix, plugin=named, console=console)
+
+
+def _run_verb(verb: Verb, words: list[str], *, prefix: str, plugin: list[str], console: Console) -> int:
     module = verb.load()
-    parser = Parser(verb.name, verb.summary, words=arguments[1:])
+    parser = Parser(f"{prefix}{verb.name}", verb.summary)
     module.configure(parser)
-    if {"-h", "--help"} & set(arguments[1:]):
-        console.write(parser.help_for(arguments[1:]))
+    if not HELP.isdisjoint(words):
+        console.write(parser.help_for(words))
         return 0
-    options = parser.parse(arguments[1:])
-    options.plugin = named
+    options = parser.parse(words)
+    options.plugin = plugin
     return module.run(options, console)
 
 
@@ -89,41 +102,35 @@ def _split_plugins(arguments: list[str]) -> tuple[list[str], list[str]]:
     return rest, named
 
 
-def _verb(name: str) -> Verb:
-    known = verbs()
-    if name not in known:
+def _verb_or_system(name: str) -> Verb | System:
+    """Return the generic verb of a name, or the system that has verbs of its own."""
+    if name in GENERIC:
+        return GENERIC[name]
+    if name not in _systems():
         plugins.use_project_plugins()
-        known = verbs()
+    known = {**GENERIC, **_systems()}
+    system = resolve_part(_named(known, name))
+    if not isinstance(system, System):
+        raise ConfigError(f"the plug-in {name} is no System", hint="mend its entry point in edgewise.systems")
+    if name not in plugins.registered("system"):
+        plugins.register(system)
+    return system
+
+
+def _systems() -> dict[str, Any]:
+    """Return the systems that have verbs, by name; one of an installed package is not imported yet."""
+    found = plugins.listed("system")
+    return {name: each for name, each in found.items() if not isinstance(each, System) or each.verbs}
+
+
+def _named(known: Mapping[str, Any], name: str, *, of: str = "") -> Any:
     if name not in known:
         from difflib import get_close_matches
 
         near = get_close_matches(name, known, n=1)
         hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
-        raise ConfigError(f"edgewise has no verb {name}", hint=hint)
+        raise ConfigError(f"edgewise {of + ' ' if of else ''}has no verb {name}", hint=hint)
     return known[name]
-
-
-def _overview() -> str:
-    known = verbs()
-    width = max(map(len, known))
-    listed = "\n".join(f"  {verb.name.ljust(width)}  {verb.summary}" for verb in known.values())
-    return f"""usage: edgewise VERB ...
-
-Reinforcement learning on graphs: train, evaluate and inspect policies.
-
-verbs:
-{listed}
-
-examples:
-  edgewise train graphwalk-ppo
-  edgewise train graphwalk-ppo --total-frames 2e5 --seed 3
-  edgewise eval runs/graphwalk-ppo-1 --num-nodes 8,16,32
-  edgewise train my_env.py --algorithm ppo
-
-`edgewise VERB --help` explains a verb; `edgewise train RECIPE --help` lists every setting of a recipe.
-Every verb takes --json, and --plugin FILE_OR_MODULE for code of your own. Exit codes: 0 success, 2 invalid
-config or data, 3 invalid checkpoint, 4 a number was not finite, 5 a process of the run died, 130
-interrupted."""
 
 
 def _report(error: EdgewiseError, console: Console) -> int:

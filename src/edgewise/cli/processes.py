@@ -6,28 +6,22 @@ from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from edgewise.config.errors import ConfigError, ProcessLost
+from edgewise.config.errors import ProcessLost
 from edgewise.config.run import AnyRun
 from edgewise.scale.division import refuse_unequal_shares
 from edgewise.scale.processes.ranks import end_with_command, place_of_this_process, run_processes
 
 
-def starts_processes(configs: Sequence[AnyRun]) -> int | None:
-    """Return how many processes this command must start; None if it trains by itself, or is one of them.
+def starts_processes(config: AnyRun) -> bool:
+    """Return whether this command must start processes; not if it trains by itself, or is one of them.
 
     Raises:
-        ConfigError: several runs ask for different numbers, or the processes of one cannot share it.
+        ConfigError: the processes cannot share the run.
     """
-    asked = {config.processes for config in configs}
-    if len(asked) > 1:
-        numbers = ", ".join(map(str, sorted(asked)))
-        raise ConfigError(f"processes: got {numbers} in different runs, expected one number for all")
-    processes = asked.pop()
-    if processes == 1 or place_of_this_process() is not None:
-        return None
-    for config in configs:
-        refuse_unequal_shares(config)
-    return processes
+    if config.processes == 1 or place_of_this_process() is not None:
+        return False
+    refuse_unequal_shares(config)
+    return True
 
 
 def start_processes(words: Sequence[str], options: Namespace, *, processes: int) -> int:

@@ -6,14 +6,12 @@ from argparse import Namespace
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 from edgewise import plugins
 from edgewise.cli.processes import as_process, start_processes, starts_processes
 from edgewise.cli.studies import add_jobs, add_source, child_program, shown, train_words
-from edgewise.config.errors import ConfigError
 from edgewise.config.run import AnyRun
-from edgewise.experiments.load import load_config, load_runs
+from edgewise.experiments.load import load_config
 from edgewise.plugins import Address
 from edgewise.terminal.console import Console, table
 from edgewise.terminal.fields import fields_help
@@ -58,40 +56,38 @@ def configure(parser: Parser) -> None:
 
 def run(options: Namespace, console: Console) -> int:
     """Train, or show the config with `--dry-run`."""
-    runs = load_runs(options.source, algorithm=options.algorithm, file=options.config, flags=options.settings)
-    if options.seeds is not None and not options.dry_run:
-        return _train_seeds([config for config, _ in runs], options, console)
-    processes = starts_processes([config for config, _ in runs])
-    if processes is not None and not options.dry_run:
-        out = [] if options.out is None else [f"--out={options.out}"]
-        return start_processes(["train", *train_words(options), *out], options, processes=processes)
-    prepare(threads=runs[0][0].threads)
+    config = load_config(
+        options.source, algorithm=options.algorithm, file=options.config, flags=options.settings
+    )
     if options.dry_run:
-        return _dry_run([config for config, _ in runs], console)
+        prepare(threads=config.threads)
+        return _dry_run(config, console)
+    if options.seeds is not None:
+        return _train_seeds(config, options, console)
+    if starts_processes(config):
+        out = [] if options.out is None else [f"--out={options.out}"]
+        words = ["train", *train_words(options), *out]
+        return start_processes(words, options, processes=config.processes)
+    prepare(threads=config.threads)
     from edgewise.experiments.launch import start
     from edgewise.terminal.outcome import show_runs
     from edgewise.training.callbacks import make_loggers
     from edgewise.training.logging.progress import ShowProgress
 
     with as_process() as shows:
-        finished = []
-        for config, within in runs:
-            folder = _folder(config, within, out=options.out, only=len(runs) == 1)
-            callbacks = [ShowProgress(), *make_loggers(options.logger)] if shows else []
-            finished.append(start(config, folder=folder, callbacks=callbacks))
+        callbacks = [ShowProgress(), *make_loggers(options.logger)] if shows else []
+        finished = start(config, folder=options.out, callbacks=callbacks)
         if shows:
-            show_runs(finished, console)
+            show_runs([finished], console)
     return 0
 
 
-def _train_seeds(configs: Sequence[AnyRun], options: Namespace, console: Console) -> int:
+def _train_seeds(config: AnyRun, options: Namespace, console: Console) -> int:
     """Train with several seeds in child processes, and show the result over them."""
     from edgewise.studies.seeds import plain, train_seeds
 
-    if len(configs) > 1:
-        raise ConfigError(f"{options.source} asks for {len(configs)} runs, and --seeds needs one")
     result = train_seeds(
-        configs[0],
+        config,
         train_words(options, without="seed"),
         seeds=options.seeds,
         jobs=options.jobs,
@@ -108,24 +104,12 @@ def _train_seeds(configs: Sequence[AnyRun], options: Namespace, console: Console
     return 0
 
 
-def _folder(config: AnyRun, within: Path | None, *, out: Path | None, only: bool) -> Path | None:
-    """Return the run folder: `--out`, a folder in it for several runs, or None for a new one in runs/."""
-    from edgewise.experiments.launch import next_folder
-
-    if out is not None:
-        return out if only else next_folder(config.name, within=out)
-    return None if within is None else next_folder(config.name, within=within)
-
-
-def _dry_run(configs: Sequence[AnyRun], console: Console) -> int:
+def _dry_run(config: AnyRun, console: Console) -> int:
     import yaml
 
     from edgewise.experiments.sizes import sizes
 
-    resolved: list[dict[str, Any]] = [
-        {"config": config.to_plain(), "sizes": sizes(config)} for config in configs
-    ]
-    plain = resolved[0] if len(resolved) == 1 else {"runs": resolved}
+    plain = {"config": config.to_plain(), "sizes": sizes(config)}
     console.show(plain, yaml.safe_dump(plain, sort_keys=False, allow_unicode=True).rstrip())
     return 0
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path as FilePath
 from typing import Any
 
 from edgewise.config.errors import ConfigError
@@ -53,19 +52,6 @@ class Layer:
     def sets(self, path: Path) -> bool:
         """Return whether this layer has a value at `path`."""
         return value_at(self.values, path) is not ABSENT
-
-
-@dataclass(frozen=True)
-class PlannedRun:
-    """One run that a config file of another layout describes.
-
-    Args:
-        layer: settings of the run; `recipe` is the recipe that they change.
-        folder: the folder in which the run folder is created.
-    """
-
-    layer: Layer
-    folder: FilePath
 
 
 ABSENT = object()

@@ -14,7 +14,7 @@ from pydantic import ConfigDict
 from edgewise import plugins
 from edgewise.config.documents import read
 from edgewise.config.errors import ConfigError
-from edgewise.config.layers import Layer, PlannedRun, Problem
+from edgewise.config.layers import Layer, Problem
 from edgewise.config.loading import resolve
 from edgewise.config.model import Config
 from edgewise.config.run import AnyRun, RunConfig
@@ -43,7 +43,7 @@ def load_config(
     source: str | Path | AnyRun | type,
     *,
     algorithm: str | type | None = None,
-    file: str | Path | None = None,
+    file: str | Path | Layer | None = None,
     flags: Sequence[tuple[str, str | None]] = (),
     keywords: Mapping[str, Any] | None = None,
 ) -> AnyRun:
@@ -53,7 +53,7 @@ def load_config(
         source: name of a recipe; name, address or class of an environment; path of a YAML or JSON file; or a
             config.
         algorithm: name, address or class of an algorithm, for a `source` that is an environment.
-        file: a further file, for a `source` that is a recipe or an environment.
+        file: a further file, or what was read from one, for a `source` that is a recipe or an environment.
         flags: as typed, `("--env.num-nodes", "7")`; the last name is enough where it is unambiguous.
         keywords: the same from Python, `{"total_frames": 1_000_000}`.
 
@@ -79,31 +79,6 @@ def from_plain(values: Mapping[str, Any]) -> AnyRun:
     else:
         schema = recipe(named).schema
     return resolve(schema, [Layer("the config of the run", dict(values))])
-
-
-def load_runs(
-    source: str | Path,
-    *,
-    algorithm: str | None = None,
-    file: str | Path | None = None,
-    flags: Sequence[tuple[str, str | None]] = (),
-) -> list[tuple[AnyRun, Path | None]]:
-    """Return the configs of all runs that a source asks for, each with the folder it wants its run in.
-
-    A recipe or an environment is one run, and so is a file that changes one; a file in the layout of a system
-    may be many.
-
-    Args:
-        source: as in `load_config`.
-        algorithm: as in `load_config`.
-        file: as in `load_config`.
-        flags: as in `load_config`; they change every run.
-    """
-    layer = read(Path(source)) if _is_file(str(source)) else None
-    planned = None if layer is None or file is not None else _planned_runs(layer)
-    if planned is None:
-        return [(load_config(source, algorithm=algorithm, file=file, flags=flags), None)]
-    return [(_over(*_on_recipe(run), flags=flags), run.folder) for run in planned]
 
 
 def _reference(given: Any) -> Any:
@@ -149,7 +124,9 @@ def _with_evaluation_split(config: AnyRun) -> AnyRun:
     )
 
 
-def _base(source: str, file: str | Path | None, algorithm: str | None) -> tuple[list[Layer], type[AnyRun]]:
+def _base(
+    source: str, file: str | Path | Layer | None, algorithm: str | None
+) -> tuple[list[Layer], type[AnyRun]]:
     """Return the layers below flags, and their schema; a stand-in where what is trained is unknown."""
     if source in plugins.recipes() or _is_recipe(source):
         if algorithm is not None:
@@ -159,7 +136,7 @@ def _base(source: str, file: str | Path | None, algorithm: str | None) -> tuple[
             )
         found = recipe(source)
         layers = [Layer(f"recipe {source}", {**found.config.to_plain(), "recipe": source})]
-        return (layers if file is None else [*layers, _read_for(source, Path(file))]), found.schema
+        return (layers if file is None else [*layers, _read_for(source, file)]), found.schema
     if _is_file(source):
         if file is not None:
             raise ConfigError(
@@ -168,7 +145,7 @@ def _base(source: str, file: str | Path | None, algorithm: str | None) -> tuple[
         return _from_file(source, algorithm)
     if source in plugins.environments() or Address.parse(source) is not None:
         layer, schema = defaults(source, algorithm)
-        return ([layer] if file is None else [layer, read(Path(file))]), schema
+        return ([layer] if file is None else [layer, _read(file)]), schema
     return _by_name(source, file, algorithm)
 
 
@@ -185,7 +162,9 @@ def _is_recipe(source: str) -> bool:
     return False
 
 
-def _by_name(source: str, file: str | Path | None, algorithm: str | None) -> tuple[list[Layer], type[AnyRun]]:
+def _by_name(
+    source: str, file: str | Path | Layer | None, algorithm: str | None
+) -> tuple[list[Layer], type[AnyRun]]:
     """Look a name up among the plug-ins of the project's file."""
     plugins.use_project_plugins()
     if source in plugins.recipes() or source in plugins.environments():
@@ -204,9 +183,6 @@ def _by_name(source: str, file: str | Path | None, algorithm: str | None) -> tup
 def _from_file(source: str, algorithm: str | None) -> tuple[list[Layer], type[AnyRun]]:
     """Return the layers of a file and of the recipe or environment that it names."""
     layer = read(Path(source))
-    planned = _planned_runs(layer)
-    if planned is not None:
-        return _on_recipe(_only_run(planned, layer))
     named, env_name = layer.values.get("recipe"), layer.values.get("env_name")
     is_complete = (Path(source).parent / "versions.json").is_file()
     if is_complete and isinstance(layer.values.get("env"), Mapping):
@@ -253,31 +229,6 @@ def _schedules(layer: Layer) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _on_recipe(run: PlannedRun) -> tuple[list[Layer], type[AnyRun]]:
-    """Return the layers of a planned run over its recipe."""
-    found = recipe(run.layer.values["recipe"])
-    return [Layer(f"recipe {found.name}", found.config.to_plain()), run.layer], found.schema
-
-
-def _planned_runs(layer: Layer) -> list[PlannedRun] | None:
-    """Return the runs of a file in another layout; None for a file that changes a recipe."""
-    named = layer.values.get("format")
-    for file_format in plugins.file_formats(named if isinstance(named, str) else None):
-        if file_format.recognises(layer):
-            runs: list[PlannedRun] = file_format.planned_runs(layer)
-            return runs
-    return None
-
-
-def _only_run(runs: list[PlannedRun], layer: Layer) -> PlannedRun:
-    if len(runs) > 1:
-        raise ConfigError(
-            f"{layer.name} asks for {len(runs)} runs, where one is wanted",
-            hint="`edgewise train` runs them one after another; here, name one agent and one seed",
-        )
-    return runs[0]
-
-
 def _is_file(source: str) -> bool:
     return Path(source).suffix in (".yaml", ".yml", ".json") or (
         Path(source).is_file() and Path(source).suffix != ".py"
@@ -297,9 +248,13 @@ def _unknown_recipe(layer: Layer, named: Any, error: ConfigError | None) -> Prob
     return Problem(layer.origin(("recipe",)), ("recipe",), reason)
 
 
-def _read_for(name: str, file: Path) -> Layer:
+def _read(file: str | Path | Layer) -> Layer:
+    return file if isinstance(file, Layer) else read(Path(file))
+
+
+def _read_for(name: str, file: str | Path | Layer) -> Layer:
     """Read a file that changes the recipe called `name`; if it names one, then this one."""
-    layer = read(file)
+    layer = _read(file)
     named = layer.values.get("recipe", name)
     if named != name:
         reason = f"got {named!r}, but the command says {name}; let them agree, or leave the field out"

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal, get_args
 from pydantic import Field, field_validator, model_validator
 
 from edgewise.config.model import Config
-from edgewise.plugins import Address, convolutions, encoders, heads
+from edgewise.plugins import Address, listed
 
 Conv = Literal[
     "GATv2Conv",
@@ -80,7 +80,7 @@ class EncoderConfig(Config):
     @field_validator("kind")
     @classmethod
     def _encoder_exists(cls, kind: str) -> str:
-        known = [*BUILT_IN_ENCODERS, *encoders()]
+        known = [*BUILT_IN_ENCODERS, *listed("encoder")]
         if kind not in known and Address.parse(kind) is None:
             raise ValueError(f'got "{kind}", expected {" or ".join(known)}')
         return kind
@@ -88,7 +88,7 @@ class EncoderConfig(Config):
     @field_validator("conv")
     @classmethod
     def _convolution_exists(cls, conv: str) -> str:
-        known = [*get_args(Conv), *convolutions()]
+        known = [*get_args(Conv), *listed("convolution")]
         if conv not in known and Address.parse(conv) is None:
             raise ValueError(f'got "{conv}", expected one of {", ".join(known[:-1])} or {known[-1]}')
         return conv
@@ -162,7 +162,7 @@ class ModelConfig(Config):
     @field_validator("head")
     @classmethod
     def _head_exists(cls, head: str) -> str:
-        known = ["auto", *heads()]
+        known = ["auto", *listed("head")]
         if head not in known and Address.parse(head) is None:
             raise ValueError(f'got "{head}", expected {" or ".join(known)}, or an address')
         return head

@@ -8,15 +8,10 @@ from edgewise.plugins.addresses import Address, import_file, load
 from edgewise.plugins.catalogue import (
     algorithm,
     algorithms,
-    convolutions,
-    encoders,
     environment,
     environments,
-    evaluation_modes,
-    file_formats,
-    heads,
+    listed,
     recipes,
-    verbs,
 )
 from edgewise.plugins.declarations import AlgorithmEntry, Environment, System, Verb
 from edgewise.plugins.finding import check_allowed, find
@@ -53,15 +48,11 @@ __all__ = [
     "allow_typed",
     "changed_code",
     "check_allowed",
-    "convolutions",
-    "encoders",
     "environment",
     "environments",
-    "evaluation_modes",
-    "file_formats",
     "find",
-    "heads",
     "import_file",
+    "listed",
     "load",
     "name_of",
     "project_plugins",
@@ -75,5 +66,4 @@ __all__ = [
     "systems",
     "use_plugin",
     "use_project_plugins",
-    "verbs",
 ]

@@ -21,11 +21,11 @@ RANDOM = "random"
 
 @dataclass(frozen=True)
 class Verb:
-    """A verb of the command line.
+    """A verb of the command line: `edgewise NAME`, or `edgewise SYSTEM NAME` if a system declares it.
 
     Args:
         name: what users type.
-        summary: one line for `edgewise --help`.
+        summary: one line for help texts.
         module: module or object with `configure(parser)` and `run(options, console)`, or the name of such a
             module, which is imported when the verb is used.
     """
@@ -38,11 +38,9 @@ class Verb:
         """Import the module.
 
         Raises:
-            ConfigError: it has no `configure` and `run`, or an installed package fails while it is imported.
+            ConfigError: it has no `configure` and `run`.
         """
-        found = import_module(self.module) if isinstance(self.module, str) else resolve_part(self.module)
-        if isinstance(found, Verb):
-            return found.load()
+        found = import_module(self.module) if isinstance(self.module, str) else self.module
         if not (hasattr(found, "configure") and hasattr(found, "run")):
             raise ConfigError(
                 f"the verb {self.name}: {found!r} has no `configure(parser)` and `run(options, console)`"
@@ -74,14 +72,9 @@ class Baselines(dict[str, Callable[..., Any]]):
     def __missing__(self, name: str) -> Callable[..., Any]:
         if name == RANDOM:
             return random_actions
-        from inspect import signature
+        from edgewise.plugins.finding import find_function
 
-        from edgewise.plugins.finding import find
-
-        found: Callable[..., Any] = find("baseline", name)
-        if next(iter(signature(found).parameters), None) != "env":
-            raise ConfigError(f"{name} is no baseline: expected a function of `env` that returns a policy")
-        return found
+        return find_function(name, of="env", what="baseline")
 
 
 @dataclass(frozen=True)
@@ -100,10 +93,7 @@ class Environment:
         replay: function that turns the states of one episode into a replay.
         model: config class of the model that suits it best; that of the algorithm if not given.
         self_play: whether two players move in turn; found from its observations if not given.
-        simulation: function that runs baselines on one network file.
         exploitability: function that finds the positions in which a player can be beaten, exactly.
-        oracle: function that solves small instances exactly.
-        importer: function that reads a file of published weights (`experiments/imported.py`).
         opponents: mapping from a scheme, as in `scheme:rest`, to an `Opponent` (`experiments/opponents.py`).
         board: function that shows one world of a game on the page of `edgewise play`.
         record: function that writes a game from its moves.
@@ -116,10 +106,7 @@ class Environment:
     replay: Any = None
     model: Any = None
     self_play: bool | None = None
-    simulation: Any = None
     exploitability: Any = None
-    oracle: Any = None
-    importer: Any = None
     opponents: Any = None
     board: Any = None
     record: Any = None
@@ -194,15 +181,12 @@ class System:
         environments: by name.
         algorithms: by name.
         recipes: name to a `Recipe` or its address.
-        verbs: for the command line.
+        verbs: for the command line, as `edgewise SYSTEM VERB`.
+        summary: one sentence for help texts.
         encoders: value of `model.encoder.kind` to a class or its address.
         convolutions: value of `model.encoder.conv` to a class or its address.
         heads: value of `model.head` to a class or its address.
-        action_layouts: name for `ew.make_action_layout` to a class or its address.
-        edge_rules: name for `ew.make_edge_source` to a class or its address.
         loggers: name to a class or its address.
-        evaluation_modes: modules that add a mode to `edgewise eval`.
-        file_formats: modules that read config files of another layout.
     """
 
     name: str
@@ -213,11 +197,8 @@ class System:
     encoders: Mapping[str, Any] = field(default_factory=dict)
     convolutions: Mapping[str, Any] = field(default_factory=dict)
     heads: Mapping[str, Any] = field(default_factory=dict)
-    action_layouts: Mapping[str, Any] = field(default_factory=dict)
-    edge_rules: Mapping[str, Any] = field(default_factory=dict)
     loggers: Mapping[str, Any] = field(default_factory=dict)
-    evaluation_modes: Sequence[Any] = ()
-    file_formats: Sequence[Any] = ()
+    summary: str = ""
 
 
 def config_class_of(env: type) -> type[Config]:

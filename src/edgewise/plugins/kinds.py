@@ -1,16 +1,13 @@
-"""The kinds of extensions, and how each is recognised."""
+"""The kinds of extensions: one row says how each is declared, installed, recognised and shown."""
 
 from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from types import BuiltinFunctionType
-from typing import Any, Literal
+from typing import Any
 
 from edgewise.config.errors import ConfigError
 from edgewise.plugins.declarations import AlgorithmEntry, Environment
-
-Form = Literal["class", "object", "function", "module"]
 
 
 @dataclass(frozen=True)
@@ -19,32 +16,23 @@ class Kind:
 
     Args:
         name: as messages call it.
-        group: of installed entry points; empty where there are none.
-        base: address of the class that it is a subclass or an object of; empty where `methods` decide.
-        methods: that it must have.
-        form: a class, an object of class `base`, a function, or a module (or anything that has `methods`).
+        group: of installed entry points.
+        base: address of the class that it is a subclass of, or an object of if `is_object`.
+        is_object: whether it is an object instead of a class.
         declaration: class of the objects that declare one with its parts, if there is one.
+        built_in: address of the table of those in the core, if there are any.
     """
 
     name: str
     group: str
-    base: str = ""
-    methods: tuple[str, ...] = ()
-    form: Form = "class"
-    declaration: type | None = None
+    base: str
+    is_object: bool = False
+    declaration: type[Environment | AlgorithmEntry] | None = None
+    built_in: str = ""
 
     def fits(self, found: object) -> bool:
         """Return whether an object is of this kind."""
         if self.declaration is not None and isinstance(found, self.declaration):
-            return True
-        if self.form == "class" and not isinstance(found, type):
-            return False
-        if self.form == "function" and (not callable(found) or isinstance(found, BuiltinFunctionType)):
-            return False
-        return self._has_base(found) and all(hasattr(found, method) for method in self.methods)
-
-    def _has_base(self, found: object) -> bool:
-        if not self.base:
             return True
         module, _, name = self.base.partition(":")
         # Whatever extends a class has imported its module.
@@ -52,20 +40,24 @@ class Kind:
         if base is None or found is base:
             return False
         return (
-            isinstance(found, type) and issubclass(found, base)
-            if self.form == "class"
-            else isinstance(found, base)
+            isinstance(found, base) if self.is_object else isinstance(found, type) and issubclass(found, base)
         )
+
+    def declare(self, found: Any, *, summary: str, **parts: Any) -> Any:
+        """Return what lists hold: the declaration of a class or entry point, or that itself."""
+        if self.declaration is None or isinstance(found, self.declaration):
+            return found
+        return self.declaration(found, summary=summary, **parts)
+
+    @property
+    def part(self) -> str:
+        """The field of a `System` that declares it by name."""
+        return f"{self.name}s"
 
     @property
     def expected(self) -> str:
         """What an object of this kind is, in words."""
-        name = self.base.rpartition(":")[2]
-        if self.form == "object":
-            return f"an object of class {name}"
-        if name:
-            return f"a subclass of {name}"
-        return f"a {self.form} with {', '.join(self.methods)}" if self.methods else f"a {self.form}"
+        return f"{'an object' if self.is_object else 'a subclass'} of {self.base.rpartition(':')[2]}"
 
 
 KINDS = {
@@ -75,47 +67,33 @@ KINDS = {
         Kind(
             "algorithm",
             "edgewise.algorithms",
-            methods=("from_setup", "learn", "state_dict", "load_state_dict"),
+            "edgewise.algorithms.algorithm:Algorithm",
             declaration=AlgorithmEntry,
+            built_in="edgewise.algorithms.registry:ALGORITHMS",
         ),
-        Kind("recipe", "edgewise.recipes", "edgewise.experiments.recipe:Recipe", form="object"),
-        Kind("encoder", "edgewise.encoders", "edgewise.models.encoders.encoder:GraphEncoder"),
+        Kind("recipe", "edgewise.recipes", "edgewise.experiments.recipe:Recipe", is_object=True),
+        Kind(
+            "encoder",
+            "edgewise.encoders",
+            "edgewise.models.encoders.encoder:GraphEncoder",
+            built_in="edgewise.models.config:BUILT_IN_ENCODERS",
+        ),
         Kind("convolution", "edgewise.convolutions", "torch_geometric.nn:MessagePassing"),
         Kind("head", "edgewise.heads", "edgewise.models.heads:Head"),
-        Kind("action layout", "edgewise.action_layouts", "edgewise.graphs.actions:ActionLayout"),
-        Kind("edge rule", "edgewise.edge_rules", "edgewise.graphs.edges:EdgeSource"),
         Kind("logger", "edgewise.loggers", "edgewise.training.callbacks:Callback"),
-        Kind("verb", "edgewise.verbs", "edgewise.plugins.declarations:Verb", form="object"),
-        # The names in a system are known only once it is imported, so entry points declare its parts instead.
-        Kind("system", "", "edgewise.plugins.declarations:System", form="object"),
-        Kind(
-            "evaluation mode",
-            "edgewise.evaluation_modes",
-            methods=("add_arguments", "is_requested", "run"),
-            form="module",
-        ),
-        Kind("file format", "edgewise.file_formats", methods=("recognises", "planned_runs"), form="module"),
-        Kind("baseline", "edgewise.baselines", form="function"),
-        Kind("replay", "edgewise.replays", form="function"),
+        Kind("system", "edgewise.systems", "edgewise.plugins.declarations:System", is_object=True),
     )
 }
 """Every kind of extension by its name."""
 
-NAMED_BY_USER = ("baseline", "replay")
-"""Kinds that any function could be of."""
 
-
-def kind_of(extension: Any) -> str:
+def kind_of(extension: Any) -> Kind:
     """Return the kind of an extension.
 
     Raises:
-        ConfigError: it is of no kind, or any function could be of it.
+        ConfigError: it is of no kind.
     """
     for kind in KINDS.values():
-        if kind.name not in NAMED_BY_USER and kind.fits(extension):
-            return kind.name
-    raise ConfigError(
-        f"got {extension!r}, expected an environment, algorithm, recipe, logger, verb, System or another "
-        "extension",
-        hint="say what it is with kind=, such as kind='baseline'",
-    )
+        if kind.fits(extension):
+            return kind
+    raise ConfigError(f"got {extension!r}, expected one of: {', '.join(KINDS)}")

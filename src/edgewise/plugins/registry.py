@@ -13,35 +13,13 @@ from typing import Any
 
 from edgewise.config.errors import ConfigError
 from edgewise.plugins.addresses import import_place, is_imported_by_path, load
-from edgewise.plugins.declarations import AlgorithmEntry, Environment, System
-from edgewise.plugins.kinds import KINDS, NAMED_BY_USER, Kind, kind_of
+from edgewise.plugins.declarations import System
+from edgewise.plugins.kinds import KINDS, Kind, kind_of
 from edgewise.plugins.places import is_installed, real_file, real_path
 from edgewise.plugins.trust import allow, allowed_files, allowed_modules, project_plugins
 
 SYSTEMS = "edgewise.systems"
 """The package whose `SYSTEMS` lists the declarations that ship with edgewise."""
-
-PARTS = {
-    "environment": "environments",
-    "algorithm": "algorithms",
-    "recipe": "recipes",
-    "encoder": "encoders",
-    "convolution": "convolutions",
-    "head": "heads",
-    "action layout": "action_layouts",
-    "edge rule": "edge_rules",
-    "logger": "loggers",
-}
-"""The field of a `System` in which each kind is declared by name."""
-
-
-BUILT_IN = {
-    "algorithm": "edgewise.algorithms.registry:ALGORITHMS",
-    "encoder": "edgewise.models.config:BUILT_IN_ENCODERS",
-    "action layout": "edgewise.graphs.by_name:ACTION_LAYOUTS",
-    "edge rule": "edgewise.graphs.by_name:EDGE_SOURCES",
-}
-"""Where the parts of the core are, by name; those of systems are in their declarations."""
 
 
 @dataclass(frozen=True)
@@ -62,19 +40,15 @@ def register(
     baselines: Mapping[str, Any] | None = None,
     replay: Callable[..., dict[str, Any]] | None = None,
     summary: str | None = None,
-    kind: str | None = None,
 ) -> None:
     """Make an extension known in this process, under a name.
 
     Args:
-        extension: an environment, algorithm, encoder, convolution, head, action layout, edge rule, recipe,
-            logger, verb, evaluation mode, file format or `System`.
+        extension: an environment, algorithm, encoder, convolution, head, recipe, logger or `System`.
         name: under which it can be chosen; from its class if not given.
         baselines: of an environment.
         replay: of an environment.
         summary: one sentence for lists.
-        kind: which kind of extension it is, where that is not clear from the object: `baseline`, `replay`, …;
-            a baseline is named `ENVIRONMENT.NAME`, a replay `ENVIRONMENT`.
 
     Raises:
         ConfigError: it is of no kind, or the name belongs to something that ships with edgewise.
@@ -83,34 +57,20 @@ def register(
         >>> import edgewise as ew
         >>> ew.register(TSPEnv, name="tsp", baselines={"nearest": nearest})
     """
-    chosen = kind or kind_of(extension)
-    if chosen not in KINDS:
-        raise ConfigError(f"register: got kind {chosen!r}, expected one of {', '.join(KINDS)}")
-    if not KINDS[chosen].fits(extension):
-        raise ConfigError(f"register: {extension!r} is no {chosen}: expected {KINDS[chosen].expected}")
-    entry: Any = extension
-    if chosen == "environment" and not isinstance(extension, Environment):
-        described = summary or summary_of(extension)
-        entry = Environment(env=extension, baselines=baselines, replay=replay, summary=described)
-    elif chosen == "algorithm" and not isinstance(extension, AlgorithmEntry):
-        entry = AlgorithmEntry(algorithm=extension, summary=summary or summary_of(extension))
-    if name is None and chosen in NAMED_BY_USER:
-        raise ConfigError(f"register: a {chosen} needs a name", hint="such as name='graphwalk.mine'")
-    _store(chosen, name or name_of(extension), entry, extension, is_given=name is not None)
-
-
-def _store(kind: str, name: str, entry: Any, extension: Any, *, is_given: bool) -> None:
-    is_taken = kind not in NAMED_BY_USER and name in _shipped(kind)
-    if is_taken and is_given:
+    kind, known = kind_of(extension), name or name_of(extension)
+    is_taken = known in _shipped(kind)
+    if is_taken and name is not None:
         raise ConfigError(
-            f"register: the {kind} {name} ships with edgewise, and runs refer to it by this name",
+            f"register: the {kind.name} {name} ships with edgewise, and runs refer to it by this name",
             hint="choose another name",
         )
-    known = _registered[kind]
+    parts = {"baselines": baselines, "replay": replay} if kind.name == "environment" else {}
+    entry = kind.declare(extension, summary=summary or summary_of(extension), **parts)
+    stored = _registered[kind.name]
     if isinstance(extension, type):
-        known.addresses[address_key(address_of(extension))] = entry
+        stored.addresses[address_key(address_of(extension))] = entry
     if not is_taken:
-        known.names[name] = entry
+        stored.names[known] = entry
     declared.cache_clear()
 
 
@@ -147,12 +107,9 @@ def use_plugin(reference: str) -> ModuleType:
     """
     module = import_place(allow(reference))
     for kind in KINDS.values():
-        if kind.name in NAMED_BY_USER:
-            continue
-        whole = [(module.__name__, module)] if kind.fits(module) else []
-        for _, found in whole if kind.form == "module" else defined_in(module, kind):
+        for _, found in defined_in(module, kind):
             if entry_of(kind.name, found) is found and found not in _registered[kind.name].names.values():
-                register(found, kind=kind.name)
+                register(found)
     return module
 
 
@@ -220,15 +177,13 @@ def declared(kind: str) -> Mapping[str, Any]:
     return found
 
 
-def _shipped(kind: str) -> dict[str, Any]:
-    found = dict(load(BUILT_IN[kind])) if kind in BUILT_IN else {}
-    return found | {name: part for system in systems() for name, part in _parts(system, kind).items()}
+def _shipped(kind: Kind) -> dict[str, Any]:
+    found = dict(load(kind.built_in)) if kind.built_in else {}
+    return found | {name: part for system in systems() for name, part in _parts(system, kind.name).items()}
 
 
 def _parts(system: System, kind: str) -> dict[str, Any]:
-    if kind == "verb":
-        return {verb.name: verb for verb in system.verbs}
-    return dict(getattr(system, PARTS[kind])) if kind in PARTS else {}
+    return {system.name: system} if kind == "system" else dict(getattr(system, KINDS[kind].part))
 
 
 def _is_single(name: str, file: Path) -> bool:

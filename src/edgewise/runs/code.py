@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from edgewise import plugins
 from edgewise.config import files as run_files
-from edgewise.config.errors import CheckpointError, ConfigError
+from edgewise.config.errors import CheckpointError
 from edgewise.config.model import Config
 from edgewise.config.run import AnyRun
 from edgewise.models.config import BUILT_IN_ENCODERS, EncoderConfig
@@ -82,7 +81,7 @@ def named_code(model: Any) -> Iterator[tuple[str, str]]:
     for encoder in _encoders(model):
         if encoder.kind not in BUILT_IN_ENCODERS:
             yield "encoder", encoder.kind
-        if encoder.conv in plugins.convolutions() or plugins.Address.parse(encoder.conv) is not None:
+        if encoder.conv in plugins.listed("convolution") or plugins.Address.parse(encoder.conv) is not None:
             yield "convolution", encoder.conv
 
 
@@ -103,19 +102,6 @@ def _extensions(config: AnyRun) -> Iterator[tuple[str, Any]]:
         yield config.algorithm_name, plugins.algorithm(config.algorithm_name).load("algorithm")
     for kind, reference in named_code(config.model):
         yield reference, plugins.find(kind, reference)
-    yield from _parts_of_env(config.env)
-
-
-def _parts_of_env(values: Any) -> Iterator[tuple[str, Any]]:
-    """Return the own edge rules and action layouts that settings of an environment name."""
-    if isinstance(values, Config):
-        for name in type(values).model_fields:
-            yield from _parts_of_env(getattr(values, name))
-    elif isinstance(values, str):
-        for kind in ("edge rule", "action layout"):
-            if values in plugins.registered(kind) or plugins.Address.parse(values) is not None:
-                with suppress(ConfigError):
-                    yield values, plugins.find(kind, values)
 
 
 def _read(folder: Path) -> list[dict[str, Any]] | None:

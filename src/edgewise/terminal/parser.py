@@ -41,7 +41,7 @@ class Parser(argparse.ArgumentParser):
 
     takes_settings = False
 
-    def __init__(self, name: str, summary: str, *, words: Sequence[str] = ()) -> None:
+    def __init__(self, name: str, summary: str) -> None:
         super().__init__(
             prog=f"edgewise {name}",
             description=f"{summary[0].upper()}{summary[1:]}.",
@@ -51,7 +51,6 @@ class Parser(argparse.ArgumentParser):
         )
         self.details: Callable[[Sequence[str]], str] = lambda _: ""
         self.options: dict[str, argparse.Action] = {}
-        self.words = words
         self.add_argument("-h", "--help", action="store_true", help="show this help and exit")
         self.add_argument("--json", action="store_true", help="write results as one JSON document to stdout")
         self.add_argument(

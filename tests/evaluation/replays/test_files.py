@@ -13,7 +13,7 @@ from edgewise.config.errors import DataError
 from edgewise.evaluation.replays.files import check, compact, load, save
 from edgewise.evaluation.replays.schema import COLORS, LAYERS
 
-GUIDE = Path(__file__).resolve().parents[2] / "docs" / "replay-format.md"
+GUIDE = Path(__file__).resolve().parents[3] / "docs" / "replay-format.md"
 
 
 def example():

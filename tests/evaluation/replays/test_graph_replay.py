@@ -22,7 +22,7 @@ from edgewise.graphs.actions import ChooseSuccessor
 from edgewise.plugins import Environment, environment, import_file
 from edgewise.report.page import write_report
 
-TSP = Path(__file__).parents[2] / "examples" / "tsp" / "tsp.py"
+TSP = Path(__file__).parents[3] / "examples" / "tsp" / "tsp.py"
 
 
 class LampsConfig(ew.Config):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from edgewise.scale.processes.barrier import shared_by
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 def run_pair(folder, checks, *, seconds=600, memory=True):

@@ -1,8 +1,7 @@
 """Workers import what this process may import, so tests of workers begin without plug-ins of other tests."""
 
 import pytest
-
-from edgewise.plugins.isolation import isolated
+from tests.isolation import isolated
 
 
 @pytest.fixture(autouse=True)

@@ -2,13 +2,13 @@
 
 import pytest
 import torch
+from tests.isolation import isolated
 from tests.scale.workers.runs import config_of, parts_of
 
 from edgewise import plugins
 from edgewise.cli.main import main
 from edgewise.config.errors import ConfigError, IllegalActionError, NumericalStop
 from edgewise.experiments.load import load_config
-from edgewise.plugins.isolation import isolated
 from edgewise.scale.workers import pool as pool_module
 from edgewise.scale.workers import worker as worker_module
 from edgewise.scale.workers.message import Failure, copied, failure_in, pack, unpack

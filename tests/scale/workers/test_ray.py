@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from benchmarks.kill_resume import differences
 from tests.cli.conftest import FLAGS
+from tests.isolation import isolated
 from tests.scale.workers.runs import config_of, equal, parts_of, same_batches, trained
 from tests.scale.workers.test_failures import ENVIRONMENT
 
@@ -22,7 +23,6 @@ from edgewise.config.errors import ConfigError, ProcessLost
 from edgewise.config.run import RayConfig
 from edgewise.experiments.build import Builder
 from edgewise.experiments.load import load_config
-from edgewise.plugins.isolation import isolated
 from edgewise.scale.workers import pool as pool_module
 from edgewise.scale.workers.cluster import connect, on_loopback
 from edgewise.scale.workers.pool import RayWorkers

@@ -11,7 +11,6 @@ SYSTEM = System(
             summary="steer boats across a current to their goals by the rules of the sea",
             baselines="edgewise.systems.marine.baselines:BASELINES",
             replay="edgewise.systems.marine.render:replay",
-            importer="edgewise.systems.marine.published:read_published",
         ),
     },
     recipes={
@@ -30,5 +29,4 @@ SYSTEM = System(
             "edgewise.systems.marine.commands.import_weights",
         ),
     ),
-    file_formats=("edgewise.systems.marine.schedules.file",),
 )

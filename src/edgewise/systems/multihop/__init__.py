@@ -11,7 +11,6 @@ SYSTEM = System(
             summary="choose what each link of a network carries so that few packets wait",
             baselines="edgewise.systems.multihop.baselines:BASELINES",
             replay="edgewise.systems.multihop.render:replay",
-            simulation="edgewise.systems.multihop.simulate:baseline_run",
         ),
     },
     recipes={

@@ -11,7 +11,6 @@ SYSTEM = System(
             summary="activate nodes that do not conflict so that few packets wait",
             baselines="edgewise.systems.queueing.baselines:BASELINES",
             replay="edgewise.systems.queueing.render:replay",
-            oracle="edgewise.systems.queueing.oracle.figures:exact_figures",
         ),
     },
     recipes={

@@ -48,5 +48,4 @@ SYSTEM = System(
             "edgewise.systems.reasoning.commands.explain",
         ),
     ),
-    evaluation_modes=("edgewise.systems.reasoning.commands.ranking",),
 )

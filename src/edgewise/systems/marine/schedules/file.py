@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
-from edgewise.config.layers import Layer, PlannedRun, Problem, config_error
+from edgewise.config.layers import Layer, Problem, config_error
 from edgewise.config.loading import resolve
 from edgewise.config.schedules import Constant, Linear
 from edgewise.config.wording import did_you_mean
@@ -20,6 +21,19 @@ EXPERT = "apf"
 """Expert of `imitation_learning`."""
 LONGEST = 1000
 """Steps of an episode in a schedule file, in training and in evaluation."""
+
+
+@dataclass(frozen=True)
+class PlannedRun:
+    """One run of a schedule file.
+
+    Args:
+        layer: settings of the run; `recipe` is the recipe that they change.
+        folder: the folder in which the run folder is created.
+    """
+
+    layer: Layer
+    folder: Path
 
 
 def recognises(layer: Layer) -> bool:

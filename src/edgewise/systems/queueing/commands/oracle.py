@@ -1,4 +1,4 @@
-"""`edgewise oracle`: the exact optimum of a small instance."""
+"""`edgewise queueing oracle`: the exact optimum of a small instance."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from argparse import Namespace
 from dataclasses import asdict
 
 from edgewise.config.errors import ConfigError
-from edgewise.plugins import environment, environments
 from edgewise.terminal.console import Console, table
 from edgewise.terminal.machine import prepare
 from edgewise.terminal.parser import Parser, whole_number
@@ -14,8 +13,7 @@ from edgewise.terminal.parser import Parser, whole_number
 
 def configure(parser: Parser) -> None:
     """Declare the arguments."""
-    parser.usage = "edgewise oracle ENV --graph NAME --rate RATE[,RATE] [options]"
-    parser.add_argument("env", metavar="ENV", help="name of an environment")
+    parser.usage = "edgewise queueing oracle --graph NAME --rate RATE[,RATE] [options]"
     parser.add_argument("--graph", required=True, metavar="NAME", help="conflict graph, such as line3")
     parser.add_argument(
         "--rate", required=True, metavar="RATES", help="arrivals per slot: one rate, or one per node"
@@ -31,20 +29,18 @@ def configure(parser: Parser) -> None:
     )
     parser.add_threads()
     parser.examples(
-        "edgewise oracle queueing --graph line3 --rate 0.4",
-        "edgewise oracle queueing --graph line3 --rate 0.45 --cap 60 --policy maxweight --json",
+        "edgewise queueing oracle --graph line3 --rate 0.4",
+        "edgewise queueing oracle --graph line3 --rate 0.45 --cap 60 --policy maxweight --json",
     )
 
 
 def run(options: Namespace, console: Console) -> int:
     """Solve the instance and show the optimum and the baselines."""
-    solve = environment(options.env).load("oracle")
-    if solve is None:
-        solved = ", ".join(name for name, each in environments().items() if each.oracle is not None)
-        raise ConfigError(f"{options.env} cannot be solved exactly", hint=f"{solved} can")
     rates = _rates(options.rate)
     prepare(threads=options.threads)
-    found = solve(
+    from edgewise.systems.queueing.oracle.figures import exact_figures
+
+    found = exact_figures(
         options.graph,
         rates,
         policies=[name for name in options.policy.split(",") if name],
