@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from edgewise.algorithms.algorithm import Algorithm
 from edgewise.config.errors import CheckpointError, ConfigError
 from edgewise.config.run import AnyRun
 from edgewise.envs.graphs_config import with_split
@@ -27,7 +28,6 @@ from edgewise.runs.checkpoint import store as checkpoint
 from edgewise.runs.code import warn_of_changes
 from edgewise.runs.folder import RunFolder
 from edgewise.training.fitting import check_revision
-from edgewise.training.parts import Algorithm
 
 WEIGHTS = ("algorithm", "trainer")
 """The parts of a checkpoint that a policy needs; collected data is in another and is not read."""
