@@ -14,7 +14,7 @@ from torch import Tensor
 from edgewise.config.errors import ConfigError
 from edgewise.data.transitions import TransitionMaker
 from edgewise.graphs.actions import ActionLayout, AgentsContinuous, AgentsDiscrete
-from edgewise.graphs.actions.layout import sample_allowed
+from edgewise.graphs.actions.discrete import sample_allowed
 from edgewise.models.agents.actions import num_choices
 from edgewise.models.agents.ego import EgoSpec, make_ego_encoder, nearest_gap
 from edgewise.models.config import EgoConfig, ValueConfig

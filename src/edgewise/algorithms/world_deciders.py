@@ -12,16 +12,15 @@ from edgewise.algorithms.deciders import Deciders, EgoDeciders, Mixing, Role
 from edgewise.config.errors import ConfigError
 from edgewise.data.world_transitions import WorldTransitions
 from edgewise.envs.base import GraphEnv
-from edgewise.graphs.actions import ActionLayout, ChooseFromSet
-from edgewise.graphs.keys import ACTIVE, EGO, GRAPH, MASK
+from edgewise.graphs.actions import ActionLayout, ChooseFromSet, DiscreteLayout
+from edgewise.graphs.keys import ACTIVE, CHOICES, EGO, GRAPH, MASK
 from edgewise.graphs.spec import GraphSpec
 from edgewise.models.agents.ego import EgoSpec
 from edgewise.models.config import EgoConfig, ValueConfig
 from edgewise.models.features import Features
-from edgewise.models.graph_features import BothFeatures, EgoFeatures, make_graph_features, no_values
+from edgewise.models.graph_features import BothFeatures, EgoFeatures, make_graph_features
 from edgewise.models.heads import acting_agents
 from edgewise.models.mixers import Mixer, MonotoneMixer, SumMixer
-from edgewise.models.set_heads import CHOICES
 
 
 class WorldDeciders(Deciders):
@@ -89,7 +88,7 @@ class WorldDeciders(Deciders):
             CHOICES: members,
         }
         shape = self.actions.mask_shape(self.graph, num_edges=self.num_edges)
-        if type(self.actions).choices is not ActionLayout.choices:
+        if isinstance(self.actions, DiscreteLayout):
             bounds["action"] = shape[-1]
         return WorldTransitions(
             self.stored,
@@ -156,8 +155,6 @@ def deciders_of(
             f"algorithm.mixing: {mixing} needs whole teams, and this model reads single agents",
             hint="set algorithm.mixing to none",
         )
-    if not env.actions.num_agents and type(env.actions).choices is ActionLayout.choices:
-        raise no_values(env.actions)
     return WorldDeciders(
         env.graph,
         env.actions,
