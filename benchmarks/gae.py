@@ -28,6 +28,8 @@ from torchrl.objectives.value.functional import (
     vec_generalized_advantage_estimate,
 )
 
+from edgewise.algorithms.algorithm import Algorithm
+from edgewise.data.collector import Collector
 from edgewise.experiments.build import Builder
 from edgewise.experiments.load import load_config
 from edgewise.graphs.edges import Explicit
@@ -35,7 +37,6 @@ from edgewise.graphs.spec import GraphSpec
 from edgewise.models.bridge import union
 from edgewise.objectives.graph_gae import GraphGAE
 from edgewise.objectives.returns import generalized_advantage
-from edgewise.training.parts import Algorithm, Collector
 
 FEWEST, MOST, FEATURES, DEGREE = 5, 20, 8, 4
 SPEC = GraphSpec(MOST, FEATURES, edges=Explicit(MOST * DEGREE))

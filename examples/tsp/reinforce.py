@@ -14,7 +14,7 @@ class ReinforceConfig(ew.Config):
     """Weight of the entropy bonus."""
 
 
-class Reinforce:
+class Reinforce(ew.Algorithm):
     """REINFORCE with a learned baseline (Williams 1992), on the steps of episodes that end within the batch.
 
     Args:

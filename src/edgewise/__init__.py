@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from edgewise.algorithms.algorithm import Algorithm
     from edgewise.algorithms.apg import APG
     from edgewise.algorithms.clone import Clone
     from edgewise.algorithms.config import (
@@ -88,6 +89,7 @@ _HOMES = {
     "ActionLayout": "edgewise.graphs.actions",
     "AgentsContinuous": "edgewise.graphs.actions",
     "AgentsDiscrete": "edgewise.graphs.actions",
+    "Algorithm": "edgewise.algorithms.algorithm",
     "Callback": "edgewise.training.callbacks",
     "CheckpointError": "edgewise.config.errors",
     "ChooseEdgePerGroup": "edgewise.graphs.actions",
@@ -171,6 +173,7 @@ __all__ = [
     "ActionLayout",
     "AgentsContinuous",
     "AgentsDiscrete",
+    "Algorithm",
     "Callback",
     "CheckpointError",
     "ChooseEdgePerGroup",

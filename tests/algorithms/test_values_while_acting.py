@@ -12,7 +12,6 @@ from edgewise.experiments.load import load_config
 from edgewise.graphs.keys import STALENESS
 from edgewise.models.actor_critic import ValuingActor, make_actor_critic
 from edgewise.models.config import EncoderConfig, ModelConfig
-from edgewise.scale.workers.worker import acting_module
 
 SHARED = ModelConfig(
     encoder=EncoderConfig(hidden=16, layers=2, heads=2), critic="node", shared_trunk=True, head_hidden=(16,)
@@ -110,7 +109,7 @@ def test_values_of_older_weights_are_computed_again():
 
 def test_workers_follow_the_weights_of_the_values_too():
     _, algorithm = learner()
-    names = {name for name, _ in acting_module(algorithm).named_parameters()}
+    names = {name for name, _ in algorithm.acting_module.named_parameters()}
     assert any(name.startswith("critic.value") for name in names)
 
 

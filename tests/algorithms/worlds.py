@@ -136,17 +136,8 @@ def analytic(env, *, seed=0):
 
 def batches(env, algorithm, count, *, steps=16):
     """`count` rollouts by the algorithm as it stands at each."""
-    own = getattr(algorithm, "make_collector", None)
-    rollout = (
-        Rollout(
-            env,
-            algorithm.policy,
-            rollout_length=steps,
-            keep_state=getattr(algorithm, "needs_state", False),
-        )
-        if own is None
-        else own(env, rollout_length=steps)
-    )
+    own = algorithm.make_collector(env, rollout_length=steps)
+    rollout = own or Rollout(env, algorithm.policy, rollout_length=steps, keep_state=algorithm.needs_state)
     return (rollout.collect() for _ in range(count))
 
 

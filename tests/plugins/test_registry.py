@@ -23,6 +23,7 @@ class GraphwalkEnv(MineEnv):
     pass
 
 class MyRule(ew.Algorithm):
+    policy = None
     @classmethod
     def from_setup(cls, setup): ...
     def learn(self, batch): ...

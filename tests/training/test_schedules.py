@@ -35,6 +35,4 @@ def test_each_kind_gives_its_closed_form():
 def test_mistakes_name_the_field():
     with pytest.raises(ConfigError, match=r"training\.schedules\.unknown: 'unknown' is no number"):
         apply_schedules(Recorder(), {"unknown": Constant(value=1.0)}, frames=0, total_frames=1)
-    with pytest.raises(ConfigError, match="object has no numbers"):
-        apply_schedules(object(), {"rate": Constant(value=1.0)}, frames=0, total_frames=1)
-    assert apply_schedules(object(), {}, frames=0, total_frames=1) == {}
+    assert apply_schedules(Recorder(), {}, frames=0, total_frames=1) == {}

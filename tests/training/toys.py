@@ -7,6 +7,7 @@ import torch
 from tensordict import TensorDict
 from torch import nn
 
+from edgewise.algorithms.algorithm import Algorithm
 from edgewise.config.model import Config
 from edgewise.config.run import RunConfig
 from edgewise.data.rollout import Rollout
@@ -72,22 +73,25 @@ class ToyPolicy(nn.Module):
         return {"rms": graph["x"].square().mean().sqrt()}
 
 
-class ToyAlgorithm:
+class ToyAlgorithm(Algorithm):
     """REINFORCE without a baseline, with every kind of state that an algorithm may have."""
+
+    policy = None
 
     def __init__(self, seed):
         torch.manual_seed(seed)
         self.policy = ToyPolicy()
+        self.config = ToyAlgorithmConfig()
         self.optimizer = torch.optim.Adam(self.policy.parameters(), lr=1e-2)
         self.generator = torch.Generator().manual_seed(seed)
-        self.scalars = {"learning_rate": 1e-2}
         self.batches = 0
 
-    def set_scalar(self, name, value):
-        if name not in self.scalars:
-            raise ValueError(f"{name!r} is no number of this algorithm")
-        self.scalars[name] = value
-        self.optimizer.param_groups[0]["lr"] = value
+    @classmethod
+    def from_setup(cls, setup):
+        return cls(setup.seed)
+
+    def apply_config(self):
+        self.optimizer.param_groups[0]["lr"] = self.config.learning_rate
 
     def learn(self, batch):
         logits = self.policy.score(batch["graph", "x"]).squeeze(-1)
@@ -106,7 +110,7 @@ class ToyAlgorithm:
             "policy": {name: value.clone() for name, value in self.policy.state_dict().items()},
             "optimizer": self.optimizer.state_dict()["state"],
             "generator": self.generator.get_state(),
-            "scalars": dict(self.scalars),
+            "scalars": self.scalars(),
             "batches": self.batches,
         }
 
@@ -114,8 +118,7 @@ class ToyAlgorithm:
         self.policy.load_state_dict(state["policy"])
         self.optimizer.load_state_dict({**self.optimizer.state_dict(), "state": state["optimizer"]})
         self.generator.set_state(state["generator"])
-        for name, value in state["scalars"].items():
-            self.set_scalar(name, value)
+        self.load_scalars(state["scalars"])
         self.batches = state["batches"]
 
 

@@ -8,9 +8,9 @@ import torch
 from tensordict import TensorDictBase
 from torch import Tensor, nn
 
+from edgewise.algorithms.algorithm import Metrics
 from edgewise.algorithms.deciders import Deciders
 from edgewise.algorithms.deterministic_actor import DeterministicActorCritic
-from edgewise.algorithms.off_policy import Metrics
 from edgewise.algorithms.off_policy_config import ACIQNConfig
 from edgewise.algorithms.risk import check_risk, tail_levels
 from edgewise.models.agents.actions import ActionBox

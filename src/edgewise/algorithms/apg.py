@@ -13,8 +13,8 @@ import torch
 from tensordict import TensorDictBase
 from torch import Tensor, nn
 
+from edgewise.algorithms.algorithm import Algorithm, Metrics
 from edgewise.algorithms.config import APGConfig
-from edgewise.algorithms.scalars import scalars, with_scalar
 from edgewise.algorithms.setup import Setup
 from edgewise.algorithms.state import load_module_state, load_optimizer_state, module_state, optimizer_state
 from edgewise.config.errors import ConfigError
@@ -26,10 +26,8 @@ from edgewise.models.agents.actions import ActionBox
 from edgewise.objectives.alignment import expand_agent_mask
 from edgewise.objectives.masked import masked_mean
 
-Metrics = dict[str, Tensor]
 
-
-class APG:
+class APG(Algorithm):
     """Analytic policy gradients for environments whose rewards have gradients by the actions.
 
     A batch only gives the states to start from. From a sample of them, the environment is simulated for
@@ -148,13 +146,8 @@ class APG:
             return root
         return root.select(*self.actor.in_keys, strict=False).detach()
 
-    def scalars(self) -> dict[str, float]:
-        """Return the current numeric settings by name."""
-        return scalars(self.config)
-
-    def set_scalar(self, name: str, value: float) -> None:
-        """Change a numeric setting from the next batch on, as schedules do."""
-        self.config = with_scalar(self.config, name, value, owner=self)
+    def apply_config(self) -> None:
+        """Pass changed numbers on to the optimizer."""
         for group in self.optimizer.param_groups:
             group["lr"] = self.config.learning_rate
 
@@ -172,5 +165,4 @@ class APG:
         load_module_state(self.actor, state["actor"], name="actor")
         load_optimizer_state(self.optimizer, self.actor, state["optimizer"])
         self.generator.set_state(state["generator"].cpu())
-        for name, value in state["scalars"].items():
-            self.set_scalar(name, value)
+        self.load_scalars(state["scalars"])

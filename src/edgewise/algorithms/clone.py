@@ -13,8 +13,8 @@ import torch
 from tensordict import TensorDict, TensorDictBase
 from torch import Tensor, nn
 
+from edgewise.algorithms.algorithm import Algorithm, Metrics
 from edgewise.algorithms.config import CloneConfig
-from edgewise.algorithms.scalars import scalars, with_scalar
 from edgewise.algorithms.setup import Setup
 from edgewise.algorithms.state import load_module_state, load_optimizer_state, module_state, optimizer_state
 from edgewise.config.errors import ConfigError
@@ -27,11 +27,10 @@ from edgewise.objectives.imitation import exact_match, negative_log_likelihood
 from edgewise.objectives.masked import masked_mean
 from edgewise.scale.processes.group import ALONE, Group
 
-Metrics = dict[str, Tensor]
 EXPERT_ACTION = "expert_action"
 
 
-class Clone:
+class Clone(Algorithm):
     """Behaviour cloning or DAgger of an expert.
 
     The expert labels every collected state once. Labelled states go to a buffer, from which minibatches are
@@ -53,10 +52,10 @@ class Clone:
         >>> metrics = algorithm.learn(rollout.collect())
     """
 
+    needs_state = True
+    takes_older_steps = True
     data_keys = ("buffer",)
-    """Keys of the state that hold collected data."""
     rank_keys = ("generator",)
-    """Other keys of the state that differ between processes."""
 
     def __init__(
         self,
@@ -75,9 +74,6 @@ class Clone:
         self.buffer: TensorDictBase | None = None
         self._masked = False
         self.optimizer = torch.optim.Adam(self.policy.parameters(), lr=config.learning_rate, fused=True)
-
-    needs_state = True
-    takes_older_steps = True
 
     @classmethod
     def from_setup(cls, setup: Setup) -> Self:
@@ -182,13 +178,8 @@ class Clone:
         loss = negative_log_likelihood(self.policy.get_dist(samples), samples[EXPERT_ACTION])
         return masked_mean(loss, expand_agent_mask(samples.get(ACTIVE, None), loss, batch_dims=1))
 
-    def scalars(self) -> dict[str, float]:
-        """Return the current numeric settings by name; settings that are None are left out."""
-        return scalars(self.config)
-
-    def set_scalar(self, name: str, value: float) -> None:
-        """Change a numeric setting from the next batch on, as schedules do."""
-        self.config = with_scalar(self.config, name, value, owner=self)
+    def apply_config(self) -> None:
+        """Pass changed numbers on to the optimizer."""
         for group in self.optimizer.param_groups:
             group["lr"] = self.config.learning_rate
 
@@ -213,5 +204,4 @@ class Clone:
             self.buffer = (
                 TensorDict(stored, batch_size=[size], device=self.device).clone() if stored else None
             )
-        for name, value in state["scalars"].items():
-            self.set_scalar(name, value)
+        self.load_scalars(state["scalars"])

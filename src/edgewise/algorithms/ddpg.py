@@ -7,9 +7,9 @@ from tensordict import TensorDictBase
 from torch import Tensor, nn
 from torch.nn import functional
 
+from edgewise.algorithms.algorithm import Metrics
 from edgewise.algorithms.deciders import Deciders
 from edgewise.algorithms.deterministic_actor import DeterministicActorCritic
-from edgewise.algorithms.off_policy import Metrics
 from edgewise.algorithms.off_policy_config import DDPGConfig
 from edgewise.models.agents.actions import ActionBox
 from edgewise.models.agents.arctan import smooth_action, squash

@@ -8,8 +8,9 @@ import torch
 from tensordict import TensorDictBase
 from torch import Tensor, nn
 
+from edgewise.algorithms.algorithm import Metrics
 from edgewise.algorithms.deciders import Deciders
-from edgewise.algorithms.off_policy import Metrics, OffPolicy, exploring
+from edgewise.algorithms.off_policy import OffPolicy, exploring
 from edgewise.algorithms.off_policy_config import SACConfig
 from edgewise.models.agents.networks import PolicyNetwork, QNetwork
 from edgewise.models.agents.temperature import Temperature

@@ -9,8 +9,9 @@ from tensordict import TensorDictBase
 from torch import Tensor, nn
 from torch.nn import functional
 
+from edgewise.algorithms.algorithm import Metrics
 from edgewise.algorithms.deciders import Deciders
-from edgewise.algorithms.off_policy import Metrics, OffPolicy, exploring
+from edgewise.algorithms.off_policy import OffPolicy, exploring
 from edgewise.algorithms.off_policy_config import DQNConfig
 from edgewise.models.agents.networks import QNetwork
 from edgewise.objectives.margin import large_margin

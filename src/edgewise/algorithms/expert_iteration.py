@@ -13,8 +13,8 @@ import torch
 from tensordict import TensorDict, TensorDictBase
 from torch import Tensor, nn
 
+from edgewise.algorithms.algorithm import Algorithm, Metrics
 from edgewise.algorithms.expert_iteration_config import ExpertIterationConfig
-from edgewise.algorithms.scalars import scalars, with_scalar
 from edgewise.algorithms.setup import Setup
 from edgewise.algorithms.state import load_module_state, load_optimizer_state, module_state, optimizer_state
 from edgewise.config.errors import ConfigError
@@ -28,10 +28,8 @@ from edgewise.scale.processes.group import ALONE, Group
 from edgewise.search.gumbel import SEARCH_POLICY, SEARCH_VALUE, GumbelSearch
 from edgewise.search.network import network_evaluator
 
-Metrics = dict[str, Tensor]
 
-
-class ExpertIteration:
+class ExpertIteration(Algorithm):
     """Learns a two-player game from its own tree search.
 
     The state of every position is stored, not its observation, which is computed again for each minibatch.
@@ -54,12 +52,10 @@ class ExpertIteration:
         >>> metrics = algorithm.learn(rollout.collect())
     """
 
-    data_keys = ("positions",)
-    """Keys of the state that hold collected data."""
-    rank_keys = ("generator", "noise")
-    """Other keys of the state that differ between processes."""
     needs_state = True
     takes_older_steps = True
+    data_keys = ("positions",)
+    rank_keys = ("generator", "noise")
     acting_generators = ("noise",)
 
     def __init__(
@@ -213,13 +209,8 @@ class ExpertIteration:
             "explained_variance": explained,
         }
 
-    def scalars(self) -> dict[str, float]:
-        """Return the current numeric settings by name; settings that are None are left out."""
-        return scalars(self.config)
-
-    def set_scalar(self, name: str, value: float) -> None:
-        """Change a numeric setting from the next batch on, as schedules do."""
-        self.config = with_scalar(self.config, name, value, owner=self)
+    def apply_config(self) -> None:
+        """Pass changed numbers on to the optimizer."""
         for group in self.optimizer.param_groups:
             group["lr"], group["weight_decay"] = self.config.learning_rate, self.config.weight_decay
 
@@ -242,5 +233,4 @@ class ExpertIteration:
         restore_generator(self.noise, state["noise"])
         if "positions" in state:
             self.positions.load_state_dict(state["positions"], device=self.device)
-        for name, value in state["scalars"].items():
-            self.set_scalar(name, value)
+        self.load_scalars(state["scalars"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Generic, Self, TypeVar
@@ -13,9 +13,9 @@ from torch import Tensor, nn
 from torchrl.envs import ExplorationType
 from torchrl.envs.utils import exploration_type
 
+from edgewise.algorithms.algorithm import Algorithm, Metrics
 from edgewise.algorithms.deciders import Deciders, Transitions
 from edgewise.algorithms.off_policy_config import OffPolicyConfig
-from edgewise.algorithms.scalars import scalars, with_scalar
 from edgewise.algorithms.setup import Setup
 from edgewise.algorithms.state import load_module_state, load_optimizer_state, module_state, optimizer_state
 from edgewise.algorithms.world_deciders import deciders_of
@@ -25,11 +25,10 @@ from edgewise.envs.policy import Policy
 from edgewise.objectives.masked import masked_mean
 from edgewise.scale.processes.group import ALONE, Group
 
-Metrics = dict[str, Tensor]
 ConfigT = TypeVar("ConfigT", bound=OffPolicyConfig)
 
 
-class OffPolicy(ABC, Generic[ConfigT]):
+class OffPolicy(Algorithm, Generic[ConfigT]):
     """Off-policy learning of one policy for all deciders, from a replay buffer of transitions.
 
     D stands for the dimensions of an action: `[M]`, or `[M, A]` for A deciders in each of M worlds. A
@@ -49,13 +48,11 @@ class OffPolicy(ABC, Generic[ConfigT]):
         targets: the target networks, a Polyak average of the online networks.
         frames: environment steps so far, counted per world.
         updates: updates so far.
-        data_keys: keys of the state that hold collected data.
-        rank_keys: other keys of the state that differ between processes.
     """
 
+    takes_older_steps = True
     data_keys = ("replay_buffer", "transitions")
     rank_keys = ("generator",)
-    takes_older_steps = True
 
     def __init__(
         self,
@@ -329,13 +326,8 @@ class OffPolicy(ABC, Generic[ConfigT]):
     def _next_seed(self) -> int:
         return int(torch.randint(2**62, (), generator=self.generator))
 
-    def scalars(self) -> dict[str, float]:
-        """Return the current numeric settings by name; settings that are None are left out."""
-        return scalars(self.config)
-
-    def set_scalar(self, name: str, value: float) -> None:
-        """Change a numeric setting from the next batch on, as schedules do."""
-        self.config = with_scalar(self.config, name, value, owner=self)
+    def apply_config(self) -> None:
+        """Pass changed numbers on to the optimizer."""
         self.replay_buffer.beta = self.config.beta
         for part, optimizer in self.optimizers.items():
             for group in optimizer.param_groups:
@@ -366,8 +358,7 @@ class OffPolicy(ABC, Generic[ConfigT]):
 
         The state of a packed policy has no targets: they are then equal to the networks.
         """
-        for name, value in state["scalars"].items():
-            self.set_scalar(name, value)
+        self.load_scalars(state["scalars"])
         load_module_state(self.networks, state["networks"], name="networks")
         load_module_state(self.targets, state.get("targets", state["networks"]), name="targets")
         for name, optimizer in self.optimizers.items():

@@ -11,8 +11,8 @@ from tensordict import TensorDictBase
 from torch import Tensor, nn
 from torch.distributions import Distribution
 
+from edgewise.algorithms.algorithm import Algorithm, Metrics
 from edgewise.algorithms.config import PPOConfig
-from edgewise.algorithms.scalars import scalars, with_scalar
 from edgewise.algorithms.setup import Setup
 from edgewise.algorithms.state import load_module_state, load_optimizer_state, module_state, optimizer_state
 from edgewise.data.chunks import split_into_chunks
@@ -34,7 +34,6 @@ from edgewise.objectives.value_norm import ValueNorm
 from edgewise.objectives.vtrace import importance_statistics
 from edgewise.scale.processes.group import ALONE, Group
 
-Metrics = dict[str, Tensor]
 WEIGHTS = "loss_weights"
 """Weights of the policy loss and of the value loss in a minibatch, if several processes learn together."""
 RATIO_TOLERANCE = 1e-3
@@ -43,7 +42,7 @@ RATIO_TOLERANCE = 1e-3
 _logger = logging.getLogger(__name__)
 
 
-class PPO:
+class PPO(Algorithm):
     """Proximal policy optimisation of an actor and a critic.
 
     A sample is one step of one world with its whole graph and all its agents. For recurrent models it is a
@@ -67,6 +66,8 @@ class PPO:
         >>> metrics = algorithm.learn(rollout.collect())
     """
 
+    rank_keys = ("generator",)
+
     def __init__(
         self,
         actor_critic: ActorCritic,
@@ -82,6 +83,8 @@ class PPO:
         self.average_reward = (
             AverageReward(config.average_decay).to(self.device) if config.average_reward else None
         )
+        # V-trace, which corrects for older weights, is for discounted rewards of one player without memory.
+        self.takes_older_steps = not (config.two_player or config.average_reward or actor_critic.recurrent)
         self.generator = torch.Generator().manual_seed(seed)
         self.optimizer = torch.optim.Adam(
             self.actor_critic.parameters(), lr=config.learning_rate, eps=config.adam_epsilon, fused=True
@@ -94,9 +97,6 @@ class PPO:
         self._valuing_actor = actor_critic.valuing_actor() if own_model else None
         self._warned = False
 
-    rank_keys = ("generator",)
-    """Keys of the state that differ between processes."""
-
     @classmethod
     def from_setup(cls, setup: Setup) -> Self:
         """Build the algorithm for a run."""
@@ -107,12 +107,6 @@ class PPO:
             device=setup.device,
             group=setup.group,
         )
-
-    @property
-    def takes_older_steps(self) -> bool:
-        """Whether V-trace can correct for weights that are older."""
-        config = self.config
-        return not (config.two_player or config.average_reward or self.actor_critic.recurrent)
 
     @property
     def policy(self) -> Actor:
@@ -328,17 +322,8 @@ class PPO:
         mean = self.group.mean(torch.stack([update["kl"] for update in epoch]).mean())
         return bool(mean > self.config.target_kl)
 
-    def scalars(self) -> dict[str, float]:
-        """Return the current numeric settings by name; settings that are None are left out."""
-        return scalars(self.config)
-
-    def set_scalar(self, name: str, value: float) -> None:
-        """Change a numeric setting from the next `learn` on, as schedules do.
-
-        Raises:
-            ValueError: there is no such number, or the value is not allowed.
-        """
-        self.config = with_scalar(self.config, name, value, owner=self)
+    def apply_config(self) -> None:
+        """Pass changed numbers on to the optimizer."""
         for group in self.optimizer.param_groups:
             group["lr"], group["eps"] = self.config.learning_rate, self.config.adam_epsilon
         if self.value_norm is not None:
@@ -366,8 +351,7 @@ class PPO:
         if self.average_reward is not None:
             load_module_state(self.average_reward, state["average_reward"] or {}, name="average_reward")
         self.generator.set_state(state["generator"].cpu())
-        for name, value in state["scalars"].items():
-            self.set_scalar(name, value)
+        self.load_scalars(state["scalars"])
 
 
 def _log_ratio(distribution: Distribution, samples: TensorDictBase) -> tuple[Tensor, Tensor | None]:

@@ -6,8 +6,9 @@ import torch
 from tensordict import TensorDictBase
 from torch import Tensor, nn
 
+from edgewise.algorithms.algorithm import Metrics
 from edgewise.algorithms.deciders import Deciders
-from edgewise.algorithms.off_policy import Metrics, OffPolicy, exploring
+from edgewise.algorithms.off_policy import OffPolicy, exploring
 from edgewise.algorithms.off_policy_config import RainbowConfig
 from edgewise.algorithms.risk import check_risk, tail_share
 from edgewise.models.agents.categorical import CategoricalQNetwork, even_support

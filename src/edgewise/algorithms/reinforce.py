@@ -13,14 +13,15 @@ import torch
 from tensordict import TensorDictBase
 from torch import Tensor, nn
 
+from edgewise.algorithms.algorithm import Algorithm, Metrics
 from edgewise.algorithms.config import ReinforceConfig
 from edgewise.algorithms.greedy_baseline import GreedyBaseline
-from edgewise.algorithms.scalars import scalars, with_scalar
 from edgewise.algorithms.setup import Setup
 from edgewise.algorithms.state import load_module_state, load_optimizer_state, module_state, optimizer_state
 from edgewise.config.errors import ConfigError
-from edgewise.data.episodes import BASELINE_RETURN, INSTANCE, EpisodeRollout, World
+from edgewise.data.episodes import BASELINE_RETURN, INSTANCE, EpisodeRollout
 from edgewise.data.intervention import INTERVENED
+from edgewise.envs.base import GraphEnv
 from edgewise.graphs.keys import ACTIVE
 from edgewise.models.actor_critic import Actor
 from edgewise.objectives.alignment import expand_agent_mask, match_shape
@@ -28,10 +29,8 @@ from edgewise.objectives.episodes import episode_index, episode_returns, mean_ov
 from edgewise.objectives.masked import masked_mean, masked_variance
 from edgewise.scale.processes.group import ALONE, Group
 
-Metrics = dict[str, Tensor]
 
-
-class REINFORCE:
+class REINFORCE(Algorithm):
     """REINFORCE on whole episodes: one optimizer step per batch.
 
     The loss is `-1/E Σ_e (R_e - b_e) Σ_t log π(a_t | s_t)` over the E episodes of a batch, where R is the
@@ -52,6 +51,8 @@ class REINFORCE:
         >>> metrics = algorithm.learn(rollout.collect())
     """
 
+    rank_keys = ()
+
     def __init__(
         self,
         actor: Actor,
@@ -63,9 +64,6 @@ class REINFORCE:
         self.config, self.device, self.group = config, torch.device(device), group
         self.actor = actor.to(self.device)
         self.optimizer = torch.optim.Adam(self.actor.parameters(), lr=config.learning_rate, fused=True)
-
-    rank_keys = ()
-    """Keys of the state that differ between processes."""
 
     @classmethod
     def from_setup(cls, setup: Setup) -> Self:
@@ -90,7 +88,7 @@ class REINFORCE:
         """The policy, a TensorDict module that writes `action` and `action_log_prob`."""
         return self.actor
 
-    def make_collector(self, env: World, *, rollout_length: int) -> EpisodeRollout:
+    def make_collector(self, env: GraphEnv[Any], *, rollout_length: int) -> EpisodeRollout:
         """Return what collects whole episodes in `env`.
 
         Raises:
@@ -211,13 +209,8 @@ class REINFORCE:
             metrics = {"policy_loss": policy_loss, "entropy": entropy, "decisions": own.sum()}
         return policy_loss - entropy_weight * entropy / episodes, metrics
 
-    def scalars(self) -> dict[str, float]:
-        """Return the current numeric settings by name."""
-        return scalars(self.config)
-
-    def set_scalar(self, name: str, value: float) -> None:
-        """Change a numeric setting from the next `learn` on, as schedules do."""
-        self.config = with_scalar(self.config, name, value, owner=self)
+    def apply_config(self) -> None:
+        """Pass changed numbers on to the optimizer."""
         for group in self.optimizer.param_groups:
             group["lr"] = self.config.learning_rate
 
@@ -233,5 +226,4 @@ class REINFORCE:
         """Restore a state; the next `learn` is then bit-equal to that of the saved algorithm."""
         load_module_state(self.actor, state["actor"], name="actor")
         load_optimizer_state(self.optimizer, self.actor, state["optimizer"])
-        for name, value in state["scalars"].items():
-            self.set_scalar(name, value)
+        self.load_scalars(state["scalars"])

@@ -9,9 +9,10 @@ from tensordict import TensorDictBase
 from torch import Tensor, nn
 from torch.nn import functional
 
+from edgewise.algorithms.algorithm import Metrics
 from edgewise.algorithms.deciders import Deciders
 from edgewise.algorithms.discrete_sac import DiscreteSAC
-from edgewise.algorithms.off_policy import Metrics, OffPolicy, exploring
+from edgewise.algorithms.off_policy import OffPolicy, exploring
 from edgewise.algorithms.off_policy_config import SACConfig
 from edgewise.algorithms.setup import Setup
 from edgewise.config.errors import ConfigError

@@ -10,12 +10,14 @@ from typing import Any
 import torch
 from tensordict.nn import TensorDictModuleBase
 
+from edgewise.algorithms.algorithm import Algorithm
 from edgewise.algorithms.expert_iteration_config import ExpertIterationConfig
 from edgewise.algorithms.self_play_settings import SelfPlaySettings
 from edgewise.algorithms.setup import Setup
 from edgewise.config.errors import ConfigError
 from edgewise.config.run import AnyRun
 from edgewise.config.seeds import derive_seed
+from edgewise.data.collector import Collector
 from edgewise.data.rollout import Rollout
 from edgewise.envs.base import GraphEnv
 from edgewise.envs.contract import check_first_step
@@ -29,7 +31,7 @@ from edgewise.experiments.replays import replay_function
 from edgewise.plugins import Environment, algorithm, environment, load
 from edgewise.scale.devices import check_device
 from edgewise.scale.processes.group import ALONE, Group
-from edgewise.training.parts import Algorithm, Collector, Evaluate, Parts
+from edgewise.training.parts import Evaluate, Parts
 from edgewise.training.self_play.rollout import SelfPlayRollout
 
 
@@ -100,7 +102,7 @@ class Builder:
             group=self.group,
         )
         made: Algorithm = algorithm(config.algorithm_name).load("algorithm").from_setup(setup)
-        if self.group.size > 1 and getattr(made, "group", None) is not self.group:
+        if made.group is not self.group:
             raise ConfigError(
                 f"processes: {config.algorithm_name} cannot learn in {self.group.size} processes, since it "
                 "does not average over them",
@@ -116,17 +118,13 @@ class Builder:
         length = self.rollout_length or config.training.rollout_length
         if isinstance(config.algorithm, SelfPlaySettings):
             return self._self_play(config.algorithm, length)
-        if (make_collector := getattr(algorithm, "make_collector", None)) is not None:
-            own: Collector = make_collector(self.env, rollout_length=length)
+        own = algorithm.make_collector(self.env, rollout_length=length)
+        if own is not None:
             return own
         behaviour = with_intervention(
-            getattr(algorithm, "behaviour", algorithm.policy),
-            self.env,
-            algorithm=config.algorithm,
-            entry=self.entry,
+            algorithm.behaviour, self.env, algorithm=config.algorithm, entry=self.entry
         )
-        keeps_state = getattr(algorithm, "needs_state", False)
-        return Rollout(self.env, behaviour, rollout_length=length, keep_state=keeps_state)
+        return Rollout(self.env, behaviour, rollout_length=length, keep_state=algorithm.needs_state)
 
     @cached_property
     def instances(self) -> Instances:
@@ -184,7 +182,7 @@ class Builder:
         return SelfPlayRollout(
             self.env,
             self.algorithm.policy,  # type: ignore[arg-type]
-            behaviour=getattr(self.algorithm, "behaviour", None),
+            behaviour=self.algorithm.behaviour,
             rollout_length=length,
             share=chosen.pool_share,
             opponents=chosen.opponents,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from torch import nn
 
+from edgewise.algorithms.algorithm import Algorithm
 from edgewise.algorithms.config import PPOConfig
 from edgewise.algorithms.off_policy_config import OffPolicyConfig
 from edgewise.config.errors import ConfigError
 from edgewise.config.run import AnyRun
 from edgewise.models.compile import compile_module
 from edgewise.models.encoders.encoder import Trunk
-from edgewise.training.parts import Algorithm
 
 EARNED_BACK = 4e9
 """Work from which compiling should earn back twice its own time, in channels of nodes and layers that are

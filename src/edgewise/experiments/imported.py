@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
+from edgewise.algorithms.algorithm import Algorithm
 from edgewise.config.errors import ConfigError
 from edgewise.config.run import AnyRun
-from edgewise.training.parts import Algorithm
 
 Weights = Mapping[str, Tensor]
 SECTIONS = ("networks", "targets")

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import torch
 from tensordict import TensorDictBase
 
+from edgewise.algorithms.algorithm import Algorithm
 from edgewise.config.errors import ConfigError, NumericalStop
 from edgewise.config.run import TrainingConfig
 from edgewise.config.schedules import Schedule
@@ -153,28 +154,20 @@ def prefixed(group: str, values: Mapping[str, T]) -> dict[str, T]:
 
 
 def apply_schedules(
-    algorithm: object, schedules: Mapping[str, Schedule], *, frames: int, total_frames: int
+    algorithm: Algorithm, schedules: Mapping[str, Schedule], *, frames: int, total_frames: int
 ) -> dict[str, float]:
     """Set each scheduled number to its value at `frames`, and return the values by name.
 
     Args:
-        algorithm: must have `set_scalar(name, value)` if anything is scheduled.
+        algorithm: of the run.
         schedules: by the name of the number.
         frames: frames so far.
         total_frames: frames of the whole run.
     """
     values = {name: schedule.at(frames, total_frames) for name, schedule in schedules.items()}
-    if not values:
-        return {}
-    set_scalar = getattr(algorithm, "set_scalar", None)
-    if set_scalar is None:
-        raise ConfigError(
-            f"training.schedules: {type(algorithm).__name__} has no numbers that can be scheduled",
-            hint=f"remove the schedules of {', '.join(values)}",
-        )
     for name, value in values.items():
         try:
-            set_scalar(name, value)
+            algorithm.set_scalar(name, value)
         except ValueError as error:
             raise ConfigError(f"training.schedules.{name}: {error}") from error
     return values

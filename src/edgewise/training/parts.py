@@ -1,4 +1,4 @@
-"""The parts of a run as the trainer uses them: protocols for the algorithm, the collector and evaluation."""
+"""The parts of a run as the trainer uses them: algorithm, collector, environment and evaluation."""
 
 from __future__ import annotations
 
@@ -6,51 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
-from tensordict import TensorDict, TensorDictBase
-from torch import Tensor
+from tensordict import TensorDict
 
+from edgewise.algorithms.algorithm import Algorithm
+from edgewise.data.collector import Collector, Resumable
 from edgewise.envs.policy import Policy
 from edgewise.evaluation.result import Evaluation
-
-
-class Resumable(Protocol):
-    """An object whose state a checkpoint holds: nested dicts of tensors, numbers and strings."""
-
-    def state_dict(self) -> Mapping[str, Any]:
-        """Return everything that later steps depend on; large tensors are not copied."""
-
-    def load_state_dict(self, state: Mapping[str, Any], /) -> object:
-        """Restore `state`."""
-
-
-class Algorithm(Resumable, Protocol):
-    """A learning algorithm, on-policy or off-policy.
-
-    An algorithm that keeps collected data may name the keys of that data in its state as `data_keys`, such as
-    `("replay_buffer",)`. A checkpoint then stores the data apart from the weights, and `load_state_dict` must
-    accept a state without these keys, which leaves the data unchanged.
-
-    An algorithm that needs other batches than those of `Rollout` may have
-    `make_collector(env, rollout_length=...)`, which returns a `Collector`.
-
-    Workers collect with the weights of `policy`. An algorithm whose behaviour depends on more names it:
-    `acting_module`, a module with all weights, and `acting_generators`, its generators that it draws from.
-    With `takes_older_steps`, they may collect while it learns: steps have `staleness` then.
-    """
-
-    @property
-    def policy(self) -> Policy:
-        """The policy that collects and is evaluated."""
-
-    def learn(self, batch: TensorDictBase, /) -> Mapping[str, Tensor]:
-        """Update on a batch `[num_envs, T]`; returns 0-d tensors."""
-
-
-class Collector(Resumable, Protocol):
-    """Collects batches from the training environment."""
-
-    def collect(self) -> TensorDictBase:
-        """Return the next batch, `[num_envs, T]`."""
 
 
 @runtime_checkable

@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from edgewise.algorithms.algorithm import Algorithm
 from edgewise.config.errors import CheckpointError
 from edgewise.runs.checkpoint import serialise, store, tensor_file
 from edgewise.runs.checkpoint.serialise import State
 from edgewise.scale.processes.group import Group
-from edgewise.training.parts import Algorithm
 
 OWN = ("algorithm", "data", "rollout", "random", "iteration")
 """Parts of the state that each process has."""
@@ -29,7 +29,7 @@ def own(state: Mapping[str, State], algorithm: Algorithm, group: Group) -> Mappi
     Args:
         state: of this process, as if it trained alone.
         algorithm: of this process; its `rank_keys` name the entries of its state that differ between
-            processes. All of them count as different if it has none.
+            processes.
         group: the processes that save together.
 
     Raises:
@@ -37,7 +37,7 @@ def own(state: Mapping[str, State], algorithm: Algorithm, group: Group) -> Mappi
     """
     if group.size == 1:
         return state
-    mine = getattr(algorithm, "rank_keys", tuple(state["algorithm"]))
+    mine = tuple(state["algorithm"]) if algorithm.rank_keys is None else algorithm.rank_keys
     shared = {name: value for name, value in state["algorithm"].items() if name not in mine}
     digests = group.gather(_digest(shared))
     for rank, digest in enumerate(digests):

@@ -337,7 +337,7 @@ class Trainer:
     def _state(self) -> dict[str, State]:
         """Return everything that the rest of the run depends on, and the seconds spent."""
         algorithm = dict(self.parts.algorithm.state_dict())
-        data = {key: algorithm.pop(key) for key in getattr(self.parts.algorithm, "data_keys", ())}
+        data = {key: algorithm.pop(key) for key in self.parts.algorithm.data_keys}
         return {
             "algorithm": algorithm,
             "data": data,

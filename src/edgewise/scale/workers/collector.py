@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 import torch
 from tensordict import TensorDict, TensorDictBase
 
+from edgewise.algorithms.algorithm import Algorithm
 from edgewise.config.errors import CheckpointError
 from edgewise.envs.base import GraphEnv
 from edgewise.envs.policy import Policy
@@ -20,7 +21,7 @@ from edgewise.scale.workers.local import Workers
 from edgewise.scale.workers.message import Failure, Message, copied, failure_in, pack, unpack
 from edgewise.scale.workers.worker import evaluation_from_state, order_of
 from edgewise.training.health import raise_for
-from edgewise.training.parts import Algorithm, Evaluate
+from edgewise.training.parts import Evaluate
 
 
 @dataclass

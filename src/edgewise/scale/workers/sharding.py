@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from edgewise import plugins
+from edgewise.algorithms.algorithm import Algorithm
 from edgewise.config.errors import ConfigError
 from edgewise.config.run import AnyRun
 from edgewise.scale.division import share_of_worker
@@ -31,7 +31,7 @@ def with_workers(
     Raises:
         ConfigError: the algorithm cannot collect with workers, or there is no cluster.
     """
-    algorithm: Any = parts.algorithm
+    algorithm = parts.algorithm
     refuse_algorithm(algorithm, config)
     count = config.workers // group.size
     if workers is None:
@@ -53,15 +53,15 @@ def with_workers(
     )
 
 
-def refuse_algorithm(algorithm: Any, config: AnyRun) -> None:
+def refuse_algorithm(algorithm: Algorithm, config: AnyRun) -> None:
     """Raise ConfigError if an algorithm cannot learn from what workers collect."""
     name = config.algorithm_name
-    if getattr(algorithm, "make_collector", None) is not None:
+    if type(algorithm).make_collector is not Algorithm.make_collector:
         raise ConfigError(
             f"workers: {name} collects in a way of its own, which workers cannot",
             hint="use --processes, which every algorithm can",
         )
-    if config.ray.max_staleness and not getattr(algorithm, "takes_older_steps", False):
+    if config.ray.max_staleness and not algorithm.takes_older_steps:
         raise ConfigError(
             f"ray.max_staleness: {name} cannot learn from steps that older weights made, with this model and "
             "these settings",

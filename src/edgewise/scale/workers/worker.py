@@ -17,9 +17,9 @@ from typing import Any
 
 import torch
 from tensordict import TensorDict
-from torch import nn
 
 from edgewise import plugins
+from edgewise.algorithms.algorithm import Algorithm
 from edgewise.algorithms.state import load_module_state, module_state
 from edgewise.config.errors import ConfigError, EdgewiseError
 from edgewise.config.run import AnyRun
@@ -158,7 +158,7 @@ class Worker:
 
     @property
     def _generators(self) -> tuple[str, ...]:
-        return tuple(getattr(self._builder.algorithm, "acting_generators", ()))
+        return self._builder.algorithm.acting_generators
 
     def _begin(self, share: int) -> None:
         """Begin a share with random numbers of its own."""
@@ -172,30 +172,20 @@ class Worker:
 
     def _follow(self, order: State) -> None:
         """Act with the weights and numbers of an order from now on."""
-        algorithm: Any = self._builder.algorithm
-        module = acting_module(algorithm)
+        algorithm = self._builder.algorithm
+        module = algorithm.acting_module
         if module is not None:
             load_module_state(module, order["weights"], name="policy")
-        if order["scalars"]:
-            now = algorithm.scalars()
-            for name, value in order["scalars"].items():
-                if now.get(name) != value:
-                    algorithm.set_scalar(name, value)
+        now = algorithm.scalars()
+        for name, value in order["scalars"].items():
+            if now.get(name) != value:
+                algorithm.set_scalar(name, value)
 
 
-def acting_module(algorithm: Any) -> nn.Module | None:
-    """Return the module whose weights decide how an algorithm collects; None if it has none."""
-    module = getattr(algorithm, "acting_module", algorithm.policy)
-    return module if isinstance(module, nn.Module) else None
-
-
-def order_of(algorithm: Any) -> State:
+def order_of(algorithm: Algorithm) -> State:
     """Return what a worker needs to act as an algorithm does now."""
-    module, scalars = acting_module(algorithm), getattr(algorithm, "scalars", None)
-    return {
-        "weights": {} if module is None else module_state(module),
-        "scalars": {} if scalars is None else dict(scalars()),
-    }
+    module = algorithm.acting_module
+    return {"weights": {} if module is None else module_state(module), "scalars": algorithm.scalars()}
 
 
 def evaluation_to_state(found: Evaluation) -> State:
