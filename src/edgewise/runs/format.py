@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from edgewise.config import files as run_files
+from edgewise.config import files
 from edgewise.config.errors import CheckpointError
 
 FORMAT = 3
@@ -51,7 +51,7 @@ def _format_of_config(config: dict[str, Any] | None) -> int:
 def _read(path: Path) -> dict[str, Any] | None:
     """Read a JSON object; returns None if there is none."""
     try:
-        value = run_files.read_json(path)
+        value = files.read_json(path)
     except (OSError, ValueError):
         return None
     return value if isinstance(value, dict) else None
