@@ -10,8 +10,8 @@ from tests.algorithms.worlds import SETTINGS, SMALL, batches, learner, mean_rewa
 from torch import nn
 from torchrl.objectives import ClipPPOLoss
 
-from edgewise.algorithms import ppo
 from edgewise.algorithms.config import PPOConfig
+from edgewise.algorithms.decisions import log_ratio_of
 from edgewise.data.rollout import Rollout
 from edgewise.models.config import EncoderConfig, ModelConfig
 from edgewise.objectives.graph_gae import GraphGAE
@@ -311,6 +311,6 @@ def test_an_expert_in_some_worlds_leaves_the_active_agents_of_the_others():
     samples = algorithm._advantages(one_batch(algorithm, env))[0]
     samples["intervened"] = torch.arange(len(samples)) % 3 == 0
     distribution = algorithm.policy.get_dist(samples)
-    log_ratio, mask = ppo._log_ratio(distribution, samples)
+    log_ratio, mask = log_ratio_of(distribution, samples)
     assert torch.equal(mask, samples["agents", "active"] & ~samples["intervened"].unsqueeze(-1))
     assert not log_ratio[~mask].any()

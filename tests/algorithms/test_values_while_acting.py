@@ -5,6 +5,7 @@ import torch
 
 import edgewise as ew
 from edgewise.algorithms.config import PPOConfig
+from edgewise.algorithms.decisions import corrected
 from edgewise.algorithms.ppo import PPO
 from edgewise.data.rollout import Rollout
 from edgewise.experiments.build import Builder
@@ -102,9 +103,9 @@ def test_values_of_older_weights_are_computed_again():
     batch = collected(env, algorithm)
     batch["state_value"] = batch["state_value"] + 100.0
     batch.set(STALENESS, torch.ones(batch.batch_size, dtype=torch.int64))
-    corrected, _ = algorithm._corrected(batch)
-    assert not algorithm._has_values(corrected)
-    assert algorithm._advantages(corrected)[0]["state_value"].abs().max() < 50
+    older, _ = corrected(batch, algorithm.policy, minibatch_size=64, group=algorithm.group)
+    assert not algorithm._has_values(older)
+    assert algorithm._advantages(older)[0]["state_value"].abs().max() < 50
 
 
 def test_workers_follow_the_weights_of_the_values_too():

@@ -24,7 +24,7 @@ from edgewise.graphs.keys import ACTIVE
 from edgewise.models.actor_critic import Actor, ActorCritic
 from edgewise.objectives.alignment import expand_agent_mask
 from edgewise.objectives.imitation import exact_match, negative_log_likelihood
-from edgewise.objectives.masked import masked_mean
+from edgewise.objectives.masked import masked_mean, mean_of_all
 from edgewise.scale.processes.group import ALONE, Group
 
 EXPERT_ACTION = "expert_action"
@@ -143,7 +143,7 @@ class Clone(Algorithm):
         match = exact_match(self.policy.get_dist(samples), samples[EXPERT_ACTION])
         mask = expand_agent_mask(samples.get(ACTIVE, None), match, batch_dims=1)
         self._masked = mask is not None
-        return masked_mean(match, mask, group=self.group)
+        return mean_of_all(match, mask, group=self.group)
 
     @property
     def _size(self) -> int:
@@ -165,7 +165,7 @@ class Clone(Algorithm):
     def _update(self, samples: TensorDictBase) -> Metrics:
         """Make one optimizer step; once per minibatch."""
         loss = self._loss(samples)
-        if self.group.size > 1 and self._masked:
+        if self._masked:
             loss = loss * self.group.weights(samples[ACTIVE].sum())
         self.optimizer.zero_grad()
         loss.backward()

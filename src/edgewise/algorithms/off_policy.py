@@ -214,8 +214,7 @@ class OffPolicy(Algorithm, Generic[ConfigT]):
         self.replay_buffer.extend(fresh)
         size = len(self.replay_buffer)
         own = [batch.numel(), len(fresh), size, size < self._sample_size]
-        summed = own if self.group.size == 1 else self.group.sum(torch.tensor(own)).tolist()
-        frames, added, stored, lacking = summed
+        frames, added, stored, lacking = self.group.sum(torch.tensor(own)).tolist()
         self.frames += frames
         due = 0 if lacking else self._updates_due(added)
         with self._seeded():
@@ -263,11 +262,9 @@ class OffPolicy(Algorithm, Generic[ConfigT]):
 
     def _prepare(self, samples: TensorDictBase) -> TensorDictBase:
         """Give reward, discount and weight the shape of the decisions, and add which deciders count."""
-        alone, mixed = self.group.size == 1, self.deciders.mixing != "none"
-        counted = None if alone and mixed else self.deciders.counted(samples["observation"])
-        if not alone:
-            self._weight = None if counted is None else self.group.weights(counted.sum())
-        if counted is None or mixed:
+        counted = self.deciders.counted(samples["observation"])
+        self._weight = None if counted is None else self.group.weights(counted.sum())
+        if counted is None or self.deciders.mixing != "none":
             return samples
         for name in ("reward", "discount", "weight"):
             value = samples[name]
@@ -296,8 +293,7 @@ class OffPolicy(Algorithm, Generic[ConfigT]):
             for parameter in self._parameters[part]:
                 parameter.grad = None
             loss.backward(inputs=self._parameters[part])
-        if self.group.size > 1:
-            self.group.average_gradients([each for part in losses for each in self._parameters[part]])
+        self.group.average_gradients([each for part in losses for each in self._parameters[part]])
         norms = {part: clip_grad_norm(self._parameters[part], self.config.max_grad_norm) for part in losses}
         for part in losses:
             self.optimizers[part].step()

@@ -9,10 +9,10 @@ from typing import Any, Self
 import torch
 from tensordict import TensorDictBase
 from torch import Tensor, nn
-from torch.distributions import Distribution
 
 from edgewise.algorithms.algorithm import Algorithm, Metrics
 from edgewise.algorithms.config import PPOConfig
+from edgewise.algorithms.decisions import corrected, log_ratio_of, loss_weights, max_ratio, minibatches_of
 from edgewise.algorithms.setup import Setup
 from edgewise.algorithms.state import load_module_state, load_optimizer_state, module_state, optimizer_state
 from edgewise.data.chunks import split_into_chunks
@@ -31,11 +31,10 @@ from edgewise.objectives.policy_gradient import (
     value_error,
 )
 from edgewise.objectives.value_norm import ValueNorm
-from edgewise.objectives.vtrace import importance_statistics
 from edgewise.scale.processes.group import ALONE, Group
 
-WEIGHTS = "loss_weights"
-"""Weights of the policy loss and of the value loss in a minibatch, if several processes learn together."""
+LEARNT_FROM = ("action", "action_log_prob", "advantage", "value_target", "state_value", ACTIVE, INTERVENED)
+"""What the loss reads of a sample, beside the inputs of actor and critic."""
 RATIO_TOLERANCE = 1e-3
 """Largest deviation of the ratio from 1 before the first update that is explained by rounding."""
 
@@ -100,13 +99,7 @@ class PPO(Algorithm):
     @classmethod
     def from_setup(cls, setup: Setup) -> Self:
         """Build the algorithm for a run."""
-        return cls(
-            setup.make_model(),
-            setup.config,
-            seed=setup.seed,
-            device=setup.device,
-            group=setup.group,
-        )
+        return cls(setup.make_model(), setup.config, seed=setup.seed, device=setup.device, group=setup.group)
 
     @property
     def policy(self) -> Actor:
@@ -140,9 +133,9 @@ class PPO(Algorithm):
             value targets, and the ratio is to the weights before the first update instead of those that
             collected. `importance` and its kin are the ratios between these two.
         """
-        batch = batch.to(self.device)
+        batch, size = batch.to(self.device), self.config.minibatch_size
         with torch.no_grad():
-            batch, importance = self._corrected(batch)
+            batch, importance = corrected(batch, self.policy, minibatch_size=size, group=self.group)
             ratio_start = self._ratio_start(batch[..., -1])
             samples, explained = self._advantages(batch)
         updates: list[Metrics] = []
@@ -151,40 +144,30 @@ class PPO(Algorithm):
             if self._exceeds_target_kl(epoch):
                 break
         values = {name: torch.stack([update[name] for update in updates]) for name in updates[0]}
-        if self.group.size > 1:
-            values["ratio"], ratio_start = self.group.max(values["ratio"]), self.group.max(ratio_start)
+        values["ratio"] = self.group.max(values["ratio"])
         return (
             {name: value.mean() for name, value in values.items()}
             | importance
             | {
                 "explained_variance": explained,
-                "ratio_start": ratio_start,
+                "ratio_start": self.group.max(ratio_start),
                 "ratio_first": values["ratio"][0],
                 "updates": torch.tensor(float(len(updates))),
             }
             | ({} if self.average_reward is None else {"average_reward": self.average_reward.mean.clone()})
         )
 
-    def _corrected(self, batch: TensorDictBase) -> tuple[TensorDictBase, Metrics]:
-        """Give a batch the probabilities of its actions under the current weights, if it may be older.
-
-        Returns:
-            The batch, with `log_ratio` of the current to the collecting weights; and statistics of the ratio,
-            the importance weight of V-trace before it is clipped.
-        """
-        if batch.get(STALENESS, None) is None:
-            return batch, {}
-        read = (*self.policy.in_keys, "action", "action_log_prob", ACTIVE, INTERVENED)
-        samples = batch.select(*read, strict=False).reshape(-1)
-        found = [
-            _log_ratio(self.policy.get_dist(part), part) for part in samples.split(self.config.minibatch_size)
-        ]
-        log_ratio = torch.cat([ratio for ratio, _ in found])
-        masks = [mask for _, mask in found if mask is not None]
-        importance = importance_statistics(log_ratio, torch.cat(masks) if masks else None, group=self.group)
-        log_ratio = log_ratio.unflatten(0, batch.batch_size)
-        batch = batch.copy().set("log_ratio", log_ratio)
-        return batch.set("action_log_prob", batch["action_log_prob"] + log_ratio), importance
+    def _ratio_start(self, step: TensorDictBase) -> Tensor:
+        """Return the largest ratio over one step of all worlds, before any update; see `learn`."""
+        ratio = max_ratio(log_ratio_of(self.policy.get_dist(step), step)[0])
+        if ratio.device.type == "cpu" and ratio > 1 + RATIO_TOLERANCE and not self._warned:
+            self._warned = True
+            _logger.warning(
+                "the probabilities of collected actions differ by a factor of up to %.4g before the first "
+                "update; possible causes are dropout, batch norm or another precision in the actor",
+                ratio,
+            )
+        return ratio
 
     def _advantages(self, batch: TensorDictBase) -> tuple[TensorDictBase, Tensor]:
         """Compute advantages and value targets of a batch, and the critic's explained variance.
@@ -215,19 +198,10 @@ class PPO(Algorithm):
         if norm is not None:
             norm.update(target, value_mask, group=self.group)
             batch["value_target"] = norm.normalise(target)
-        written = (
-            "action",
-            "action_log_prob",
-            "advantage",
-            "value_target",
-            "state_value",
-            ACTIVE,
-            INTERVENED,
-        )
         read = (*self.actor_critic.actor.in_keys, *self.actor_critic.critic.in_keys)
         if not self.actor_critic.recurrent:
-            return batch.select(*read, *written, strict=False).reshape(-1), explained
-        kept = batch.select(*read, *written, ("next", "done"), strict=False)
+            return batch.select(*read, *LEARNT_FROM, strict=False).reshape(-1), explained
+        kept = batch.select(*read, *LEARNT_FROM, ("next", "done"), strict=False)
         return split_into_chunks(kept, config.chunk_length), explained
 
     def _has_values(self, batch: TensorDictBase) -> bool:
@@ -243,59 +217,35 @@ class PPO(Algorithm):
         order = torch.randperm(len(samples), generator=self.generator).to(self.device)
         count = round(samples.numel() * self.group.size / self.config.minibatch_size)
         parts = order.tensor_split(min(max(1, count), len(samples)))
-        if self.group.size > 1:
-            weights = self.group.weights(torch.stack([_counts(samples, part) for part in parts]))
-            for part, weight in zip(parts, weights, strict=True):
-                minibatch = samples[part]
-                yield minibatch.set(WEIGHTS, weight.expand(*minibatch.batch_size, 2))
-            return
-        for part in parts:
-            yield samples[part]
-
-    def _update(self, samples: TensorDictBase) -> Metrics:
-        """Make one optimizer step; once per minibatch."""
-        config = self.config
-        loss, metrics = self._loss(samples)
-        self.optimizer.zero_grad()
-        loss.backward()
-        if self.group.size > 1:
-            self.group.average_gradients(self.actor_critic.parameters())
-        norms = [nn.utils.clip_grad_norm_(part, config.max_grad_norm) for part in self._clip_groups]
-        self.optimizer.step()
-        return {name: value.detach() for name, value in metrics.items()} | {
-            "gradient_norm": torch.stack(norms).norm()
-        }
+        return minibatches_of(samples, parts, group=self.group)
 
     def _loss(self, samples: TensorDictBase) -> tuple[Tensor, Metrics]:
         """Compute the PPO loss of a minibatch and its metrics."""
-        config, clip = self.config, self.config.clip
+        config, lead = self.config, samples.batch_dims
         distribution, value = self.actor_critic.evaluate(samples)
         value_error = self._value_error(value, samples)
-        log_ratio, action_mask = _log_ratio(distribution, samples)
-        lead, weights = samples.batch_dims, samples.get(WEIGHTS, None)
+        log_ratio, action_mask = log_ratio_of(distribution, samples)
         advantage = match_shape(samples["advantage"], log_ratio, batch_dims=lead, name="the advantage")
         value_mask = expand_agent_mask(samples.get(ACTIVE, None), value, batch_dims=lead)
-        policy_loss = masked_mean(clipped_surrogate(log_ratio, advantage, clip=clip), action_mask)
-        value_loss = masked_mean(value_error, value_mask)
+        of_policy, of_value = loss_weights(samples)
+        surrogate = clipped_surrogate(log_ratio, advantage, clip=config.clip)
+        policy_loss = of_policy * masked_mean(surrogate, action_mask)
+        value_loss = of_value * masked_mean(value_error, value_mask)
         with torch.set_grad_enabled(config.entropy_coefficient != 0):
-            entropy = masked_mean(distribution.entropy(), action_mask)
-        with torch.no_grad():
-            kl = masked_mean(approximate_kl(log_ratio), action_mask)
-            clipped = masked_mean(clip_fraction(log_ratio, clip=clip), action_mask)
-        if weights is not None:
-            of_policy, of_value = weights.reshape(-1, 2)[0]
-            policy_loss, entropy = policy_loss * of_policy, entropy * of_policy
-            kl, clipped, value_loss = kl * of_policy, clipped * of_policy, value_loss * of_value
-        metrics = {
-            "policy_loss": policy_loss,
-            "value_loss": value_loss,
-            "entropy": entropy,
-            "kl": kl,
-            "clipped": clipped,
-            "ratio": _max_ratio(log_ratio.detach()),
-        }
+            entropy = of_policy * masked_mean(distribution.entropy(), action_mask)
         loss = policy_loss + config.value_coefficient * value_loss - config.entropy_coefficient * entropy
-        return loss, metrics | {"loss": loss}
+        with torch.no_grad():
+            clipped = clip_fraction(log_ratio, clip=config.clip)
+            metrics = {
+                "policy_loss": policy_loss,
+                "value_loss": value_loss,
+                "entropy": entropy,
+                "kl": of_policy * masked_mean(approximate_kl(log_ratio), action_mask),
+                "clipped": of_policy * masked_mean(clipped, action_mask),
+                "ratio": max_ratio(log_ratio),
+                "loss": loss,
+            }
+        return loss, metrics
 
     def _value_error(self, value: Tensor, samples: TensorDictBase) -> Tensor:
         clip, delta, target = self.config.value_clip, self.config.huber_delta, samples["value_target"]
@@ -303,17 +253,17 @@ class PPO(Algorithm):
             return value_error(value, target, delta=delta)
         return clipped_value_error(value, target, old=samples["state_value"], clip=clip, delta=delta)
 
-    def _ratio_start(self, step: TensorDictBase) -> Tensor:
-        """Return the largest ratio over one step of all worlds, before any update; see `learn`."""
-        ratio = _max_ratio(_log_ratio(self.policy.get_dist(step), step)[0])
-        if ratio.device.type == "cpu" and ratio > 1 + RATIO_TOLERANCE and not self._warned:
-            self._warned = True
-            _logger.warning(
-                "the probabilities of collected actions differ by a factor of up to %.4g before the first "
-                "update; possible causes are dropout, batch norm or another precision in the actor",
-                ratio,
-            )
-        return ratio
+    def _update(self, samples: TensorDictBase) -> Metrics:
+        """Make one optimizer step; once per minibatch."""
+        loss, metrics = self._loss(samples)
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.group.average_gradients(self.actor_critic.parameters())
+        norms = [nn.utils.clip_grad_norm_(part, self.config.max_grad_norm) for part in self._clip_groups]
+        self.optimizer.step()
+        return {name: value.detach() for name, value in metrics.items()} | {
+            "gradient_norm": torch.stack(norms).norm()
+        }
 
     def _exceeds_target_kl(self, epoch: list[Metrics]) -> bool:
         """Return whether the mean KL of an epoch exceeds `target_kl`; synchronises a GPU once per epoch."""
@@ -352,40 +302,3 @@ class PPO(Algorithm):
             load_module_state(self.average_reward, state["average_reward"] or {}, name="average_reward")
         self.generator.set_state(state["generator"].cpu())
         self.load_scalars(state["scalars"])
-
-
-def _log_ratio(distribution: Distribution, samples: TensorDictBase) -> tuple[Tensor, Tensor | None]:
-    """Return the log-ratio of new to old probability of the actions, and the mask of the policy's actions.
-
-    The log-ratio is zero where an agent is inactive or an expert intervened. The mask is None if all count.
-    """
-    log_ratio = distribution.log_prob(samples["action"]) - samples["action_log_prob"]
-    action_mask = _action_mask(samples, like=log_ratio)
-    return log_ratio if action_mask is None else log_ratio.masked_fill(~action_mask, 0.0), action_mask
-
-
-def _action_mask(samples: TensorDictBase, *, like: Tensor) -> Tensor | None:
-    """Return where an active agent took an action of the policy, in the shape of `like`; None if all did."""
-    active, intervened = samples.get(ACTIVE, None), samples.get(INTERVENED, None)
-    action_mask = None if active is None else expand_agent_mask(active, like, batch_dims=samples.batch_dims)
-    if intervened is None:
-        return action_mask
-    own = ~match_shape(intervened, like, batch_dims=samples.batch_dims, name=INTERVENED)
-    return own if action_mask is None else action_mask & own
-
-
-def _counts(samples: TensorDictBase, part: Tensor) -> Tensor:
-    """Count the entries that the policy loss and the value loss of some samples average, `[2]` int64."""
-    read = samples.select(ACTIVE, INTERVENED, "action_log_prob", "state_value", strict=False)[part]
-    action, value = read["action_log_prob"], read["state_value"]
-    masks = (
-        _action_mask(read, like=action),
-        expand_agent_mask(read.get(ACTIVE, None), value, batch_dims=read.batch_dims),
-    )
-    ones = (torch.ones_like(each, dtype=torch.bool) for each in (action, value))
-    return torch.stack([(one if mask is None else mask).sum() for mask, one in zip(masks, ones, strict=True)])
-
-
-def _max_ratio(log_ratio: Tensor) -> Tensor:
-    """Return the largest of all ratios and their inverses, 0-d, at least 1."""
-    return log_ratio.abs().amax().exp()

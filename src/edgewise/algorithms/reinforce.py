@@ -26,7 +26,7 @@ from edgewise.graphs.keys import ACTIVE
 from edgewise.models.actor_critic import Actor
 from edgewise.objectives.alignment import expand_agent_mask, match_shape
 from edgewise.objectives.episodes import episode_index, episode_returns, mean_over_instance
-from edgewise.objectives.masked import masked_mean, masked_variance
+from edgewise.objectives.masked import mean_of_all, variance_of_all
 from edgewise.scale.processes.group import ALONE, Group
 
 
@@ -170,8 +170,8 @@ class REINFORCE(Algorithm):
             kept.set("advantage", advantage[episode]),
             self.group.mean(done.sum()),
             {
-                "baseline": masked_mean(baseline, counted, group=self.group),
-                "advantage": masked_variance(advantage, counted, group=self.group).sqrt(),
+                "baseline": mean_of_all(baseline, counted, group=self.group),
+                "advantage": variance_of_all(advantage, counted, group=self.group).sqrt(),
             },
         )
 
@@ -181,7 +181,7 @@ class REINFORCE(Algorithm):
         if kind == "none":
             return torch.zeros_like(returns)
         if kind == "mean":
-            return masked_mean(returns, acted, group=self.group).expand_as(returns)
+            return mean_of_all(returns, acted, group=self.group).expand_as(returns)
         name = INSTANCE if kind == "shared" else BASELINE_RETURN
         given = samples.get(name, None)
         if given is None:

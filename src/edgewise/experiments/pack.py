@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from edgewise.config import files as run_files
+from edgewise.config import files
 from edgewise.config.errors import CheckpointError, ConfigError
 from edgewise.evaluation.request import EvaluationRequest
 from edgewise.experiments.build import Builder
@@ -133,7 +133,7 @@ def _card(
             figures += figures_of(found, name=shown)
         if measured.ablations:
             ablations += ablation_figures(evaluate_ablations(runs[0], measured.ablations, request))
-    recorded = run_files.read_json(runs[0] / "versions.json").get("commit")
+    recorded = files.read_json(runs[0] / "versions.json").get("commit")
     return Card(
         name=name,
         summary=summary,

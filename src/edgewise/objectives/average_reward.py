@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from edgewise.objectives.masked import masked_mean
+from edgewise.objectives.masked import mean_of_all
 from edgewise.scale.processes.group import ALONE, Group
 
 
@@ -61,5 +61,5 @@ class AverageReward(nn.Module):
         counts = group.max(counts)
         self.weight.add_(counts * (1 - self.decay) * (1 - self.weight))
         share = counts * (1 - self.decay) / self.weight.clamp_min(torch.finfo(self.weight.dtype).tiny)
-        batch_mean = masked_mean(reward + next_value - value, mask, group=group).to(self.mean.dtype)
+        batch_mean = mean_of_all(reward + next_value - value, mask, group=group).to(self.mean.dtype)
         self.mean.add_(share * (batch_mean - self.mean))

@@ -23,7 +23,7 @@ from edgewise.graphs.keys import GRAPH
 from edgewise.objectives.alignment import expand_agent_mask, match_log_ratio, match_shape
 from edgewise.objectives.average_reward import AverageReward
 from edgewise.objectives.boundaries import bootstrap_mask, bootstrap_positions
-from edgewise.objectives.masked import masked_mean, standardise
+from edgewise.objectives.masked import mean_of_all, standardise
 from edgewise.objectives.returns import generalized_advantage, two_player_advantage
 from edgewise.objectives.vtrace import vtrace
 from edgewise.scale.processes.group import ALONE, Group
@@ -206,7 +206,7 @@ class GraphGAE(ValueEstimatorBase):
             value, next_value = self.value_transform(value), self.value_transform(next_value)
         advantage = self._recurse(tensordict, value, next_value.detach(), done, terminated, time_dim)
         active = expand_agent_mask(tensordict.get(keys.active, None), value, batch_dims=tensordict.batch_dims)
-        level = 0.0 if self.average_reward is None else masked_mean(value, active, group=self.group)
+        level = 0.0 if self.average_reward is None else mean_of_all(value, active, group=self.group)
         tensordict.set(keys.value_target, advantage + value - level)
         if self.average_gae:
             advantage = standardise(advantage, active, group=self.group)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from edgewise.objectives.masked import masked_mean, masked_variance
+from edgewise.objectives.masked import mean_of_all, variance_of_all
 from edgewise.scale.processes.group import ALONE, Group
 
 
@@ -48,8 +48,8 @@ class ValueNorm(nn.Module):
         counts = group.max(counts)
         self.weight.add_(counts * (1 - self.decay) * (1 - self.weight))
         share = counts * (1 - self.decay) / self.weight.clamp_min(torch.finfo(self.weight.dtype).tiny)
-        shift = masked_mean(returns, mask, group=group) - self.mean
-        variance = masked_variance(returns, mask, group=group) + (1 - share) * shift.square()
+        shift = mean_of_all(returns, mask, group=group) - self.mean
+        variance = variance_of_all(returns, mask, group=group) + (1 - share) * shift.square()
         self.variance.lerp_(variance, share)
         self.mean.add_(share * shift)
 

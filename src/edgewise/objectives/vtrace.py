@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from edgewise.objectives.masked import masked_mean
+from edgewise.objectives.masked import mean_of_all
 from edgewise.objectives.returns import discounted_scan
 from edgewise.scale.processes.group import ALONE, Group
 
@@ -92,11 +92,11 @@ def importance_statistics(
         above 1; and `importance_effective`, the effective number of samples as a share of their number.
     """
     ratio = log_ratio.exp()
-    mean, square = (masked_mean(ratio**power, mask, group=group) for power in (1, 2))
+    mean, square = (mean_of_all(ratio**power, mask, group=group) for power in (1, 2))
     largest = ratio if mask is None else ratio.masked_fill(~mask, 0.0)
     return {
         "importance": mean,
         "importance_max": group.max(largest.amax()),
-        "importance_clipped": masked_mean((ratio > 1).float(), mask, group=group),
+        "importance_clipped": mean_of_all((ratio > 1).float(), mask, group=group),
         "importance_effective": mean.square() / square.clamp_min(torch.finfo(square.dtype).tiny),
     }

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from edgewise.config import files as run_files
-from edgewise.runs import digests as run_digests
-from edgewise.runs import durable
+from edgewise.runs import digests, durable
 from edgewise.runs.checkpoint import store as checkpoint
 from edgewise.runs.folder import RunFolder
 
@@ -52,8 +51,8 @@ def write_packed(run: Path, stage: Path, state: Mapping[str, Any], *, saved: Pat
 def write_recorded(stage: Path, name: str, content: bytes) -> None:
     """Write a new file of a run, and record its digest."""
     durable.write_whole(stage / name, content)
-    if run_digests.is_recorded(name):
-        run_digests.record(stage, name, content)
+    if digests.is_recorded(name):
+        digests.record(stage, name, content)
 
 
 def _thinned(table: bytes) -> bytes:

@@ -52,9 +52,7 @@ class EpisodeMeter:
         }
         ended = {"return": returns / present, "length": lengths, **_metrics(batch)}
         sums = [torch.where(done, value, 0.0).sum() for value in ended.values()]
-        totals = torch.stack([done.sum().double(), *sums])
-        if self._group.size > 1:
-            totals = self._group.sum(totals)
+        totals = self._group.sum(torch.stack([done.sum().double(), *sums]))
         count = totals[0]
         return {"episodes": count, **dict(zip(ended, totals[1:] / count, strict=True))}
 

@@ -83,12 +83,9 @@ class Iteration:
         self.clock.learning += time.perf_counter() - collected
         causes = [name for name in is_finite if not numbers.pop(f"finite/{name}")]
         causes += [name for name in checked if not math.isfinite(numbers[name])]
-        stop = self._numerical_stop(batch, causes, frames) if causes else None
-        size = batch.numel()
-        if self._group.size > 1:
-            stop = self._first_stop(stop)
-            numbers |= self._mean_numbers({name: numbers[name] for name in checked})
-            size = int(self._group.sum(torch.tensor(size)))
+        stop = self._first_stop(self._numerical_stop(batch, causes, frames) if causes else None)
+        numbers |= self._mean_numbers({name: numbers[name] for name in checked})
+        size = int(self._group.sum(torch.tensor(batch.numel())))
         if stop is not None:
             raise stop
         defined = {name: number for name, number in numbers.items() if not math.isnan(number)}

@@ -190,8 +190,6 @@ class Trainer:
 
     def _stop_reasons(self, signal: str | None, asked: str | None) -> tuple[str | None, str | None]:
         """Return the first signal, and the first request of a callback, that any process has received."""
-        if self._group.size == 1:
-            return signal, asked
         signals, requests = zip(*self._group.gather([signal, asked]), strict=True)
         return next(filter(None, signals), None), next(filter(None, requests), None)
 
@@ -233,8 +231,7 @@ class Trainer:
             or self._due(self.config.checkpoint.every, before)
             or self._is_time_to_save()
         )
-        if self._group.size > 1:
-            row, due = self._group.broadcast([row, due])
+        row, due = self._group.broadcast([row, due])
         if self._curriculum.advance(self.frames, row) is not None:
             self._log_stage()
         self._callbacks.batch(self.frames, row)
@@ -345,7 +342,7 @@ class Trainer:
             "random": random_state.capture(),
             "trainer": {
                 "identity": identity(self.config),
-                **({"processes": self._group.size} if self._group.size > 1 else {}),
+                "processes": self._group.size,
                 "frames": self.frames,
                 "batches": self.batches,
                 "curriculum": self._curriculum.state_dict(),

@@ -23,7 +23,7 @@ from edgewise.experiments.launch import resume, start
 from edgewise.experiments.load import load_config
 from edgewise.models.agents.arctan import _HALF_LOG_TWO_PI, ArctanNormal, log_slope, squash
 from edgewise.objectives.average_reward import AverageReward
-from edgewise.objectives.masked import explained_variance, masked_mean, masked_variance, standardise
+from edgewise.objectives.masked import explained_variance, mean_of_all, standardise, variance_of_all
 from edgewise.objectives.value_norm import ValueNorm
 from edgewise.scale.processes.group import this_group
 from edgewise.training.callbacks import Callback, StopTraining
@@ -149,10 +149,10 @@ def check_statistics(group):
                 values[mine], value=values[mine] * 0, next_value=values[mine] / 2, mask=part, group=group
             )
         pairs = {
-            "mean": (masked_mean(values, kept), masked_mean(values[mine], part, group=group)),
+            "mean": (mean_of_all(values, kept), mean_of_all(values[mine], part, group=group)),
             "variance": (
-                masked_variance(values, kept, correction=1),
-                masked_variance(values[mine], part, correction=1, group=group),
+                variance_of_all(values, kept, correction=1),
+                variance_of_all(values[mine], part, correction=1, group=group),
             ),
             "standardised": (
                 standardise(values, kept)[mine],
