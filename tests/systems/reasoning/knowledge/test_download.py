@@ -147,14 +147,6 @@ def test_the_verb_downloads_trains_and_saves(tmp_path, monkeypatch, capsys, serv
     monkeypatch.setitem(module.SOURCES, "mine", Source(f"{server}/kg.tar.gz", LINES, DIGESTS))
     folders = [str(tmp_path / "data"), "--download", "mine", "--out", str(tmp_path / "out")]
     command = ["reasoning", "kge", *folders]
-        "reasoning",
-        "kge",
-        str(tmp_path / "data"),
-        "--download",
-        "mine",
-        "--out",
-        str(tmp_path / "out"),
-    ]
     assert main([*command, "--dim", "2", "--epochs", "1", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["entities"] == 3
     assert (tmp_path / "out" / "model.safetensors").exists()
