@@ -15,9 +15,9 @@ from collections.abc import Callable
 
 import torch
 
-from edgewise.models.distributions.diagram_set import SetDiagrams
-from edgewise.models.distributions.set_tables import set_tables
 from edgewise.systems.queueing.graphs import conflict_graphs
+from edgewise.systems.queueing.models.diagram_set import SetDiagrams
+from edgewise.systems.queueing.models.set_tables import set_tables
 
 GRAPHS = (
     "line10,line30,line100,line500,ring60,grid6x6,grid10x10,star20,tree127,"

@@ -95,7 +95,7 @@ def attack(recipe: str, *, kills: int, seed: int, staleness: int) -> dict[str, A
             config = config_of(recipe, seed=seed + runs, staleness=staleness)
             blueprint = Blueprint.of(config, num_envs=share_of_worker(config))
             alone = train(config, Path(place) / f"alone-{runs}", LocalWorkers(blueprint))
-            workers = KilledWorkers(blueprint, count=WORKERS, settings=config.ray)
+            workers = KilledWorkers(blueprint, count=WORKERS, settings=config.cluster)
             workers.most, workers.dice = kills - done, random.Random(seed + runs)
             try:
                 killed = train(config, Path(place) / f"killed-{runs}", workers)

@@ -28,12 +28,13 @@ from edgewise.config.errors import ConfigError
 from edgewise.envs.policy import acting_in
 from edgewise.experiments.build import Builder
 from edgewise.experiments.load import load_config
-from edgewise.graphs.actions import AgentsContinuous, ChooseIndependentSet
+from edgewise.graphs.actions import AgentsContinuous
 from edgewise.graphs.keys import ACTIVE
 from edgewise.plugins import algorithms, environments, recipes
 from edgewise.plugins.trust import allow
 from edgewise.runs.checkpoint import random_state
 from edgewise.runs.checkpoint.serialise import flatten, unflatten
+from edgewise.systems.queueing.actions import ChooseIndependentSet
 
 Settings = dict[str, Any]
 

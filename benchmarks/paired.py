@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 import yaml
 
+from edgewise.evaluation.request import EvaluationRequest
 from edgewise.evaluation.statistics import paired_difference
-from edgewise.experiments.evaluate import measure_run
+from edgewise.experiments.evaluate import evaluate_run
 
 
 def main() -> None:
@@ -39,13 +40,15 @@ def main() -> None:
         key: yaml.safe_load(value) for key, _, value in (each.partition("=") for each in options.set)
     }
     for name in names.split(","):
-        policy, *others = measure_run(
+        policy, *others = evaluate_run(
             options.run,
-            settings={**fixed, field: [name]},
-            episodes=options.episodes,
-            seed=options.seed,
-            which=options.checkpoint,
-            baselines=options.baselines.split(","),
+            EvaluationRequest(
+                settings={**fixed, field: [name]},
+                episodes=options.episodes,
+                seed=options.seed,
+                checkpoint=options.checkpoint,
+                baselines=tuple(options.baselines.split(",")),
+            ),
         )
         ours = policy.metrics[options.metric]
         parts = [f"{Path(name).stem}: policy {np.mean(ours):.4g}"]

@@ -20,11 +20,11 @@ import torch
 from torch import Tensor
 from torchrl.envs import EnvBase, ParallelEnv
 
-from edgewise.graphs.independent_sets import maximal_sets
 from edgewise.systems.queueing.baselines import MaxWeight
 from edgewise.systems.queueing.config import QueueingConfig
 from edgewise.systems.queueing.env import QueueingEnv
 from edgewise.systems.queueing.graphs import conflict_graph
+from edgewise.systems.queueing.sets.listing import maximal_sets
 
 GRAPH = "line3"
 WORKERS = 2

@@ -59,7 +59,6 @@ if TYPE_CHECKING:
         AgentsDiscrete,
         ChooseEdgePerGroup,
         ChooseFromSet,
-        ChooseIndependentSet,
         ChooseNode,
         EdgesDiscrete,
     )
@@ -71,7 +70,7 @@ if TYPE_CHECKING:
     from edgewise.graphs.spec import GraphSpec
     from edgewise.graphs.topology import Topology
     from edgewise.models.actor_critic import make_actor_critic
-    from edgewise.models.build import make_encoder, make_head, register_head
+    from edgewise.models.build import make_encoder, make_head
     from edgewise.models.config import EncoderConfig, ModelConfig
     from edgewise.models.encoders.encoder import GraphEncoder
     from edgewise.models.heads import Head
@@ -95,7 +94,6 @@ _HOMES = {
     "CheckpointError": "edgewise.config.errors",
     "ChooseEdgePerGroup": "edgewise.graphs.actions",
     "ChooseFromSet": "edgewise.graphs.actions",
-    "ChooseIndependentSet": "edgewise.graphs.actions",
     "ChooseNode": "edgewise.graphs.actions",
     "Clone": "edgewise.algorithms.clone",
     "CloneConfig": "edgewise.algorithms.config",
@@ -158,7 +156,6 @@ _HOMES = {
     "open_run": "edgewise.api",
     "read_graphs": "edgewise.graphs.datasets",
     "register": "edgewise.plugins",
-    "register_head": "edgewise.models.build",
     "retrace_target": "edgewise.objectives.retrace",
     "to_gymnasium": "edgewise.envs.adapters.to_gymnasium",
     "to_networkx": "edgewise.graphs.convert",
@@ -181,7 +178,6 @@ __all__ = [
     "CheckpointError",
     "ChooseEdgePerGroup",
     "ChooseFromSet",
-    "ChooseIndependentSet",
     "ChooseNode",
     "Clone",
     "CloneConfig",
@@ -244,7 +240,6 @@ __all__ = [
     "open_run",
     "read_graphs",
     "register",
-    "register_head",
     "retrace_target",
     "to_gymnasium",
     "to_networkx",

@@ -111,21 +111,21 @@ def evaluate(
     Example:
         >>> evaluate(run, num_nodes=40, episodes=200).summary()["return"].estimate
     """
-    from edgewise.experiments.evaluate import measure_run
+    from edgewise.evaluation.request import EvaluationRequest
+    from edgewise.experiments.evaluate import evaluate_run
     from edgewise.runs.zoo import run_path
 
     _use(plugins)
-    return measure_run(
-        run_path(run),
-        settings=settings,
+    request = EvaluationRequest(
         episodes=episodes,
         seed=seed,
-        which=checkpoint,
+        settings=settings,
+        checkpoint=checkpoint,
         deterministic=deterministic,
         decode=decode,
         device=device,
-        apart=False,
-    )[0]
+    )
+    return evaluate_run(run_path(run), request, by_stage=False)[0]
 
 
 def load_policy(

@@ -11,10 +11,10 @@ import edgewise as ew
 from edgewise.experiments import card, pack
 from edgewise.experiments.card import training_command
 from edgewise.experiments.load import load_config
-from edgewise.experiments.pack import _spread, _thinned
 from edgewise.runs import folder as run_folder
 from edgewise.runs import zoo
 from edgewise.runs.checkpoint import store as checkpoint
+from edgewise.runs.packing import _spread, _thinned
 from edgewise.runs.zoo import read_card
 
 

@@ -2,9 +2,7 @@
 
 import json
 import signal
-import statistics
 import time
-from pathlib import Path
 
 import pytest
 import yaml
@@ -14,7 +12,6 @@ from edgewise.cli import bench, doctor
 from edgewise.config.errors import ConfigError
 from edgewise.experiments.recipes import recipe
 from edgewise.plugins import environment, environments, recipes
-from edgewise.systems import multihop
 from edgewise.terminal.sweep import combinations, given_settings
 
 
@@ -250,24 +247,8 @@ def test_baseline_measures_hand_written_policies(edgewise):
     assert edgewise("baseline", "graphwlk").code == 2
 
 
-def test_rules_are_simulated_on_a_network_file(edgewise):
-    shipped = Path(multihop.__file__).parent / "instances" / "two-path.json"
-    asked = ("baseline", "multihop", "--policy", "spbp", "--network", shipped, "--slots", 50, "--seeds", 3)
-    (found,) = edgewise(*asked, "--json").data
-    assert (found["slots"], found["seeds"], len(found["backlogs"])) == (50, 3, 3)
-    assert found["backlog"] == pytest.approx(sum(found["backlogs"]) / 3)
-    spread = statistics.stdev(found["backlogs"]) / 3**0.5
-    assert found["standard_error"] == pytest.approx(spread, rel=1e-5)
-    assert 0.5 < found["throughput"] <= 1.0
-    assert edgewise("baseline", "multihop", "--network", "nowhere.json").code == 2
-    assert edgewise("baseline", "graphwalk", "--network", shipped).code == 2
-
-
-def test_a_network_file_leaves_nothing_to_set(edgewise):
-    outcome = edgewise("baseline", "multihop", "--network", "net.json", "--max-steps", 5, "--set", "a=1")
-    assert outcome.code == 2
-    assert "--set, --max-steps would change nothing" in outcome.err
-    assert edgewise("baseline", "multihop", "--policy", "").code == 2
+def test_a_baseline_needs_a_policy(edgewise):
+    assert edgewise("baseline", "graphwalk", "--policy", "").code == 2
 
 
 def test_envs(edgewise):

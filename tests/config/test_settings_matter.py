@@ -239,8 +239,7 @@ SUBJECTS = [
         },
         silent={
             "head": "names an own head: tests/extensions/test_every_way.py",
-            "sets": "for independent sets: tests/models/test_maximal_set.py",
-            "prior": "for environments that have a rule: tests/models/test_set_tables.py",
+            "prior": "for environments that have a rule: tests/systems/queueing/models/test_set_tables.py",
             "recurrent": "takes sequences: tests/algorithms/test_recurrent.py",
         },
     ),

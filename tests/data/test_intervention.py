@@ -11,8 +11,9 @@ from edgewise.config.errors import ConfigError
 from edgewise.data.intervention import Intervention
 from edgewise.data.rollout import Rollout
 from edgewise.envs.registry import make_env
+from edgewise.evaluation.request import EvaluationRequest
 from edgewise.experiments.build import Builder
-from edgewise.experiments.evaluate import measure_run
+from edgewise.experiments.evaluate import evaluate_run
 from edgewise.experiments.launch import start
 from edgewise.experiments.load import load_config
 from edgewise.models.actor_critic import make_actor_critic
@@ -122,7 +123,7 @@ def test_a_run_is_guarded_in_training_and_when_it_is_measured(tmp_path):
     config = load_config("queueing-line3-ppo", keywords=settings)
     assert isinstance(Builder(config).parts().rollout.policy, Intervention)
     folder = start(config, folder=tmp_path / "run")
-    found = measure_run(folder, settings={"max_steps": 300}, episodes=8, seed=3)[0]
+    found = evaluate_run(folder, EvaluationRequest(settings={"max_steps": 300}, episodes=8, seed=3))[0]
     assert np.mean(found.metrics["backlog"]) < 20
 
 

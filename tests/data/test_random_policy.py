@@ -10,7 +10,6 @@ from edgewise.graphs.actions import (
     AgentsDiscrete,
     ChooseEdgePerGroup,
     ChooseFromSet,
-    ChooseIndependentSet,
     ChooseNode,
     EdgesDiscrete,
 )
@@ -71,22 +70,6 @@ def test_continuous_actions_fill_their_interval():
     assert action.max() <= 4
     assert action.mean().item() == pytest.approx(1.0, abs=0.1)
     assert action.var().item() == pytest.approx(3.0, abs=0.1)
-
-
-def test_sets_are_independent_and_as_large_as_they_can_be():
-    action = RandomPolicy(ChooseIndependentSet(), SPEC, seed=0)(observation([True, True, True, False]))[
-        "action"
-    ]
-    kinds, counts = action.unique(dim=0, return_counts=True)
-    assert {tuple(kind) for kind in kinds.int().tolist()} == {(1, 0, 1, 0), (0, 1, 0, 0)}
-    middle = counts[kinds[:, 1]].item() / WORLDS
-    assert middle == pytest.approx(1 / 3, abs=0.04)
-    closed = RandomPolicy(ChooseIndependentSet(), SPEC, seed=0)(observation([False, True, True, False]))[
-        "action"
-    ]
-    assert not closed[:, [0, 3]].any()
-    none = RandomPolicy(ChooseIndependentSet(), SPEC, seed=0)(observation([False] * 4))["action"]
-    assert not none.any()
 
 
 def test_any_leading_dimensions():

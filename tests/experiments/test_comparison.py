@@ -7,9 +7,10 @@ import pytest
 
 import edgewise as ew
 from edgewise.cli.main import main
+from edgewise.evaluation.request import EvaluationRequest
 from edgewise.evaluation.statistics import paired_ratio
-from edgewise.experiments.comparison import measure_against
-from edgewise.experiments.evaluate import measure_run
+from edgewise.experiments.comparison import compare_runs
+from edgewise.experiments.evaluate import evaluate_run
 
 SMALL = {
     "total_frames": 64,
@@ -39,8 +40,8 @@ def runs(tmp_path_factory):
 
 def test_pairs_are_the_evaluations_on_the_instances_of_the_first(runs):
     first, second, _ = runs
-    pairs = measure_against([first], [str(second), "shortest_path"], episodes=6, seed=11)
-    alone = [measure_run(run, episodes=6, seed=11)[0] for run in (first, second)]
+    pairs = compare_runs([first], [str(second), "shortest_path"], EvaluationRequest(episodes=6, seed=11))
+    alone = [evaluate_run(run, EvaluationRequest(episodes=6, seed=11))[0] for run in (first, second)]
     assert [(ours.policy, theirs.policy) for ours, theirs in pairs] == [
         ("run-0", "run-1"),
         ("run-0", "shortest_path"),

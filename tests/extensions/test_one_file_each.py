@@ -94,8 +94,6 @@ class ChooseTwo(ew.ActionLayout):
 HEAD = """
 from torch.distributions import Categorical, Independent
 
-from choose_two import ChooseTwo
-from edgewise.models.build import register_head
 from edgewise.models.heads import Head, feed_forward
 
 
@@ -114,9 +112,6 @@ class ChooseTwoHead(Head):
 
 class ModeCategorical(Categorical):
     deterministic_sample = Categorical.mode
-
-
-register_head(ChooseTwo, ChooseTwoHead)
 """
 
 ENCODER = """
@@ -305,9 +300,8 @@ def test_an_edge_rule_is_one_file(files, write):
 
 def test_an_action_layout_is_two_files(files, write):
     imports = "from choose_two import ChooseTwo\n"
-    text = environment(actions="ChooseTwo()", hit="action[..., 0]", imports=imports)
-    write("tiny.py", text + "\n\nimport choose_two_head\n")
-    files(3, choose_two=LAYOUT, choose_two_head=HEAD)
+    write("tiny.py", environment(actions="ChooseTwo()", hit="action[..., 0]", imports=imports))
+    files(3, choose_two=LAYOUT + "\n    head = 'choose_two_head:ChooseTwoHead'\n", choose_two_head=HEAD)
     trains("tiny.py", *PPO)
 
 

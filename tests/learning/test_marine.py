@@ -2,7 +2,8 @@
 
 import pytest
 
-from edgewise.experiments.evaluate import measure_ablations, measure_run
+from edgewise.evaluation.request import EvaluationRequest
+from edgewise.experiments.evaluate import evaluate_ablations, evaluate_run
 from edgewise.experiments.launch import start
 from edgewise.experiments.load import load_config
 
@@ -25,7 +26,7 @@ def train(recipe, seed, folder):
 
 def success(run, *, deterministic=True):
     """Success of a run in each stage, in new worlds."""
-    stages = measure_run(run, episodes=1000, seed=11, deterministic=deterministic)
+    stages = evaluate_run(run, EvaluationRequest(episodes=1000, seed=11, deterministic=deterministic))
     return [float(stage.metrics["success"].mean()) for stage in stages]
 
 
@@ -47,5 +48,7 @@ def test_the_mean_of_the_stages_is_above_the_published_one(recipe, seed, tmp_pat
 
 def test_boats_need_the_objects_that_they_detect(tmp_path):
     run = train("marine-ac-iqn", 0, tmp_path / "run")
-    for whole, blind in measure_ablations(run, ["agents.ego.objects"], episodes=200, seed=11):
+    for whole, blind in evaluate_ablations(
+        run, ["agents.ego.objects"], EvaluationRequest(episodes=200, seed=11)
+    ):
         assert blind.result.metrics["success"].mean() < 0.5 * whole.metrics["success"].mean()

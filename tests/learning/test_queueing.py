@@ -5,9 +5,10 @@ import pytest
 
 from edgewise.data.demonstrations import demonstrate
 from edgewise.envs.registry import make_env
+from edgewise.evaluation.request import EvaluationRequest
 from edgewise.evaluation.statistics import paired_difference
 from edgewise.experiments.build import Builder
-from edgewise.experiments.evaluate import measure_run
+from edgewise.experiments.evaluate import evaluate_run
 from edgewise.experiments.launch import start
 from edgewise.experiments.load import load_config
 from edgewise.runs.checkpoint import store as checkpoint
@@ -21,8 +22,11 @@ WORLDS, SLOTS = 64, 5000
 
 def backlogs(folder, *, baselines=(), **settings):
     """Mean backlog of the run's policy and of baselines on the same instances."""
-    found = measure_run(
-        folder, settings={"max_steps": SLOTS, **settings}, episodes=WORLDS, seed=7, baselines=baselines
+    found = evaluate_run(
+        folder,
+        EvaluationRequest(
+            settings={"max_steps": SLOTS, **settings}, episodes=WORLDS, seed=7, baselines=tuple(baselines)
+        ),
     )
     return [float(np.mean(one.metrics["backlog"])) for one in found]
 
@@ -90,7 +94,9 @@ def test_ppo_on_small_graphs_schedules_unseen_ones_with_no_more_than_maxweight(
         settings = {"graphs": [graph], "max_steps": 1000, "initial_queue": 0, **rates}
         learnt, expert = (
             one.metrics["backlog"]
-            for one in measure_run(last, settings=settings, episodes=16, seed=7, baselines=("maxweight",))
+            for one in evaluate_run(
+                last, EvaluationRequest(settings=settings, episodes=16, seed=7, baselines=("maxweight",))
+            )
         )
         gap = paired_difference(learnt, expert, generator=np.random.default_rng(0))
         record_property(graph, [float(learnt.mean()), float(expert.mean()), str(gap)])

@@ -4,8 +4,9 @@ import pytest
 from tests.systems.swarm.worlds import swarm
 
 from edgewise.evaluation.evaluate import evaluate
+from edgewise.evaluation.request import EvaluationRequest
 from edgewise.experiments.build import Builder
-from edgewise.experiments.evaluate import measure_ablations, measure_run
+from edgewise.experiments.evaluate import evaluate_ablations, evaluate_run
 from edgewise.experiments.launch import start
 from edgewise.experiments.load import load_config
 from edgewise.systems.swarm.recipes import ddpg, mappo, sac
@@ -64,13 +65,15 @@ def crowd(tmp_path_factory):
 def test_agents_of_a_crowd_arrive_and_touch_half_as_often_as_those_that_drive_straight(
     crowd, agents, success
 ):
-    team, straight = measure_run(
+    team, straight = evaluate_run(
         crowd,
-        settings={**CROWD, "num_agents": agents},
-        episodes=200,
-        seed=1_000_003,
-        which="latest",
-        baselines=["straight"],
+        EvaluationRequest(
+            settings={**CROWD, "num_agents": agents},
+            episodes=200,
+            seed=1_000_003,
+            checkpoint="latest",
+            baselines=("straight",),
+        ),
     )
     assert team.metrics["success"].mean() >= success
     assert team.metrics["collisions"].mean() <= 0.5 * straight.metrics["collisions"].mean()
@@ -79,10 +82,14 @@ def test_agents_of_a_crowd_arrive_and_touch_half_as_often_as_those_that_drive_st
 @pytest.mark.parametrize("agents", [3, 7, 15, 50])
 def test_agents_of_a_crowd_touch_half_as_often_as_without_edges(crowd, agents):
     settings = {**CROWD, "num_agents": agents}
-    ((_, found),) = measure_ablations(
-        crowd, ["edges"], settings=settings, episodes=200, seed=1_000_003, which="latest"
+    ((_, found),) = evaluate_ablations(
+        crowd,
+        ["edges"],
+        EvaluationRequest(settings=settings, episodes=200, seed=1_000_003, checkpoint="latest"),
     )
-    team = measure_run(crowd, settings=settings, episodes=200, seed=1_000_003, which="latest")[0]
+    team = evaluate_run(
+        crowd, EvaluationRequest(settings=settings, episodes=200, seed=1_000_003, checkpoint="latest")
+    )[0]
     assert team.metrics["collisions"].mean() <= 0.5 * found.result.metrics["collisions"].mean()
 
 
@@ -99,7 +106,9 @@ def test_double_integrators_learn_to_be_safe(seed, tmp_path):
             "goal_width": 0.0,
             "collision_margin": 0.0,
         }
-        team, planner = measure_run(run, settings=settings, episodes=40, seed=0, baselines=[rule])
+        team, planner = evaluate_run(
+            run, EvaluationRequest(settings=settings, episodes=40, seed=0, baselines=(rule,))
+        )
         assert team.metrics["safe_finish"].mean() >= planner.metrics["safe_finish"].mean(), agents
 
 
@@ -114,6 +123,8 @@ def test_teams_take_their_places_and_need_their_edges_for_it(task, success, seed
     """Two minutes of one core each."""
     config = load_config("swarm-teams", keywords={"task": task, "seed": seed})
     run = start(config, folder=tmp_path / "run")
-    ((team, blind),) = measure_ablations(run, ["edges"], settings=PLACES, episodes=200, seed=11)
+    ((team, blind),) = evaluate_ablations(
+        run, ["edges"], EvaluationRequest(settings=PLACES, episodes=200, seed=11)
+    )
     assert team.metrics["success"].mean() >= success
     assert blind.result.metrics["success"].mean() <= 0.1

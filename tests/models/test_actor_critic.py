@@ -9,7 +9,7 @@ from tests.objectives.action_values import QNetwork
 from torchrl.envs.utils import ExplorationType, set_exploration_type
 
 from edgewise.config.errors import ConfigError
-from edgewise.graphs.actions import AgentsDiscrete, ChooseIndependentSet, ChooseNode
+from edgewise.graphs.actions import AgentsDiscrete, ChooseNode, EdgesDiscrete
 from edgewise.models.actor_critic import make_actor_critic
 from edgewise.models.config import EncoderConfig, ModelConfig
 from edgewise.models.distributions.masked import MaskedCategorical
@@ -116,14 +116,13 @@ def test_weights_load_into_a_model_of_another_size():
 
 
 def test_retarget_changes_the_rule_for_encoder_critic_and_head():
-    parts = model(ChooseIndependentSet())
+    parts = model(EdgesDiscrete(2))
     states = seen(20)
-    states["action_mask"] = torch.ones(20, NODES, dtype=torch.bool)
-    crowded = parts.actor.get_dist(states).blocks.sum()
+    crowded = parts.actor.get_dist(states).counted.sum()
     value = parts.critic(states.copy())["state_value"]
     parts.set_graph(radius_spec(radius=0.01))
     assert crowded > 0
-    assert parts.actor.get_dist(states).blocks.sum() == 0
+    assert parts.actor.get_dist(states).counted.sum() == 0
     assert not torch.equal(parts.critic(states.copy())["state_value"], value)
 
 

@@ -4,7 +4,6 @@ import pytest
 import torch
 
 from edgewise.config.errors import NumericalStop
-from edgewise.models.distributions.independent_set import IndependentSet
 from edgewise.models.distributions.masked import JointCategorical, MaskedCategorical
 from edgewise.models.distributions.ragged import RaggedCategorical
 from edgewise.models.distributions.squashed import SquashedNormal
@@ -23,7 +22,6 @@ MAKERS = {
     "categorical": lambda values: MaskedCategorical(values, MASK),
     "joint": lambda values: JointCategorical(values.unsqueeze(0), MASK.unsqueeze(0)),
     "ragged": lambda values: RaggedCategorical(values[0, [0, 2, 1]], torch.tensor([0, 0, 1]), num_segments=1),
-    "set": lambda values: IndependentSet(values, MASK, adjacent=torch.zeros(1, 3, 3, dtype=torch.bool)),
 }
 
 

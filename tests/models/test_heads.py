@@ -9,11 +9,10 @@ from edgewise.graphs.actions import (
     AgentsDiscrete,
     ChooseEdgePerGroup,
     ChooseFromSet,
-    ChooseIndependentSet,
     ChooseNode,
     EdgesDiscrete,
 )
-from edgewise.models import set_heads
+from edgewise.models import from_set_head
 from edgewise.models.actor_critic import make_actor_critic
 from edgewise.models.config import EncoderConfig, ModelConfig
 from edgewise.models.distributions.masked import MaskedCategorical
@@ -24,7 +23,6 @@ ROWS = {
     ChooseNode(): (),
     AgentsDiscrete(AGENTS, 4): (AGENTS,),
     AgentsContinuous(AGENTS, 2, -2.0, 3.0): (AGENTS,),
-    ChooseIndependentSet(): (),
     EdgesDiscrete(3): (),
     ChooseEdgePerGroup(4, 5): (),
     ChooseFromSet(6): (),
@@ -34,7 +32,6 @@ ACTIONS = {
     ChooseNode(): (),
     AgentsDiscrete(AGENTS, 4): (AGENTS,),
     AgentsContinuous(AGENTS, 2, -2.0, 3.0): (AGENTS, 2),
-    ChooseIndependentSet(): (NODES,),
     EdgesDiscrete(3): (EDGES,),
     ChooseEdgePerGroup(4, 5): (4,),
     ChooseFromSet(6): (),
@@ -53,7 +50,7 @@ def seen_by(layout, *lead, seed=0):
         return (torch.rand(*lead, *shape, generator=generator) < 0.6).index_fill(-1, torch.tensor([0]), True)
 
     match layout:
-        case ChooseNode() | ChooseIndependentSet():
+        case ChooseNode():
             seen["action_mask"] = some(NODES)
         case AgentsDiscrete(_, actions):
             seen["action_mask"] = some(AGENTS, actions)
@@ -118,7 +115,7 @@ def test_gradient_reaches_every_parameter(layout):
 def test_chosen_edges_have_the_scores_that_all_edges_have(lead, compact, monkeypatch):
     layout = ChooseFromSet(6, members="edges")
     seen, actor = seen_by(layout, *lead), actor_of(layout)
-    monkeypatch.setattr(set_heads, "may_compact", lambda *_: compact)
+    monkeypatch.setattr(from_set_head, "may_compact", lambda *_: compact)
     h = torch.randn(*lead, NODES, SMALL.encoder.hidden)
     edges = actor.head.graph.edges_of(seen["graph"])
     of_all = actor.head.score(h, edges).squeeze(-1).gather(-1, seen["choices"])
@@ -134,9 +131,6 @@ def test_actions_obey_the_mask(layout):
     seen = seen_by(layout, 500)
     actor = actor_of(layout)
     mask, action = seen["action_mask"], actor(seen)["action"]
-    if isinstance(layout, ChooseIndependentSet):
-        assert not (action & ~mask).any()
-        return
     allowed = mask.gather(-1, action.unsqueeze(-1)).squeeze(-1)
     if isinstance(layout, EdgesDiscrete):
         exists = seen["graph", "edge_mask"]
@@ -169,15 +163,6 @@ def test_an_absent_node_is_never_chosen_though_the_mask_allows_it():
     seen["action_mask"] = torch.ones(200, NODES, dtype=torch.bool)
     action = make_actor_critic(spec, ChooseNode(), SMALL).actor(seen)["action"]
     assert seen["graph", "node_mask"].gather(-1, action.unsqueeze(-1)).all()
-
-
-def test_an_independent_set_has_no_edge_inside():
-    seen = seen_by(ChooseIndependentSet(), 200)
-    action = actor_of(ChooseIndependentSet())(seen)["action"]
-    source, target = seen["graph", "edge_index"].unbind(-2)
-    both = action.gather(-1, source) & action.gather(-1, target) & seen["graph", "edge_mask"]
-    assert not both.any()
-    assert action.any()
 
 
 @pytest.mark.parametrize("layout", [AgentsDiscrete(AGENTS, 4), AgentsContinuous(AGENTS, 2)], ids=str)

@@ -11,11 +11,12 @@ import time
 import pytest
 
 from edgewise.config.errors import CheckpointError, ConfigError, EdgewiseError, Interrupted
+from edgewise.runs.lock import writer_of
 from edgewise.studies import folder as folder_module
 from edgewise.studies import scheduler
 from edgewise.studies.folder import StudyFolder, first_difference, open_study
 from edgewise.studies.listed_jobs import ListedJobs
-from edgewise.studies.run_state import read_state, writer_of
+from edgewise.studies.run_state import read_state
 from edgewise.studies.scheduler import Job, Program, run_jobs
 
 FRAMES = 6

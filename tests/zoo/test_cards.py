@@ -10,7 +10,8 @@ from tests.zoo import page
 from edgewise.cli.main import main
 from edgewise.cli.verify import checked_files
 from edgewise.config.run import RunConfig
-from edgewise.experiments.evaluate import measure_run
+from edgewise.evaluation.request import EvaluationRequest
+from edgewise.experiments.evaluate import evaluate_run
 from edgewise.experiments.load import load_config
 from edgewise.runs.zoo import FOLDER, read_card, zoo_names
 
@@ -51,8 +52,10 @@ def test_an_entry_is_whole_and_its_command_gives_its_config(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_an_entry_acts_as_its_card_says(name):
     check = read_card(FOLDER / name).check
-    found = measure_run(
-        FOLDER / name, settings=check.settings, episodes=check.episodes, device="cpu", apart=False
+    found = evaluate_run(
+        FOLDER / name,
+        EvaluationRequest(settings=check.settings, episodes=check.episodes, device="cpu"),
+        by_stage=False,
     )[0]
     summary = found.summary()
     means = {measure: summary[measure].estimate for measure in check.measures}

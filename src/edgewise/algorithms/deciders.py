@@ -11,18 +11,23 @@ from torch import Tensor
 from edgewise.config.errors import ConfigError
 from edgewise.data.transitions import AGENTS_OBSERVE, Transitions, agents_view
 from edgewise.envs.base import GraphEnv
-from edgewise.graphs.actions import ActionLayout, AgentsContinuous, AgentsDiscrete, ChooseFromSet
-from edgewise.graphs.actions.layout import sample_allowed
-from edgewise.graphs.keys import ACTIVE, EGO, GRAPH, MASK
+from edgewise.graphs.actions import (
+    ActionLayout,
+    AgentsContinuous,
+    AgentsDiscrete,
+    ChooseFromSet,
+    DiscreteLayout,
+)
+from edgewise.graphs.actions.discrete import sample_allowed
+from edgewise.graphs.keys import ACTIVE, CHOICES, EGO, GRAPH, MASK
 from edgewise.graphs.spec import GraphSpec
 from edgewise.models.agents.actions import num_choices
 from edgewise.models.agents.ego import EgoSpec, make_ego_encoder, nearest_gap
 from edgewise.models.config import EgoConfig, ValueConfig
 from edgewise.models.features import Features
-from edgewise.models.graph_features import BothFeatures, EgoFeatures, make_graph_features, no_values
+from edgewise.models.graph_features import BothFeatures, EgoFeatures, make_graph_features
 from edgewise.models.heads import acting_agents
 from edgewise.models.mixers import Mixer, MonotoneMixer, SumMixer
-from edgewise.models.set_heads import CHOICES
 
 Role = Literal["actor", "critic"]
 Mixing = Literal["auto", "none", "sum", "monotone"]
@@ -123,7 +128,7 @@ class Deciders:
             (GRAPH, "topology"): 1 << 31,
             CHOICES: members,
         }
-        if type(self.actions).choices is not ActionLayout.choices:
+        if isinstance(self.actions, DiscreteLayout):
             bounds["action"] = self.actions.mask_shape(self.graph, num_edges=self.num_edges)[-1]
         return bounds
 
@@ -226,8 +231,6 @@ def deciders_of(
             f"algorithm.mixing: {mixing} needs whole teams, and this model reads single agents",
             hint="set algorithm.mixing to none",
         )
-    if not env.actions.num_agents and type(env.actions).choices is ActionLayout.choices:
-        raise no_values(env.actions)
     num_edges = env.graph.edges_of(env.observation_spec[GRAPH].zero()).mask.shape[-1]
     return Deciders(
         env.actions,

@@ -47,7 +47,7 @@ def run(options: Namespace, console: Console) -> int:
     chosen = combinations(config, given_settings(options.set, options.settings))
     prepare(threads=options.threads)
     from edgewise.evaluation.instances import Instances
-    from edgewise.experiments.evaluate import measure_baselines
+    from edgewise.experiments.evaluate import evaluate_baselines
     from edgewise.scale.devices import check_device
     from edgewise.terminal.outcome import summary, summary_table
 
@@ -62,6 +62,6 @@ def run(options: Namespace, console: Console) -> int:
             settings=settings,
             device=options.device or "cpu",
         )
-        found += measure_baselines(instances, names)
+        found += evaluate_baselines(instances, names)
     console.show([summary(evaluation) for evaluation in found], summary_table(found))
     return 0

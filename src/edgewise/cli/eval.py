@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from edgewise.config.decoding import Decoding
 from edgewise.config.errors import ConfigError
 from edgewise.config.run import AnyRun
+from edgewise.evaluation.request import EvaluationRequest
 from edgewise.experiments.load import load_config
 from edgewise.runs.zoo import run_path
 from edgewise.terminal.console import Console, table
@@ -106,7 +108,10 @@ def run(options: Namespace, console: Console) -> int:
         raise ConfigError("--ablate and --against are two comparisons", hint="give one of them")
     if options.measures and not (options.ablate or options.against):
         _check_unused(["measures"], "has no effect without --ablate or --against", "omit it")
-    chosen = combinations(config.env, given_settings(options.set, options.settings))
+    requests = [
+        _request(options, settings)
+        for settings in combinations(config.env, given_settings(options.set, options.settings))
+    ]
     prepare(threads=options.threads)
     from edgewise.runs.code import code_changes
     from edgewise.scale.devices import check_device
@@ -115,11 +120,11 @@ def run(options: Namespace, console: Console) -> int:
     check_device(options.device or "cpu")
     _note_threads(configs, options, console)
     if options.ablate or options.against:
-        return _compare(options, chosen, console)
+        return _compare(options, requests, console)
     evaluated = []
-    for settings in chosen:
-        evaluated.append(_evaluate(options, settings))
-        if len(chosen) > 1:
+    for request in requests:
+        evaluated.append(_evaluate(options, request))
+        if len(requests) > 1:
             console.note(summary_table(evaluated[-1]))
     over_seeds = _over_seeds(evaluated) if len(options.runs) > 1 else []
     flat = [evaluation for evaluations in evaluated for evaluation in evaluations]
@@ -149,7 +154,20 @@ def _note_threads(configs: Sequence[AnyRun], options: Namespace, console: Consol
             )
 
 
-def _compare(options: Namespace, chosen: list[dict[str, Any]], console: Console) -> int:
+def _request(options: Namespace, settings: Mapping[str, Any]) -> EvaluationRequest:
+    return EvaluationRequest(
+        episodes=options.episodes,
+        seed=options.seed,
+        settings=settings,
+        checkpoint=options.checkpoint,
+        baselines=tuple(_names(options.baselines)),
+        deterministic=not options.stochastic,
+        decode=options.decode,
+        device=options.device,
+    )
+
+
+def _compare(options: Namespace, requests: Sequence[EvaluationRequest], console: Console) -> int:
     """Compare each run with others, or with itself without something, at every combination of settings."""
     from edgewise.terminal.outcome import paired_table
 
@@ -157,45 +175,28 @@ def _compare(options: Namespace, chosen: list[dict[str, Any]], console: Console)
     flag = "--ablate" if options.ablate else "--against"
     _check_unused([name for name in unused if vars(options)[name]], f"has no effect with {flag}", "omit them")
     pairs = _ablated if options.ablate else _against
-    rows = [row for settings in chosen for row in pairs(options, settings)]
+    rows = [row for request in requests for row in pairs(options, request)]
     if options.measures:
         rows = _of_measures(rows, _names(options.measures))
     console.show({"ablations" if options.ablate else "pairs": rows}, paired_table(rows))
     return 0
 
 
-def _against(options: Namespace, settings: dict[str, Any]) -> list[dict[str, Any]]:
+def _against(options: Namespace, request: EvaluationRequest) -> list[dict[str, Any]]:
     from edgewise.evaluation.paired import paired_rows
-    from edgewise.experiments.comparison import measure_against
+    from edgewise.experiments.comparison import compare_runs
 
-    pairs = measure_against(
-        options.runs,
-        _names(options.against),
-        settings=settings,
-        episodes=options.episodes,
-        seed=options.seed,
-        which=options.checkpoint,
-        deterministic=not options.stochastic,
-        device=options.device,
-    )
+    pairs = compare_runs(options.runs, _names(options.against), request)
     return [row for pair in pairs for row in paired_rows(*pair)]
 
 
-def _ablated(options: Namespace, settings: dict[str, Any]) -> list[dict[str, Any]]:
+def _ablated(options: Namespace, request: EvaluationRequest) -> list[dict[str, Any]]:
     from edgewise.experiments.ablations import ablation_rows, save_ablations
-    from edgewise.experiments.evaluate import measure_ablations
+    from edgewise.experiments.evaluate import evaluate_ablations
 
     rows = []
     for folder in options.runs:
-        pairs = measure_ablations(
-            folder,
-            _names(options.ablate),
-            settings=settings,
-            episodes=options.episodes,
-            seed=options.seed,
-            which=options.checkpoint,
-            device=options.device,
-        )
+        pairs = evaluate_ablations(folder, _names(options.ablate), request)
         found = [row for whole, ablated in pairs for row in ablation_rows(whole, ablated)]
         save_ablations(folder, found)
         rows += found
@@ -230,26 +231,15 @@ def _check_unused(names: Iterable[str], why: str, hint: str) -> None:
         raise ConfigError(f"{', '.join(flags)}: {why}", hint=hint)
 
 
-def _evaluate(options: Namespace, settings: dict[str, Any]) -> list[Evaluation]:
+def _evaluate(options: Namespace, request: EvaluationRequest) -> list[Evaluation]:
     """Evaluate every run at one combination of settings, and the baselines once."""
-    from edgewise.experiments.evaluate import measure_run
+    from edgewise.experiments.evaluate import evaluate_run
 
-    baselines = [name for name in options.baselines.split(",") if name]
     found: list[Evaluation] = []
     for index, folder in enumerate(options.runs):
+        asked = request if index == 0 else replace(request, baselines=())
         with _shown_decoding(f"{folder.name}, {options.decode}", is_shown=bool(options.decode)) as progress:
-            found += measure_run(
-                folder,
-                settings=settings,
-                episodes=options.episodes,
-                seed=options.seed,
-                which=options.checkpoint,
-                baselines=baselines if index == 0 else (),
-                deterministic=not options.stochastic,
-                decode=options.decode,
-                device=options.device,
-                progress=progress,
-            )
+            found += evaluate_run(folder, asked, progress=progress)
     return found
 
 

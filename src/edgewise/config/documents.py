@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from edgewise.config import files as run_files
+from edgewise.config import files
 from edgewise.config.layers import Layer, Path, Problem
 
 MAX_VALUES = 100_000
@@ -82,7 +82,7 @@ def parse_value(text: str) -> Any:
 
 def _read_text(file: FilePath) -> str:
     try:
-        return run_files.read_bytes(file).decode("utf-8-sig")
+        return files.read_bytes(file).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise MalformedError(f"is not UTF-8 text (byte {error.start})") from error
     except IsADirectoryError as error:
@@ -95,7 +95,7 @@ def _parse_json(text: str, layer: Layer) -> Any:
     """Parse a JSON document; a second pass as YAML finds line numbers and repeated names."""
     try:
         values = json.loads(text)
-        run_files.check_depth(values)
+        files.check_depth(values)
     except json.JSONDecodeError as error:
         raise MalformedError(f"is not JSON: {error.msg} (column {error.colno})", error.lineno) from error
     except RecursionError as error:
@@ -167,7 +167,7 @@ def _scalar(text: str) -> Any:
         return _WORDS[word]
     if word in _NOT_FINITE:
         return float(_NOT_FINITE[word])
-    if _INTEGER.match(text) and len(text) <= run_files.MAX_DIGITS:
+    if _INTEGER.match(text) and len(text) <= files.MAX_DIGITS:
         return int(text.replace("_", ""))
     if _FLOAT.match(text):
         return float(text.replace("_", ""))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Annotated, Any, Generic, Literal, Self, TypeVar
 
 from pydantic import Field, JsonValue, field_validator, model_validator
@@ -200,8 +201,25 @@ class RunConfig(Config, Generic[EnvT, ModelT, AlgorithmT]):
     """When checkpoints are saved."""
     logging: LoggingConfig = LoggingConfig()
     """What the run records."""
-    ray: RayConfig = RayConfig()
-    """The cluster of the workers."""
+    ray: RayConfig | None = None
+    """The cluster of the workers; only for a run with `workers`."""
+
+    @classmethod
+    def from_plain(cls, values: Mapping[str, Any]) -> Self:
+        """Validate plain values; a run with workers has a section `ray`."""
+        needs_ray = values.get("workers") and values.get("ray") is None
+        return super().from_plain({**values, "ray": {}} if needs_ray else values)
+
+    @model_validator(mode="after")
+    def _a_cluster_is_for_workers(self) -> Self:
+        if self.ray is not None and not self.workers:
+            raise ValueError("ray: has no effect without workers; give --workers N too, or leave it out")
+        return self
+
+    @property
+    def cluster(self) -> RayConfig:
+        """How workers are reached."""
+        return self.ray or RayConfig()
 
     @field_validator("name")
     @classmethod

@@ -39,10 +39,15 @@ class Leaf:
 
 
 def leaves(schema: type[Config], values: Config | None = None, path: Path = ()) -> Iterator[Leaf]:
-    """Yield every leaf of `schema` in order; defaults come from `values` if given."""
+    """Yield every leaf of `schema` in order; defaults come from `values` if given.
+
+    An optional section that `values` do not have is left out: its settings do not apply.
+    """
     for name, field in schema.model_fields.items():
         default = getattr(values, name) if values is not None else _default(field)
         inner = config_type(field.annotation)
+        if inner is not None and values is not None and default is None:
+            continue
         if inner is None:
             yield Leaf((*path, name), field.annotation, _description(schema, name), default)
         else:
@@ -73,8 +78,10 @@ def find(schema: type[Config], name: str) -> tuple[Path, Any] | str:
 
 
 def config_type(annotation: Any) -> type[Config] | None:
-    """Return the config class of a field, or None if the field is not exactly one config."""
-    return annotation if isinstance(annotation, type) and issubclass(annotation, Config) else None
+    """Return the config class of a section, which may be optional; None for any other field."""
+    parts = [part for part in alternatives(annotation) if part is not NoneType]
+    one = parts[0] if len(parts) == 1 else None
+    return one if isinstance(one, type) and issubclass(one, Config) else None
 
 
 def alternatives(annotation: Any) -> tuple[Any, ...]:

@@ -158,7 +158,7 @@ class EpisodeRollout:
 
     def _first_actions(self, roots: TensorDictBase) -> Tensor:
         """Return different legal actions of each instance in random order, `[I * starts]`."""
-        legal = legal_choices(self.env.actions, roots)
+        legal = legal_choices(self.env.actions, roots, self.env.graph)
         assert legal is not None
         return take_in_order(torch.rand(legal.shape, device=legal.device), legal, self.starts).reshape(-1)
 
@@ -185,7 +185,7 @@ class EpisodeRollout:
         """
         env, before = self.env, self.env.state_dict()
         roots = env.reset()[:1]
-        if self.different and legal_choices(env.actions, roots) is None:
+        if self.different and legal_choices(env.actions, roots, env.graph) is None:
             raise ConfigError(
                 f"algorithm.first_actions: got different, but the actions of {type(env.actions).__name__} "
                 "cannot be listed",

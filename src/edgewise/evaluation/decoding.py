@@ -202,7 +202,7 @@ def _beam_of(
     tally = Tally.start(root)
     every = 1 if device.type == "cpu" else CHECK_EVERY
     for step in range(limit):
-        legal = legal_choices(env.actions, root)
+        legal = legal_choices(env.actions, root, env.graph)
         assert legal is not None
         choices, beams = legal.shape[-1], score.shape[1]
         ended = tally.finished.unsqueeze(-1)
@@ -243,7 +243,7 @@ def _listed(env: GraphEnv[Any], root: TensorDictBase, how: Decoding) -> Tensor:
     Raises:
         ConfigError: legal actions of this layout cannot be listed.
     """
-    legal = legal_choices(env.actions, root)
+    legal = legal_choices(env.actions, root, env.graph)
     if legal is None:
         raise ConfigError(
             f"decode: got {how}, which lists the legal actions, but those of {type(env.actions).__name__} "

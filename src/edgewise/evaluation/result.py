@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from edgewise.config import files as run_files
+from edgewise.config import files
 from edgewise.config.errors import DataError
 from edgewise.evaluation.statistics import Interval, Values, bca_interval
-from edgewise.runs import digests as run_digests
+from edgewise.runs import digests
 
 if TYPE_CHECKING:
     from tensordict import TensorDict
@@ -188,14 +188,14 @@ class Evaluation:
         """Write the evaluation as JSON, by an atomic replacement of the file."""
         target = Path(path)
         target.parent.mkdir(parents=True, exist_ok=True)
-        run_digests.replace(target, (json.dumps(self.to_json(), allow_nan=False) + "\n").encode())
+        digests.replace(target, (json.dumps(self.to_json(), allow_nan=False) + "\n").encode())
         return target
 
     @classmethod
     def load(cls, path: Path | str) -> Evaluation:
         """Read an evaluation."""
         try:
-            return cls.from_json(run_files.read_json(Path(path)))
+            return cls.from_json(files.read_json(Path(path)))
         except OSError as error:
             raise DataError(f"{path}: cannot be read: {error.strerror}") from error
         except DataError as error:

@@ -10,7 +10,7 @@ from edgewise.evaluation.paired import Row, paired_rows
 from edgewise.evaluation.result import Evaluation
 from edgewise.experiments.evaluate import Ablated
 from edgewise.report.ablations import FILE, FORMAT, read_ablations
-from edgewise.runs import digests as run_digests
+from edgewise.runs import digests
 from edgewise.runs.checkpoint import store as checkpoint
 
 
@@ -39,7 +39,7 @@ def save_ablations(run: Path, rows: Sequence[Row]) -> None:
     path = folder / FILE
     kept = {_key(row): row for row in (*(read_ablations(path) if path.exists() else ()), *rows)}
     content = {"format": FORMAT, "rows": list(kept.values())}
-    run_digests.replace(path, (json.dumps(content, allow_nan=False, default=str) + "\n").encode())
+    digests.replace(path, (json.dumps(content, allow_nan=False, default=str) + "\n").encode())
 
 
 def _key(row: Row) -> str:

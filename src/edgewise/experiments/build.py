@@ -209,5 +209,5 @@ def worker_builder(values: Mapping[str, Any], *, num_envs: int) -> Builder:
     """
     config = from_plain(values)
     training = config.training.model_copy(update={"compile": False})
-    alone = {"device": "cpu", "workers": 0, "processes": 1, "training": training}
+    alone = {"device": "cpu", "workers": 0, "ray": None, "processes": 1, "training": training}
     return Builder(config.model_copy(update=alone), num_envs=num_envs)

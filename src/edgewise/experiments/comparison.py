@@ -2,46 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import torch
 from tensordict import TensorDictBase
 
 from edgewise.config.errors import ConfigError
 from edgewise.evaluation.instances import Instances
+from edgewise.evaluation.request import EvaluationRequest
 from edgewise.evaluation.result import Evaluation
-from edgewise.experiments.evaluate import load_on_instances, measure_baselines, parts_of
+from edgewise.experiments.evaluate import evaluate_baselines, load_on_instances, parts_of
 from edgewise.experiments.load import load_config
 from edgewise.runs.folder import RunFolder
 
 Pair = tuple[Evaluation, Evaluation]
 
 
-def measure_against(
-    runs: Sequence[Path],
-    others: Sequence[str],
-    *,
-    settings: Mapping[str, Any] | None = None,
-    episodes: int | None = None,
-    seed: int | None = None,
-    which: str = "best",
-    deterministic: bool = True,
-    device: str | None = None,
-) -> list[Pair]:
+def compare_runs(runs: Sequence[Path], others: Sequence[str], request: EvaluationRequest) -> list[Pair]:
     """Evaluate runs and each of `others` on the instances of the first run.
 
     Args:
         runs: run folders.
         others: run folders, or names of baselines.
-        settings: fields of the environment's config that differ from each run's own evaluation.
-        episodes: number of instances; as in the first run's own evaluation if not given.
-        seed: of the instances; as in the first run's own evaluation if not given.
-        which: `best` or `latest` checkpoint.
-        deterministic: whether policies act by their mode.
-        device: on which to evaluate.
+        request: instances and checkpoint; the seed is that of the first run's evaluation if not given.
 
     Returns:
         Every run with every other one; a pair for each stage of the evaluation.
@@ -49,24 +34,22 @@ def measure_against(
     Raises:
         ConfigError: an environment has other instances than that of the first run.
     """
-    seed = load_config(RunFolder(runs[0]).config_file).evaluation.seed if seed is None else seed
+    if request.seed is None:
+        request = replace(request, seed=load_config(RunFolder(runs[0]).config_file).evaluation.seed)
     first: Instances | None = None
     evaluated: dict[str, list[Evaluation]] = {}
     folders = [str(run) for run in runs] + [other for other in others if _is_run(other)]
     for folder in dict.fromkeys(folders):
-        trained, instances = load_on_instances(
-            Path(folder), settings=settings, episodes=episodes, seed=seed, which=which, device=device
-        )
+        trained, instances = load_on_instances(Path(folder), request)
         if first is None:
             first = instances
         else:
             _check_same(first, instances, folder)
-        result = replace(instances, deterministic=deterministic)(trained.policy)
-        result = replace(result, policy=Path(folder).resolve().name, frames=trained.frames)
+        result = replace(instances(trained.policy), policy=Path(folder).resolve().name, frames=trained.frames)
         evaluated[folder] = parts_of(result, instances)
     assert first is not None
     baselines = [other for other in others if not _is_run(other)]
-    for name, result in zip(baselines, measure_baselines(first, baselines), strict=True):
+    for name, result in zip(baselines, evaluate_baselines(first, baselines), strict=True):
         evaluated[name] = parts_of(result, first)
     return [
         pair

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from edgewise.algorithms.algorithm import Algorithm
-from edgewise.config.decoding import Decoding
 from edgewise.config.errors import CheckpointError, ConfigError
 from edgewise.config.run import AnyRun
 from edgewise.envs.graphs_config import with_split
@@ -16,6 +15,7 @@ from edgewise.envs.policy import Policy
 from edgewise.evaluation.ablation import ComparedPolicy, ablate
 from edgewise.evaluation.episodes import Progress
 from edgewise.evaluation.instances import Instances, changed
+from edgewise.evaluation.request import CHECKPOINTS, EvaluationRequest
 from edgewise.evaluation.result import Evaluation
 from edgewise.evaluation.stages import split_by_stage
 from edgewise.experiments.build import Builder
@@ -28,8 +28,6 @@ from edgewise.runs.checkpoint import store as checkpoint
 from edgewise.runs.code import warn_of_changes
 from edgewise.runs.folder import RunFolder
 from edgewise.training.fitting import check_revision
-
-WHICH = ("best", "latest")
 
 WEIGHTS = ("algorithm", "trainer")
 """The parts of a checkpoint that a policy needs; collected data is in another and is not read."""
@@ -108,80 +106,43 @@ def without_curriculum(config: AnyRun) -> AnyRun:
     return config.model_copy(update={"training": training})
 
 
-def measure_run(
-    run: Path,
-    *,
-    settings: Mapping[str, Any] | None = None,
-    episodes: int | None = None,
-    seed: int | None = None,
-    which: str = "best",
-    baselines: Sequence[str] = (),
-    deterministic: bool = True,
-    device: str | None = None,
-    apart: bool = True,
-    decode: str | Decoding | None = None,
-    progress: Progress | None = None,
+def evaluate_run(
+    run: Path, request: EvaluationRequest, *, by_stage: bool = True, progress: Progress | None = None
 ) -> list[Evaluation]:
     """Evaluate the policy of a run on fixed instances, and baselines on the same.
 
     Args:
         run: a run folder, or a checkpoint's folder within one.
-        settings: fields of the environment's config that differ from the run's own evaluation. Without any,
-            a run that is evaluated in several stages gives a result for each stage.
-        episodes: number of instances; as in the run's own evaluation if not given.
-        seed: of the instances; as in the run's own evaluation if not given.
-        which: `best` or `latest` checkpoint.
-        baselines: names of baselines; `all` for every one.
-        deterministic: whether the policy acts by its mode.
-        device: on which to evaluate; the run's own device if not given.
-        apart: whether each stage of the evaluation gives a result; otherwise one, with `success.STAGE`.
-        decode: how the policy plays several episodes of each instance, of which the best by return counts,
-            such as `sample:64`; baselines play one.
+        request: instances, checkpoint and decoding.
+        by_stage: whether each stage of the run's evaluation gives a result; otherwise one, with
+            `success.STAGE`.
         progress: called every few steps of the policy's episodes; see `evaluate`.
+
+    Returns:
+        The policy, then the baselines.
     """
-    how = Decoding.parse(decode) if isinstance(decode, str) else decode
-    if how is not None and not deterministic:
-        raise ConfigError(f"decode: got {how} with sampled actions", hint="choose sample:1, or leave one out")
-    if episodes is not None and episodes < 1:
-        raise ConfigError(f"episodes: got {episodes}, expected 1 or more")
-    trained, instances = load_on_instances(
-        run, settings=settings, episodes=episodes, seed=seed, which=which, device=device
-    )
-    instances = replace(instances, deterministic=deterministic)
-    decoded = replace(instances, decode=how, progress=progress)
+    trained, instances = load_on_instances(run, request)
+    decoded = replace(instances, decode=request.decoding, progress=progress)
     own = replace(decoded(trained.policy), policy=_folder(run).path.name, frames=trained.frames)
-    found = [own, *measure_baselines(instances, baselines)]
-    return [part for one in found for part in parts_of(one, instances)] if apart else found
+    found = [own, *evaluate_baselines(instances, request.baselines)]
+    return [part for one in found for part in parts_of(one, instances)] if by_stage else found
 
 
-def measure_ablations(
-    run: Path,
-    names: Sequence[str],
-    *,
-    settings: Mapping[str, Any] | None = None,
-    episodes: int | None = None,
-    seed: int | None = None,
-    which: str = "best",
-    device: str | None = None,
+def evaluate_ablations(
+    run: Path, names: Sequence[str], request: EvaluationRequest
 ) -> list[tuple[Evaluation, Ablated]]:
     """Evaluate the policy of a run as it is, and without each thing in `names`, on the same instances.
 
     Args:
         run: a run folder, or a checkpoint's folder within one.
         names: what the policy acts without, one after the other; see `edgewise.evaluation.ablation.ablate`.
-        settings: as in `measure_run`.
-        episodes: as in `measure_run`.
-        seed: as in `measure_run`.
-        which: `best` or `latest` checkpoint.
-        device: on which to evaluate; the run's own device if not given.
+        request: instances and checkpoint.
 
     Returns:
         The evaluation of the policy as it is with each ablation; where the run's evaluation has stages, one
         pair for each stage.
     """
-    trained, instances = load_on_instances(
-        run, settings=settings, episodes=episodes, seed=seed, which=which, device=device
-    )
+    trained, instances = load_on_instances(run, request)
     env, name = instances.env, _folder(run).path.name
     policies = {each: ablate(trained.policy, each, env) for each in names}
     whole = parts_of(replace(instances(trained.policy), policy=name, frames=trained.frames), instances)
@@ -195,37 +156,30 @@ def measure_ablations(
     return found
 
 
-def load_on_instances(
-    run: Path,
-    *,
-    settings: Mapping[str, Any] | None,
-    episodes: int | None,
-    seed: int | None,
-    which: str = "best",
-    device: str | None = None,
-) -> tuple[Trained, Instances]:
-    """Load the policy of a run and build instances for it; arguments as in `measure_run`.
+def load_on_instances(run: Path, request: EvaluationRequest) -> tuple[Trained, Instances]:
+    """Load the policy of a run and build the instances that a request asks for.
 
     Where the run's evaluation has stages and no settings are given, the instances are those of its stages in
-    one batch, and `episodes` is their number in every stage.
+    one batch, and the number of episodes is that of every stage.
     """
     own = load_config(_folder(run).config_file)
     chosen = own.evaluation
-    differing = with_split(own.env, {**chosen.settings, **with_named_graphs(settings or {})})
+    differing = with_split(own.env, {**chosen.settings, **with_named_graphs(request.settings)})
     refuse_trained_graphs(own.env, differing, _folder(run).path)
-    trained = load_trained(run, settings=differing, which=which, device=device)
-    stages = () if settings else chosen.stages
+    trained = load_trained(run, settings=differing, which=request.checkpoint, device=request.device)
+    stages = () if request.settings else chosen.stages
     changes = {
         "stages": tuple(
-            stage.model_copy(update={"episodes": episodes or stage.episodes}) for stage in stages
+            stage.model_copy(update={"episodes": request.episodes or stage.episodes}) for stage in stages
         ),
-        "episodes": episodes or chosen.episodes,
-        "seed": chosen.seed if seed is None else seed,
+        "episodes": request.episodes or chosen.episodes,
+        "seed": chosen.seed if request.seed is None else request.seed,
         "settings": differing,
     }
     evaluation = chosen.model_copy(update=changes)
     asked = own.model_copy(update={"evaluation": evaluation, "device": trained.config.device})
-    return trained, Instances.of(asked, entry=environment(own.env_name))
+    instances = Instances.of(asked, entry=environment(own.env_name))
+    return trained, replace(instances, deterministic=request.deterministic)
 
 
 def parts_of(evaluation: Evaluation, instances: Instances) -> list[Evaluation]:
@@ -233,7 +187,7 @@ def parts_of(evaluation: Evaluation, instances: Instances) -> list[Evaluation]:
     return split_by_stage(evaluation, instances.stages) if instances.stages else [evaluation]
 
 
-def measure_baselines(instances: Instances, names: Sequence[str]) -> list[Evaluation]:
+def evaluate_baselines(instances: Instances, names: Sequence[str]) -> list[Evaluation]:
     """Evaluate baselines on the instances; `all` for every one."""
     policies = instances.baselines(tuple(names))
     return [replace(instances(policy), policy=name, baseline=True) for name, policy in policies.items()]
@@ -250,8 +204,8 @@ def _folder(run: Path) -> RunFolder:
 
 def _locate(run: Path, which: str) -> tuple[RunFolder, Path]:
     """Return the run folder and the checkpoint that `run` and `which` refer to."""
-    if which not in WHICH:
-        raise ConfigError(f"checkpoint: got {which}, expected {' or '.join(WHICH)}")
+    if which not in CHECKPOINTS:
+        raise ConfigError(f"checkpoint: got {which}, expected {' or '.join(CHECKPOINTS)}")
     folder = _folder(run)
     if checkpoint.NAME.fullmatch(run.name):
         return folder, run

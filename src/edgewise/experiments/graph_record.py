@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from edgewise.config import files as run_files
+from edgewise.config import files
 from edgewise.config.errors import CheckpointError, DataError
 from edgewise.config.model import Config
 from edgewise.config.run import AnyRun
@@ -108,7 +108,7 @@ def read_record(file: Path) -> dict[str, Any]:
         DataError: it is damaged or something else.
     """
     try:
-        record: dict[str, Any] = run_files.read_json(file)
+        record: dict[str, Any] = files.read_json(file)
         if record["format"] != FORMAT:
             raise ValueError(f"format {record['format']!r} is not {FORMAT!r}")
         trained = record["splits"][record["trained_on"]]["graphs"]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -91,6 +92,7 @@ def resume(
     *,
     checkpoint: Path | None = None,
     flags: Sequence[tuple[str, str | None]] = (),
+    keywords: Mapping[str, Any] | None = None,
     callbacks: Sequence[Callback] = (),
     accept_changed_code: bool = False,
 ) -> Path:
@@ -99,7 +101,8 @@ def resume(
     Args:
         folder: of the run.
         checkpoint: where to go back to; the newest whole one if not given.
-        flags: changes to its config, such as `("--total-frames", "1e6")`, which its folder then keeps.
+        flags: changes to its config as typed, such as `("--total-frames", "1e6")`; its folder keeps them.
+        keywords: the same from Python.
         callbacks: as in `start`.
         accept_changed_code: whether to continue with code of the user's that has changed since.
     """
@@ -114,7 +117,7 @@ def resume(
     own = load_config(run.config_file)
     wanted = own.training.total_frames
     (warn_of_changes if accept_changed_code else refuse_changes)(own, run.path)
-    config = load_config(run.config_file, flags=flags)
+    config = load_config(run.config_file, flags=flags, keywords=keywords)
     if config.threads != own.threads:
         log.warning(
             "%d threads instead of %d: sums are rounded in another order, so results differ from those of an "
@@ -139,7 +142,7 @@ def resume(
         if accept_changed_code and group.first:
             accept_code(config, run.path)
         log.info("continuing from %s", "the beginning" if restored is None else restored)
-        if flags and group.first:
+        if config != own and group.first:
             durable.replace_whole(run.config_file, json.dumps(config.to_plain(), indent=2).encode())
         _drive(trainer, run, group)
     return run.path

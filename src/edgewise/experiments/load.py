@@ -26,6 +26,7 @@ from edgewise.experiments.recipes import nearest, recipe
 from edgewise.graphs.in_memory import remember_run
 from edgewise.plugins.addresses import Address
 from edgewise.runs.code import named_code
+from edgewise.runs.upgrade import upgrade
 
 log = logging.getLogger(__name__)
 
@@ -193,19 +194,30 @@ def _from_file(source: str, algorithm: str | None) -> tuple[list[Layer], type[An
         except ConfigError as error:
             layer.problems.append(_unknown_recipe(layer, named, error))
         else:
-            below = [] if is_complete else [Layer(f"recipe {named}", found.config.to_plain())]
-            return [*below, layer], found.schema
+            if is_complete:
+                return [_upgraded(layer, found.schema)], found.schema
+            return [Layer(f"recipe {named}", found.config.to_plain()), layer], found.schema
     elif isinstance(env_name, str):
         chosen = algorithm or layer.values.get("algorithm_name")
         try:
             usual, schema = defaults(env_name, chosen if isinstance(chosen, str) else None)
         except ConfigError as error:
             raise ConfigError(f"{layer.origin(('env_name',))}: {error.message}", hint=error.hint) from error
-        return ([layer] if is_complete else [usual, layer]), schema
+        return ([_upgraded(layer, schema)] if is_complete else [usual, layer]), schema
     elif not layer.problems or "recipe" in layer.values:
         layer.problems.append(_unknown_recipe(layer, named, None))
     stand_in = {"recipe": "unknown", "name": "unknown", "env": {}, "model": {}, "algorithm": {}}
     return [Layer("", stand_in), layer], RunConfig[Unchecked, Unchecked, Unchecked]
+
+
+def _upgraded(layer: Layer, schema: type[AnyRun]) -> Layer:
+    """Return the config of a run folder as this version would have written it."""
+    values, reasons = upgrade(layer.values, schema)
+    problems = [
+        Problem(layer.name, (), f"{reason}; use edgewise 0.2 for this run, or train again")
+        for reason in reasons
+    ]
+    return replace(layer, values=values, problems=[*layer.problems, *problems])
 
 
 def without_replaced_schedules(layers: Sequence[Layer]) -> list[Layer]:

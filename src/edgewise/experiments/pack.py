@@ -5,42 +5,31 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from edgewise.config import files as run_files
+from edgewise.config import files
 from edgewise.config.errors import CheckpointError, ConfigError
+from edgewise.evaluation.request import EvaluationRequest
 from edgewise.experiments.build import Builder
 from edgewise.experiments.card import ablation_figures, figures_of, game_figures, training_command
 from edgewise.experiments.evaluate import (
     WEIGHTS,
     Trained,
+    evaluate_ablations,
+    evaluate_run,
     load_trained,
-    measure_ablations,
-    measure_run,
     without_curriculum,
 )
 from edgewise.experiments.load import load_config
-from edgewise.runs import digests as run_digests
-from edgewise.runs import durable
 from edgewise.runs.checkpoint import store as checkpoint
-from edgewise.runs.folder import RunFolder
+from edgewise.runs.packing import write_packed, write_recorded
 from edgewise.runs.zoo import CARD, AblationFigure, Card, Check, Figure, is_packed
 
-COPIED = ("config.json", "versions.json", "code.json", "graphs.json", "graphs.safetensors", "events.jsonl")
-TABLES = ("metrics.csv", "timing.csv")
-ROWS = 200
-"""Largest number of rows of a table that are kept."""
-EVALUATIONS = 8
-"""Largest number of evaluations that are kept, from the first to the last."""
-REPLAY_BYTES = 120_000
-"""Largest size of all replays that are kept."""
 CHECK_EPISODES, CHECK_STEPS = 8, 50
 """Instances of the short evaluation in a card, and steps of its episodes at most."""
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -97,8 +86,8 @@ def pack(
     stage = folder.with_name(f".{folder.name}.stage-{os.getpid()}")
     try:
         stage.mkdir(parents=True)
-        _write(runs[0], stage, trained)
-        _write_recorded(stage, CARD, (json.dumps(card.to_plain(), indent=1) + "\n").encode())
+        write_packed(runs[0], stage, _weights(trained), saved=trained.checkpoint)
+        write_recorded(stage, CARD, (json.dumps(card.to_plain(), indent=1) + "\n").encode())
         again = _check(stage, which="best")
         if again != card.check:
             raise CheckpointError(f"the packed policy of {runs[0]} does not act like the run's")
@@ -136,26 +125,15 @@ def _card(
                     run, shown, settings=chosen, opponents=opponents, games=measured.games, which=which
                 )
                 continue
-            found = measure_run(
-                run,
-                settings=settings,
-                episodes=measured.episodes,
-                which=which,
-                baselines=measured.baselines if index == 0 else (),
-                device="cpu",
+            request = EvaluationRequest(
+                settings=settings, episodes=measured.episodes, checkpoint=which, device="cpu"
             )
+            baselines = tuple(measured.baselines) if index == 0 else ()
+            found = evaluate_run(run, replace(request, baselines=baselines))
             figures += figures_of(found, name=shown)
         if measured.ablations:
-            pairs = measure_ablations(
-                runs[0],
-                measured.ablations,
-                settings=settings,
-                episodes=measured.episodes,
-                which=which,
-                device="cpu",
-            )
-            ablations += ablation_figures(pairs)
-    recorded = run_files.read_json(runs[0] / "versions.json").get("commit")
+            ablations += ablation_figures(evaluate_ablations(runs[0], measured.ablations, request))
+    recorded = files.read_json(runs[0] / "versions.json").get("commit")
     return Card(
         name=name,
         summary=summary,
@@ -178,29 +156,10 @@ def _check(run: Path, *, which: str) -> Check:
     config = load_config(run / "config.json")
     limit = config.evaluation.settings.get("max_steps", getattr(config.env, "max_steps", None))
     settings = {"max_steps": CHECK_STEPS} if isinstance(limit, int) and limit > CHECK_STEPS else {}
-    found = measure_run(
-        run, settings=settings, episodes=CHECK_EPISODES, which=which, device="cpu", apart=False
-    )[0]
+    request = EvaluationRequest(settings=settings, episodes=CHECK_EPISODES, checkpoint=which, device="cpu")
+    found = evaluate_run(run, request, by_stage=False)[0]
     means = {name: interval.estimate for name, interval in found.summary().items()}
     return Check(episodes=CHECK_EPISODES, settings=settings, measures=means)
-
-
-def _write(run: Path, stage: Path, trained: Trained) -> None:
-    """Write everything of a packed run but its card."""
-    for name in COPIED:
-        if (run / name).is_file():
-            _write_recorded(stage, name, run_files.read_bytes(run / name, largest=run_files.LARGEST_TABLE))
-    for name in TABLES:
-        if (run / name).is_file():
-            _write_recorded(stage, name, _thinned(run_files.read_bytes(run / name)))
-    for path in (*_kept_evaluations(run), *_kept_replays(run)):
-        (stage / path.parent.name).mkdir(exist_ok=True)
-        _write_recorded(stage, f"{path.parent.name}/{path.name}", run_files.read_bytes(path))
-    folder = RunFolder(stage).checkpoints
-    checkpoint.save(folder, _weights(trained), step=trained.frames)
-    best = run / "checkpoints" / checkpoint.BEST
-    if best.is_file() and run_files.read_json(best).get("checkpoint") == trained.checkpoint.name:
-        _write_recorded(stage, f"checkpoints/{checkpoint.BEST}", run_files.read_bytes(best))
 
 
 def _weights(trained: Trained) -> dict[str, Any]:
@@ -211,40 +170,3 @@ def _weights(trained: Trained) -> dict[str, Any]:
     if "optimizer" in algorithm and "optimizer" in fresh:
         algorithm["optimizer"] = fresh["optimizer"]
     return {"algorithm": algorithm, "trainer": {"identity": state["trainer"]["identity"]}}
-
-
-def _write_recorded(stage: Path, name: str, content: bytes) -> None:
-    durable.write_whole(stage / name, content)
-    if run_digests.is_recorded(name):
-        run_digests.record(stage, name, content)
-
-
-def _thinned(table: bytes) -> bytes:
-    """Return a table with at most `ROWS` rows, the last one included."""
-    header, *rows = table.splitlines(keepends=True)
-    return b"".join([header, *_spread(rows, ROWS)])
-
-
-def _kept_evaluations(run: Path) -> Iterator[Path]:
-    """Yield evaluations of baselines, and some of the policy from the first to the last."""
-    files = sorted((run / "evaluations").glob("*.json"))
-    baselines = [path for path in files if path.name.startswith("baseline")]
-    yield from baselines
-    yield from _spread([path for path in files if path not in baselines], EVALUATIONS)
-
-
-def _kept_replays(run: Path) -> Iterator[Path]:
-    """Yield the newest and the first episode, then others from the newest on, as far as there is room."""
-    files = sorted((run / "replays").glob("*.json"), reverse=True)
-    room = REPLAY_BYTES
-    for path in dict.fromkeys([*files[:1], *files[-1:], *files]):
-        if path.stat().st_size <= room:
-            room -= path.stat().st_size
-            yield path
-
-
-def _spread(items: Sequence[T], count: int) -> list[T]:
-    """Return at most `count` items at equal distances, the first and the last included."""
-    if len(items) <= count:
-        return list(items)
-    return [items[round(index * (len(items) - 1) / (count - 1))] for index in range(count)]

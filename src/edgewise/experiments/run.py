@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import html
-import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -59,34 +58,25 @@ class Run:
         table = read_metrics(self.path / "metrics.csv")
         return {**table.columns, **{name: np.array(texts) for name, texts in table.texts.items()}}
 
-    def evaluate(
-        self,
-        *,
-        episodes: int | None = None,
-        seed: int | None = None,
-        checkpoint: str = "best",
-        baselines: Sequence[str] | str = (),
-        deterministic: bool = True,
-        decode: str | None = None,
-        device: str | None = None,
-        **settings: Any,
-    ) -> Evaluation:
-        """Evaluate the policy on fixed instances; see `ew.evaluate`."""
-        from edgewise.experiments.evaluate import measure_run
+    def evaluate(self, *, baselines: Sequence[str] | str = (), **options: Any) -> Evaluation:
+        """Evaluate the policy on fixed instances, and baselines on the same.
+
+        Args:
+            baselines: names of baselines, or `all`; their evaluations are the result's `others`.
+            options: as in `ew.evaluate`: `episodes`, `seed`, `checkpoint`, `deterministic`, `decode`,
+                `device`, and fields of the environment's config that differ, such as its size.
+        """
+        from edgewise.evaluation.request import EvaluationRequest
+        from edgewise.experiments.evaluate import evaluate_run
 
         names = (baselines,) if isinstance(baselines, str) else tuple(baselines)
-        found, *others = measure_run(
-            self.path,
-            settings=settings,
-            episodes=episodes,
-            seed=seed,
-            which=checkpoint,
+        known = {field.name for field in fields(EvaluationRequest)} - {"settings", "baselines"}
+        request = EvaluationRequest(
+            **{name: value for name, value in options.items() if name in known},
             baselines=names,
-            deterministic=deterministic,
-            decode=decode,
-            device=device,
-            apart=False,
+            settings={name: value for name, value in options.items() if name not in known},
         )
+        found, *others = evaluate_run(self.path, request, by_stage=False)
         return replace(found, others=tuple(others))
 
     def policy(
@@ -118,16 +108,18 @@ class Run:
         from edgewise.training.logging.progress import ShowProgress
 
         plugins.allow_typed([] if ray_address is None else [ray_address])
-        stages = None if curriculum is None else json.dumps(list(curriculum))
-        given = {
-            "--total-frames": total_frames,
-            "--training.curriculum": stages,
-            "--device": device,
-            "--ray.address": ray_address,
+        changes = {
+            "training.total_frames": total_frames,
+            "training.curriculum": None if curriculum is None else [dict(stage) for stage in curriculum],
+            "device": device,
+            "ray.address": ray_address,
         }
-        flags = [(flag, str(value)) for flag, value in given.items() if value is not None]
-        called = [*([ShowProgress()] if progress else []), *callbacks]
-        resume(self.path, flags=flags, callbacks=called, accept_changed_code=accept_changed_code)
+        resume(
+            self.path,
+            keywords={name: value for name, value in changes.items() if value is not None},
+            callbacks=[*([ShowProgress()] if progress else []), *callbacks],
+            accept_changed_code=accept_changed_code,
+        )
         return self
 
     def report(self) -> Path:

@@ -13,7 +13,7 @@ from safetensors.torch import save
 from torch import Tensor
 from torch_geometric.data import Data
 
-from edgewise.config import files as run_files
+from edgewise.config import files
 from edgewise.config.errors import DataError
 from edgewise.graphs.graph_objects import checked_data
 from edgewise.graphs.graph_set import KEYS, GraphSet
@@ -54,9 +54,9 @@ def load_graph_set(path: Path) -> GraphSet:
         DataError: the file is damaged or something else.
     """
     try:
-        os.close(run_files.open_to_read(path, largest=LARGEST))
+        os.close(files.open_to_read(path, largest=LARGEST))
         with safe_open(path, framework="pt") as file:
-            header = run_files.parse_json((file.metadata() or {})["graphs"])
+            header = files.parse_json((file.metadata() or {})["graphs"])
             tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
         return _graph_set(header, tensors)
     except (SafetensorError, OSError) as error:

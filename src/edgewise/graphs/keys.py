@@ -14,6 +14,8 @@ MASK = "action_mask"
 """Which actions are legal, bool; its shape is that of the action layout."""
 PRIOR = "action_prior"
 """A score of each choice that the environment knows, in the shape of the action mask; optional."""
+CHOICES = "choices"
+"""Node or edge slots of the members of an offered set, `[*B, K]` int64; see `ChooseFromSet`."""
 ACTIVE: NestedKey = ("agents", "active")
 """Which agents act, `[*B, A]` bool."""
 EGO: NestedKey = ("agents", "ego")

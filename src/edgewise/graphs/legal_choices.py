@@ -6,17 +6,17 @@ import torch
 from tensordict import TensorDictBase
 from torch import Tensor
 
-from edgewise.graphs.actions import ActionLayout, ChooseFromSet, ChooseNode, ChooseSuccessor
-from edgewise.graphs.actions.successor import NUM_ACTIONS
-from edgewise.graphs.keys import GRAPH
+from edgewise.graphs.actions import ActionLayout
+from edgewise.graphs.spec import GraphSpec
 
 
-def legal_choices(layout: ActionLayout, observation: TensorDictBase) -> Tensor | None:
+def legal_choices(layout: ActionLayout, observation: TensorDictBase, graph: GraphSpec) -> Tensor | None:
     """Return which choices are legal in every world, `[*B, C]` bool; choice c is the action c.
 
     Args:
         layout: action layout of the environment.
         observation: batch size `[*B]`, with what the layout reads.
+        graph: shape of the graphs.
 
     Returns:
         The legal choices; None if an action of this layout is not one choice but a vector, a set or one per
@@ -25,17 +25,13 @@ def legal_choices(layout: ActionLayout, observation: TensorDictBase) -> Tensor |
     Example:
         >>> import edgewise as ew
         >>> env = ew.make_env("graphwalk", num_envs=4, seed=0, num_nodes=6)
-        >>> legal_choices(env.actions, env.reset()).shape
+        >>> legal_choices(env.actions, env.reset(), env.graph).shape
         torch.Size([4, 6])
     """
-    if isinstance(layout, ChooseNode):
-        return layout.required_mask(observation) & observation[GRAPH, "node_mask"]
-    if isinstance(layout, ChooseFromSet):
-        return layout.required_mask(observation)
-    if isinstance(layout, ChooseSuccessor):
-        count: Tensor = observation[NUM_ACTIONS]
-        return torch.arange(layout.max_choices, device=count.device) < count.unsqueeze(-1)
-    return None
+    choices = layout.choices(observation, graph)
+    if choices is None or choices.legal.dim() != len(observation.batch_size) + 1:
+        return None
+    return choices.legal
 
 
 def take_in_order(priority: Tensor, legal: Tensor, count: int) -> Tensor:

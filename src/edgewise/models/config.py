@@ -150,10 +150,6 @@ class ModelConfig(Config):
     """Initial standard deviation of continuous actions, before squashing."""
     min_std: float = Field(1e-3, gt=0)
     """Lower bound of that standard deviation."""
-    sets: Literal["in_turn", "whole"] = "in_turn"
-    """How a set of non-adjacent nodes is sampled: `in_turn` decides node by node, in slot order; `whole` uses
-    one distribution over all maximal sets, exactly where their list or their decision diagram is small
-    enough, and otherwise node by node with the exact heaviest set as its mode."""
     prior: float | None = Field(None, gt=0)
     """Initial weight of `action_prior`, a score of each choice that some environments give. It is added to
     the logits with a learned positive weight, so a policy with a small `policy_gain` begins as the rule that

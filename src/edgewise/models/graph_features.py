@@ -2,34 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from tensordict import TensorDictBase
 from torch import Tensor, nn
 
-from edgewise.config.errors import ConfigError
-from edgewise.graphs.actions import (
-    ActionLayout,
-    AgentsContinuous,
-    AgentsDiscrete,
-    ChooseEdgePerGroup,
-    ChooseFromSet,
-    ChooseIndependentSet,
-    ChooseNode,
-    ChooseSuccessor,
-    EdgesDiscrete,
-)
+from edgewise.graphs.actions import ActionLayout, ChooseFromSet
 from edgewise.graphs.edges import Edges
-from edgewise.graphs.keys import EGO, GRAPH, MASK
+from edgewise.graphs.keys import CHOICES, EGO, GRAPH, MASK
 from edgewise.graphs.spec import GraphSpec
 from edgewise.models.agents.ego import EgoEncoder
 from edgewise.models.bridge import pool_nodes
 from edgewise.models.build import make_encoder
 from edgewise.models.config import ValueConfig
+from edgewise.models.edge_heads import EdgeEmbedding, rows_at
 from edgewise.models.features import Features
 from edgewise.models.heads import acting_agents
-from edgewise.models.set_heads import CHOICES, EdgeEmbedding, rows_at
+from edgewise.plugins.addresses import resolve_part
 
 Role = Literal["actor", "critic"]
 
@@ -204,51 +194,13 @@ class BothFeatures(Features):
         return self.of_graph.legal(observation)
 
 
-FEATURES: dict[type[ActionLayout], Any] = {
-    ChooseNode: NodeFeatures,
-    ChooseFromSet: SetFeatures,
-    ChooseEdgePerGroup: GroupFeatures,
-    EdgesDiscrete: EdgeFeatures,
-    AgentsDiscrete: AgentFeatures,
-    AgentsContinuous: AgentFeatures,
-}
-"""The features of each action layout; a layout without an entry uses that of its nearest base class."""
-
-
-def register_features(layout: type[ActionLayout], features: type[GraphFeatures]) -> None:
-    """Use `features` for environments whose action layout is a `layout` or a subclass without its own."""
-    FEATURES[layout] = features
-
-
 def make_graph_features(
     graph: GraphSpec, layout: ActionLayout, config: ValueConfig, *, role: Role
 ) -> GraphFeatures:
-    """Build the features of an action layout.
+    """Build the features that an action layout names.
 
     Raises:
-        ConfigError: action values cannot be learnt for the layout.
+        ConfigError: action values cannot be learned for the layout.
     """
-    for kind in type(layout).__mro__:
-        if kind in FEATURES:
-            return FEATURES[kind](graph, layout, config, role=role)
-    raise no_values(layout)
-
-
-def no_values(layout: ActionLayout) -> ConfigError:
-    """Return the error that says why action values cannot be learnt for a layout."""
-    name = type(layout).__name__
-    if isinstance(layout, ChooseSuccessor):
-        return ConfigError(
-            "ChooseSuccessor has no action values: successors are not in the graph that networks read",
-            hint="show them, with `view: padded`, or use ppo with a recipe of that environment",
-        )
-    if isinstance(layout, ChooseIndependentSet):
-        return ConfigError(
-            "ChooseIndependentSet has no action values: the best of all sets without adjacent nodes "
-            "is a hard problem of its own in every step",
-            hint="use ppo or clone",
-        )
-    return ConfigError(
-        f"{name} has no action values: no features are registered for it",
-        hint=f"call register_features({name}, YourFeatures), or use ppo",
-    )
+    features: type[GraphFeatures] = resolve_part(layout.features)
+    return features(graph, layout, config, role=role)

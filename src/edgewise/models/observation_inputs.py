@@ -13,12 +13,11 @@ from torchrl.data import Composite, TensorSpec
 
 from edgewise.graphs.actions import ActionLayout, ChooseEdgePerGroup, ChooseFromSet
 from edgewise.graphs.edges import Explicit
-from edgewise.graphs.keys import ACTIVE, GRAPH, MASK, PRIOR
+from edgewise.graphs.keys import ACTIVE, CHOICES, GRAPH, MASK, PRIOR
 from edgewise.graphs.proximity import PositionRule
 from edgewise.graphs.spec import GraphSpec
 from edgewise.models.policy_function import TensorInfo, Tensors
 
-CHOICES = "choices"
 GRAPHS, NODES, EDGES, AGENTS, GROUPS = "graphs", "nodes", "edges", "agents", "groups"
 _EDGE_ENTRIES = ("edge_index", "edge_mask", "edge_attr")
 _MEANINGS: dict[NestedKey, str] = {

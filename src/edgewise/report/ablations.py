@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from edgewise.config import files as run_files
+from edgewise.config import files
 from edgewise.config.errors import DataError
 
 FILE = "ablations.json"
@@ -20,7 +20,7 @@ def read_ablations(path: Path) -> list[dict[str, Any]]:
     Raises:
         DataError: the file is damaged or of another format.
     """
-    content = run_files.read_json(path)
+    content = files.read_json(path)
     rows = content.get("rows") if isinstance(content, Mapping) else None
     if not isinstance(rows, list) or content.get("format") != FORMAT:
         raise DataError(f"{path.name}: expected {FORMAT}")

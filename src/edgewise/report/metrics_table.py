@@ -12,7 +12,7 @@ from typing import TextIO
 
 import numpy as np
 
-from edgewise.config import files as run_files
+from edgewise.config import files
 from edgewise.evaluation.statistics import Values
 
 MAX_ROWS = 20_000
@@ -101,7 +101,7 @@ def thin(x: Values, y: Values, *, points: int) -> Curve:
 
 
 def _open(path: Path) -> TextIO:
-    descriptor = run_files.open_to_read(path, largest=run_files.LARGEST_TABLE)
+    descriptor = files.open_to_read(path, largest=files.LARGEST_TABLE)
     return os.fdopen(descriptor, encoding="utf-8", newline="", errors="replace")
 
 

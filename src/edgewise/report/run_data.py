@@ -14,7 +14,7 @@ from edgewise.evaluation.replays import files as replay
 from edgewise.evaluation.result import Evaluation
 from edgewise.report import ablations
 from edgewise.report.metrics_table import CLOCKS, MetricsTable, read_metrics
-from edgewise.runs import digests as run_digests
+from edgewise.runs import digests
 from edgewise.runs.format import check_run_format
 
 MAX_REPLAYS = 6
@@ -102,7 +102,7 @@ def read_run(folder: Path | str) -> RunData:
     )
     unread = " ".join(notes)
     notes += [
-        f"{name} {fault}" for name, fault in run_digests.damaged_files(place) if Path(name).name not in unread
+        f"{name} {fault}" for name, fault in digests.damaged_files(place) if Path(name).name not in unread
     ]
     if not (run.config or run.metrics.rows or run.evaluations or run.replays or run.events or notes):
         raise DataError(f"{folder}: not a run folder", hint="a run folder has config.json and metrics.csv")

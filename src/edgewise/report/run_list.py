@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from edgewise.config import files as run_files
+from edgewise.config import files
 from edgewise.config.errors import DataError
 from edgewise.report.health import event_type
 from edgewise.report.overview import Block, Overview, Section, cell, table
@@ -61,7 +61,7 @@ def write_run_list(folder: Path, *, target: Path | None = None) -> Path:
         ],
     )
     try:
-        run_files.replace(path, page.html().encode())
+        files.replace(path, page.html().encode())
     except OSError as error:
         raise DataError(f"{path}: the page cannot be written: {error.strerror}") from error
     return path
@@ -147,7 +147,7 @@ def _link(name: str, folder: Path, beside: Path) -> dict[str, Any]:
 
 def _object(path: Path) -> dict[str, Any]:
     try:
-        value = run_files.read_json(path)
+        value = files.read_json(path)
     except (OSError, ValueError):
         return {}
     return value if isinstance(value, dict) else {}

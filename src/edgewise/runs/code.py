@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from edgewise import plugins
-from edgewise.config import files as run_files
+from edgewise.config import files
 from edgewise.config.errors import CheckpointError
 from edgewise.config.model import Config
 from edgewise.config.run import AnyRun
@@ -107,7 +107,7 @@ def _extensions(config: AnyRun) -> Iterator[tuple[str, Any]]:
 def _read(folder: Path) -> list[dict[str, Any]] | None:
     """Return what was recorded; None if that cannot be read."""
     try:
-        recorded = run_files.read_json(folder / CODE)
+        recorded = files.read_json(folder / CODE)
     except (OSError, ValueError):
         return None
     is_list = isinstance(recorded, list) and all(isinstance(each, dict) for each in recorded)

@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from edgewise.config import files as run_files
+from edgewise.config import files
 
 FILE = "digests.jsonl"
 RECORDED = re.compile(
@@ -55,9 +55,9 @@ class Digest:
 
 
 def replace(path: Path, content: bytes) -> None:
-    """Replace a file atomically, as `run_files.replace`, and record it if it is one of a run's."""
+    """Replace a file atomically, as `files.replace`, and record it if it is one of a run's."""
     with recorded(path, content):
-        run_files.replace(path, content)
+        files.replace(path, content)
 
 
 @contextmanager
@@ -67,7 +67,7 @@ def recorded(path: Path, content: bytes) -> Iterator[None]:
     A new file is recorded afterwards, and another one before it is replaced. If the process is killed in
     between, the file either has no record or is as an earlier line of the record says.
     """
-    run = run_files.run_of(path)
+    run = files.run_of(path)
     name = "" if run is None else path.relative_to(run).as_posix()
     if run is None or not RECORDED.fullmatch(name):
         yield
@@ -81,7 +81,20 @@ def recorded(path: Path, content: bytes) -> Iterator[None]:
 
 def record(run: Path, name: str, content: bytes) -> None:
     """Record a whole file of a run."""
-    append(run, Digest(name, len(content), hashlib.sha256(content).hexdigest()))
+    append(run, _digest(name, content))
+
+
+def line(name: str, content: bytes) -> bytes:
+    """Return the line of the record for a whole file."""
+    return _line(_digest(name, content))
+
+
+def _digest(name: str, content: bytes) -> Digest:
+    return Digest(name, len(content), hashlib.sha256(content).hexdigest())
+
+
+def _line(digest: Digest) -> bytes:
+    return json.dumps(asdict(digest)).encode() + b"\n"
 
 
 def is_recorded(name: str) -> bool:
@@ -91,11 +104,11 @@ def is_recorded(name: str) -> bool:
 
 def append(run: Path, digest: Digest) -> None:
     """Add a line to the record of a run, after an incomplete one that a killed process may have left."""
-    descriptor = run_files.open_to_append(run / FILE)
+    descriptor = files.open_to_append(run / FILE)
     try:
         size = os.fstat(descriptor).st_size
         start = b"\n" if size and os.pread(descriptor, 1, size - 1) != b"\n" else b""
-        os.write(descriptor, start + json.dumps(asdict(digest)).encode() + b"\n")
+        os.write(descriptor, start + _line(digest))
     finally:
         os.close(descriptor)
 
@@ -123,7 +136,7 @@ def damaged_files(run: Path, *names: str) -> Iterator[tuple[str, str]]:
 
 def check_record(path: Path) -> None:
     """Raise OSError or ValueError if a line of a record is damaged."""
-    lines = run_files.read_text(path, largest=run_files.LARGEST_TABLE).split("\n")
+    lines = files.read_text(path, largest=files.LARGEST_TABLE).split("\n")
     for number, line in enumerate(lines[:-1], start=1):
         if line and _parse(line) is None:
             raise ValueError(f"line {number} is not a digest")
@@ -159,7 +172,7 @@ class GrowingDigest:
         self._append(rewritten=True)
 
     def _append(self, *, rewritten: bool) -> None:
-        run = run_files.run_of(self._path)
+        run = files.run_of(self._path)
         if run is not None:
             name = self._path.relative_to(run).as_posix()
             state = Digest(name, self._bytes, self._hash.hexdigest(), grows=True, rewritten=rewritten)
@@ -168,7 +181,7 @@ class GrowingDigest:
     def _update(self) -> None:
         """Hash what was appended since the last call; all of a log that is shorter than it was."""
         try:
-            descriptor = run_files.open_to_read(self._path, largest=run_files.LARGEST_TABLE)
+            descriptor = files.open_to_read(self._path, largest=files.LARGEST_TABLE)
         except FileNotFoundError:
             self._bytes, self._hash = 0, hashlib.sha256()
             return
@@ -188,7 +201,7 @@ def _fault(path: Path, digests: list[Digest]) -> str | None:
         return MISSING if newest.bytes else None
     accepted = digests if not newest.grows else digests[-2:] if newest.rewritten else [newest]
     try:
-        descriptor = run_files.open_to_read(path, largest=LARGEST)
+        descriptor = files.open_to_read(path, largest=LARGEST)
     except OSError as error:
         return f"cannot be read: {error.strerror or error}"
     try:
@@ -214,7 +227,7 @@ def _sha256(descriptor: int, count: int) -> str:
 def _read(run: Path) -> dict[str, list[Digest]]:
     """Return the record of a run by file, oldest first; lines that are damaged are left out."""
     try:
-        content = run_files.read_bytes(run / FILE, largest=run_files.LARGEST_TABLE)
+        content = files.read_bytes(run / FILE, largest=files.LARGEST_TABLE)
     except OSError:
         return {}
     found: dict[str, list[Digest]] = {}
@@ -227,7 +240,7 @@ def _read(run: Path) -> dict[str, list[Digest]]:
 
 def _parse(line: str) -> Digest | None:
     try:
-        entry: dict[str, Any] = run_files.parse_json(line)
+        entry: dict[str, Any] = files.parse_json(line)
         digest = Digest(**entry)
     except (TypeError, ValueError):
         return None

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from edgewise.config import files as run_files
-from edgewise.runs import digests as run_digests
+from edgewise.runs import digests
 
 
 def sync_folder(folder: Path) -> None:
@@ -26,6 +28,27 @@ def write_whole(path: Path, content: bytes) -> None:
         os.fsync(file.fileno())
 
 
+def create_folder(path: Path, *, folders: Sequence[str], files: Mapping[str, bytes]) -> None:
+    """Create a folder with its subfolders and files, completely or not at all.
+
+    Raises:
+        OSError: it cannot be created, or exists already.
+    """
+    staging = path.with_name(f".{path.name}.{os.getpid()}.stage")
+    try:
+        staging.mkdir(parents=True)
+        for name in folders:
+            (staging / name).mkdir()
+        for name, content in files.items():
+            write_whole(staging / name, content)
+        sync_folder(staging)
+        os.rename(staging, path)
+        sync_folder(path.parent)
+    except OSError:
+        shutil.rmtree(staging, ignore_errors=True)
+        raise
+
+
 def replace_whole(path: Path, content: bytes) -> None:
     """Replace the content of `path` atomically; a reader gets the old or the new content, never a part."""
     run_files.check_place(path.parent)
@@ -33,7 +56,7 @@ def replace_whole(path: Path, content: bytes) -> None:
     staging.unlink(missing_ok=True)
     try:
         write_whole(staging, content)
-        with run_digests.recorded(path, content):
+        with digests.recorded(path, content):
             os.rename(staging, path)
     except BaseException:
         staging.unlink(missing_ok=True)

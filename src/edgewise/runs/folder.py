@@ -9,20 +9,17 @@ checkpoints/     see `checkpoint`
 evaluations/     one JSON per evaluation
 replays/         recorded episodes
 ablations.json   what the policy uses, from `edgewise eval --ablate`
-digests.jsonl    SHA-256 of the files above, see `run_digests`
+digests.jsonl    SHA-256 of the files above, see `digests`
 report.html      built from the above
 """
 
 from __future__ import annotations
 
 import errno
-import fcntl
 import json
 import logging
-import os
 import platform
 import re
-import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
@@ -31,8 +28,7 @@ from typing import Any
 
 from edgewise.config import files as run_files
 from edgewise.config.errors import ConfigError, DataError
-from edgewise.runs import digests as run_digests
-from edgewise.runs import durable
+from edgewise.runs import digests, durable, lock
 from edgewise.runs.format import FORMAT, check_run_format
 
 PACKAGES = ("edgewise", "torch", "torchrl", "tensordict", "torch_geometric", "numpy", "safetensors")
@@ -75,23 +71,15 @@ class RunFolder:
                 f"{target} exists already, and runs are never overwritten",
                 hint=f"continue it with `edgewise resume {target}`, or choose another folder",
             )
-        staging = target.with_name(f".{target.name}.{os.getpid()}.stage")
+        contents = {
+            "config.json": dict(config),
+            "versions.json": {"format": FORMAT, **versions(), **source_commit()},
+        }
+        files = {name: _json(content) for name, content in contents.items()}
+        files[digests.FILE] = b"".join(digests.line(name, files[name]) for name in contents)
         try:
-            staging.mkdir(parents=True)
-            for name in ("checkpoints", "evaluations", "replays"):
-                (staging / name).mkdir()
-            contents = {
-                "config.json": dict(config),
-                "versions.json": {"format": FORMAT, **versions(), **source_commit()},
-            }
-            for name, content in contents.items():
-                durable.write_whole(staging / name, _json(content))
-                run_digests.record(staging, name, _json(content))
-            durable.sync_folder(staging)
-            os.rename(staging, target)
-            durable.sync_folder(target.parent)
+            durable.create_folder(target, folders=("checkpoints", "evaluations", "replays"), files=files)
         except OSError as error:
-            shutil.rmtree(staging, ignore_errors=True)
             raise ConfigError(f"cannot create the run folder {target}: {error.strerror or error}") from error
         return cls(target)
 
@@ -126,7 +114,7 @@ class RunFolder:
 
     def warn_of_damage(self, *names: str) -> None:
         """Log a warning for each file that is not as it was written: for these, or for all of the folder."""
-        for name, fault in run_digests.damaged_files(self.path, *names):
+        for name, fault in digests.damaged_files(self.path, *names):
             log.warning("%s %s", self.path / name, fault)
 
     @contextmanager
@@ -137,27 +125,16 @@ class RunFolder:
             ConfigError: another process has the lock; the message names it.
         """
         try:
-            descriptor = run_files.open_to_append(self.path / "lock")
+            with lock.locked(self.path):
+                self._prepare()
+                yield
         except OSError as error:
+            if error.filename != str(self.path / lock.FILE):
+                raise
             where = f"{error.filename}: " if error.errno in (errno.ELOOP, errno.EMLINK) else ""
             raise ConfigError(
                 f"cannot write to the run folder {self.path}: {where}{error.strerror}"
             ) from error
-        try:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
-                holder = os.read(descriptor, 200).decode(errors="replace").strip() or "another process"
-                raise ConfigError(
-                    f"{self.path} is being written to by {holder}",
-                    hint="stop that process first, or wait until it is done",
-                ) from error
-            self._prepare()
-            os.ftruncate(descriptor, 0)
-            durable.write_fully(descriptor, f"process {os.getpid()} on {platform.node()}\n".encode())
-            yield
-        finally:
-            os.close(descriptor)
 
     def _prepare(self) -> None:
         """Refuse symbolic links, which would let a run write elsewhere; create folders that were removed.

@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from edgewise.config import files as run_files
+from edgewise.config import files
 from edgewise.config.errors import CheckpointError
 
-FORMAT = 2
+FORMAT = 3
 """Version of the layout, config and checkpoints of a run folder; it is recorded in versions.json."""
+READABLE = (2, FORMAT)
+"""Versions that can be read: 2 is that of edgewise 0.2, whose configs `upgrade` reads."""
 
 
 def check_run_format(folder: Path) -> None:
@@ -25,7 +27,7 @@ def check_run_format(folder: Path) -> None:
     found = (
         _format_of_config(_read(folder / "config.json")) if versions is None else versions.get("format", 1)
     )
-    if found == FORMAT:
+    if found in READABLE:
         return
     if found == 1:
         raise CheckpointError(
@@ -33,7 +35,8 @@ def check_run_format(folder: Path) -> None:
             hint="use edgewise 0.1 for it, or train again",
         )
     raise CheckpointError(
-        f"{folder} has run format {found!r}, and this version of edgewise reads format {FORMAT}",
+        f"{folder} has run format {found!r}, and this version of edgewise reads format "
+        f"{' and '.join(map(str, READABLE))}",
         hint="use the version of edgewise that wrote it",
     )
 
@@ -48,7 +51,7 @@ def _format_of_config(config: dict[str, Any] | None) -> int:
 def _read(path: Path) -> dict[str, Any] | None:
     """Read a JSON object; returns None if there is none."""
     try:
-        value = run_files.read_json(path)
+        value = files.read_json(path)
     except (OSError, ValueError):
         return None
     return value if isinstance(value, dict) else None

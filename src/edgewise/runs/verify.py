@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from edgewise.config import files as run_files
+from edgewise.config import files
 from edgewise.config.errors import EdgewiseError
-from edgewise.runs import digests as run_digests
+from edgewise.runs import digests
 from edgewise.runs.checkpoint import contents, store
 from edgewise.runs.folder import RunFolder
 
@@ -51,9 +51,9 @@ def verify_run(path: Path, *, readers: Mapping[str, Reader]) -> list[CheckedFile
 
 
 def _faults(folder: RunFolder, readers: Mapping[str, Reader]) -> Iterator[tuple[Path, str | None]]:
-    for link in run_files.links_in(folder.path):
+    for link in files.links_in(folder.path):
         yield link, "it is a symbolic link, and a run folder must not contain any"
-    damaged = dict(run_digests.damaged_files(folder.path))
+    damaged = dict(digests.damaged_files(folder.path))
     for file, fault in _checked_files(folder, readers):
         name = file.relative_to(folder.path).as_posix()
         yield file, fault or (f"it {damaged[name]}" if name in damaged else None)
@@ -93,12 +93,12 @@ def _fault(path: Path, check: Reader) -> str | None:
 
 
 def _check_object(path: Path) -> None:
-    if not isinstance(run_files.read_json(path), dict):
+    if not isinstance(files.read_json(path), dict):
         raise ValueError("it is not a JSON object")
 
 
 def _check_table(path: Path) -> None:
-    text = run_files.read_text(path, largest=run_files.LARGEST_TABLE)
+    text = files.read_text(path, largest=files.LARGEST_TABLE)
     try:
         header, *rows = csv.reader(io.StringIO(text, newline=""))
     except csv.Error as error:
@@ -111,10 +111,10 @@ def _check_table(path: Path) -> None:
 
 
 def _check_events(path: Path) -> None:
-    lines = run_files.read_text(path, largest=run_files.LARGEST_TABLE).split("\n")
+    lines = files.read_text(path, largest=files.LARGEST_TABLE).split("\n")
     for number, line in enumerate(lines[:-1], start=1):
         try:
-            is_event = "event" in run_files.parse_json(line)
+            is_event = "event" in files.parse_json(line)
         except (TypeError, ValueError) as error:
             raise ValueError(f"line {number} is not JSON: {error}") from error
         if not is_event:
@@ -124,7 +124,7 @@ def _check_events(path: Path) -> None:
 
 
 def _check_best(path: Path) -> None:
-    found = run_files.read_json(path)
+    found = files.read_json(path)
     name = found.get("checkpoint") if isinstance(found, dict) else None
     if not isinstance(name, str) or not store.NAME.fullmatch(name):
         raise ValueError("it names no checkpoint")
@@ -133,21 +133,21 @@ def _check_best(path: Path) -> None:
 
 
 def _check_graphs(path: Path) -> None:
-    record = run_files.read_json(path)
+    record = files.read_json(path)
     if not isinstance(record, dict) or not isinstance(record.get("splits"), dict):
         raise ValueError("it is not a record of graphs")
 
 
 FILES: dict[str, Reader] = {
     "card.json": _check_object,
-    "code.json": run_files.read_json,
+    "code.json": files.read_json,
     "config.json": _check_object,
     "versions.json": _check_object,
     "metrics.csv": _check_table,
     "timing.csv": _check_table,
     "events.jsonl": _check_events,
-    run_digests.FILE: run_digests.check_record,
+    digests.FILE: digests.check_record,
     "graphs.json": _check_graphs,
     "ablations.json": _check_object,
 }
-NEEDED = ("config.json", "versions.json", run_digests.FILE)
+NEEDED = ("config.json", "versions.json", digests.FILE)

@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import Field, JsonValue, ValidationError
 
-from edgewise.config import files as run_files
+from edgewise.config import files
 from edgewise.config.errors import ConfigError, DataError
 from edgewise.config.model import Config
 from edgewise.config.wording import did_you_mean
@@ -156,7 +156,7 @@ def read_card(folder: Path) -> Card:
     """
     path = folder / CARD
     try:
-        found: Any = run_files.read_json(path)
+        found: Any = files.read_json(path)
         return Card.from_plain(found)
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror}") from error

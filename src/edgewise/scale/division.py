@@ -86,7 +86,7 @@ def _refuse_workers(config: AnyRun) -> None:
     _refuse_remainder("training.num_envs", training.num_envs, workers, whom="workers")
     if processes > 1:
         _refuse_remainder("workers", workers, processes)
-        if config.ray.address is None:
+        if config.cluster.address is None:
             raise ConfigError(
                 f"ray.address: {processes} processes need workers of one cluster, and none was given",
                 hint="start one with `ray start --head`, and give --ray.address auto",

@@ -10,20 +10,17 @@ report.html    the page
 from __future__ import annotations
 
 import errno
-import fcntl
 import json
 import os
-import platform
-import shutil
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 from itertools import count
 from pathlib import Path
 from typing import Any
 
-from edgewise.config import files as run_files
+from edgewise.config import files
 from edgewise.config.errors import CheckpointError, ConfigError
-from edgewise.runs import durable
+from edgewise.runs import durable, lock
 
 FORMAT = "edgewise-study/1"
 PLAN = "study.json"
@@ -48,7 +45,7 @@ class StudyFolder:
 
     def __init__(self, path: Path) -> None:
         self.path, self.plan = path, read_plan(path)
-        for link in run_files.links_in(path):
+        for link in files.links_in(path):
             raise CheckpointError(
                 f"{link} is a symbolic link, and not followed in a study",
                 hint="put the file or folder itself in its place",
@@ -77,32 +74,14 @@ class StudyFolder:
         durable.replace_whole(self.path / PLAN, _json(plan))
         self.plan = plan
 
+    def locked(self) -> AbstractContextManager[None]:
+        """Return the context in which this process alone works on the study; see `runs.lock`."""
+        return lock.locked(self.path)
+
     def write(self, name: str, content: str) -> Path:
         """Write a file of the study atomically, and return its path."""
         durable.replace_whole(self.path / name, content.encode())
         return self.path / name
-
-    @contextmanager
-    def locked(self) -> Iterator[None]:
-        """Lock the study for this process.
-
-        Raises:
-            ConfigError: another process has the lock; the message names it.
-        """
-        descriptor = run_files.open_to_append(self.path / "lock")
-        try:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
-                holder = os.read(descriptor, 200).decode(errors="replace").strip() or "another process"
-                raise ConfigError(
-                    f"{self.path} is being worked on by {holder}", hint="stop that process first, or wait"
-                ) from error
-            os.ftruncate(descriptor, 0)
-            durable.write_fully(descriptor, f"process {os.getpid()} on {platform.node()}\n".encode())
-            yield
-        finally:
-            os.close(descriptor)
 
 
 def open_study(
@@ -146,15 +125,9 @@ def _continued(path: Path, differs: Callable[[Plan], str | None]) -> StudyFolder
 
 def _create(path: Path, plan: Plan) -> None:
     """Create the folder of a study, completely or not at all; raises FileExistsError if there is one."""
-    staging = path.with_name(f".{path.name}.{os.getpid()}.stage")
     try:
-        for name in ("runs", "logs"):
-            (staging / name).mkdir(parents=True)
-        durable.write_whole(staging / PLAN, _json(plan))
-        os.rename(staging, path)
-        durable.sync_folder(path.parent)
+        durable.create_folder(path, folders=("runs", "logs"), files={PLAN: _json(plan)})
     except OSError as error:
-        shutil.rmtree(staging, ignore_errors=True)
         if error.errno in (errno.EEXIST, errno.ENOTEMPTY):
             raise FileExistsError(error.errno, os.strerror(errno.EEXIST), str(path)) from error
         raise ConfigError(f"cannot create the study {path}: {error.strerror or error}") from error
@@ -168,7 +141,7 @@ def read_plan(path: Path) -> Plan:
     """
     file = path / PLAN
     try:
-        plan = run_files.read_json(file)
+        plan = files.read_json(file)
     except OSError as error:
         raise CheckpointError(f"{file} cannot be read: {error.strerror}") from error
     except ValueError as error:

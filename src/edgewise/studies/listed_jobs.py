@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from edgewise.config import files as run_files
+from edgewise.config import files
 from edgewise.config.errors import EdgewiseError
 from edgewise.studies.folder import StudyFolder
 from edgewise.studies.run_state import RunState, read_state
@@ -70,7 +70,7 @@ class ListedJobs:
 def last_line(folder: StudyFolder, name: str) -> str:
     """Return the last line of a run's output that names an error; the last line if none does."""
     try:
-        content = run_files.read_bytes(folder.log(name), largest=run_files.LARGEST_TABLE)
+        content = files.read_bytes(folder.log(name), largest=files.LARGEST_TABLE)
     except OSError:
         return "no output"
     text = content.decode(errors="replace")

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from edgewise.config import files as run_files
+from edgewise.config import files
 
 TAIL = 1 << 16
 """Bytes at the end of metrics.csv in which its last row is looked for."""
@@ -63,30 +62,15 @@ def read_state(folder: Path) -> RunState:
     return RunState(True, frames, ended, dict(sorted(evaluations.items())))
 
 
-def writer_of(folder: Path) -> str | None:
-    """Return the process that is writing to a run folder, as it named itself; None if there is none."""
-    try:
-        descriptor = run_files.open_to_read(folder / "lock")
-    except OSError:
-        return None
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError:
-        return os.read(descriptor, 200).decode(errors="replace").strip() or "another process"
-    finally:
-        os.close(descriptor)
-    return None
-
-
 def _events(path: Path) -> list[dict[str, object]]:
     try:
-        text = run_files.read_bytes(path, largest=run_files.LARGEST_TABLE).decode(errors="replace")
+        text = files.read_bytes(path, largest=files.LARGEST_TABLE).decode(errors="replace")
     except OSError:
         return []
     events = []
     for line in text.splitlines():
         try:
-            event = run_files.parse_json(line)
+            event = files.parse_json(line)
         except ValueError:
             continue
         if isinstance(event, dict):
@@ -97,7 +81,7 @@ def _events(path: Path) -> list[dict[str, object]]:
 def _last_row_frames(path: Path) -> int:
     """Return the frames of the last complete row of metrics.csv, whose first column they are."""
     try:
-        descriptor = run_files.open_to_read(path, largest=run_files.LARGEST_TABLE)
+        descriptor = files.open_to_read(path, largest=files.LARGEST_TABLE)
     except OSError:
         return 0
     with os.fdopen(descriptor, "rb") as file:
@@ -105,7 +89,7 @@ def _last_row_frames(path: Path) -> int:
         file.seek(max(0, size - TAIL))
         lines = file.read().split(b"\n")[:-1]
     cell = lines[-1].partition(b",")[0] if lines else b""
-    return int(cell) if cell.isdigit() and len(cell) <= run_files.MAX_DIGITS else 0
+    return int(cell) if cell.isdigit() and len(cell) <= files.MAX_DIGITS else 0
 
 
 def _whole(value: object, otherwise: int) -> int:

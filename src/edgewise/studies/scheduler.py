@@ -14,12 +14,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from edgewise.config import files as run_files
+from edgewise.config import files
 from edgewise.config.errors import Interrupted
 from edgewise.plugins import Address
+from edgewise.runs.lock import writer_of
 from edgewise.studies.display import Display, Status, make_display
 from edgewise.studies.folder import StudyFolder
-from edgewise.studies.run_state import RunState, read_state, writer_of
+from edgewise.studies.run_state import RunState, read_state
 from edgewise.training.interrupt import StopRequest
 
 POLL = 0.2
@@ -173,7 +174,7 @@ def _look_after(
 
 
 def _start(words: Sequence[str], folder: StudyFolder, name: str) -> subprocess.Popen[bytes]:
-    with os.fdopen(run_files.open_to_append(folder.log(name)), "ab") as output:
+    with os.fdopen(files.open_to_append(folder.log(name)), "ab") as output:
         # In a session of its own, so that Ctrl-C reaches this process alone, which then stops its children.
         return subprocess.Popen(
             words, stdin=subprocess.PIPE, stdout=output, stderr=output, start_new_session=True

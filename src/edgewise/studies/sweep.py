@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from edgewise.config import files as run_files
+from edgewise.config import files
 from edgewise.config.errors import CheckpointError, ConfigError
 from edgewise.config.layers import Problem, config_error
 from edgewise.config.run import AnyRun
@@ -226,7 +226,7 @@ def _result(sweep: Sweep, folder: StudyFolder, trials: Sequence[Trial]) -> Sweep
     if best is not None:
         file = folder.run(best.name) / "config.json"
         try:
-            config = run_files.read_json(file)
+            config = files.read_json(file)
         except ValueError as error:
             raise CheckpointError(f"{file} is damaged: {error}", hint="the run was the best") from error
         best_config = folder.write(BEST, json.dumps(config, indent=2) + "\n")

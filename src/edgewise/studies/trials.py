@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, get_args
 
-from edgewise.config import files as run_files
+from edgewise.config import files
 from edgewise.config.errors import CheckpointError
 from edgewise.studies.folder import StudyFolder
 from edgewise.studies.space import Space, Value, contains
@@ -90,7 +90,7 @@ class Trials:
 def _read(folder: StudyFolder, space: Space) -> list[Trial]:
     file = folder.path / FILE
     try:
-        document: Any = run_files.read_json(file)
+        document: Any = files.read_json(file)
         if document["format"] != FORMAT:
             raise ValueError(f"format {document['format']!r} is not {FORMAT!r}")
         trials = [Trial(**entry) for entry in document["trials"]]

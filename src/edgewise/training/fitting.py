@@ -11,6 +11,7 @@ from edgewise.config.run import RunConfig
 from edgewise.models.config import REVISION
 from edgewise.runs.checkpoint import serialise
 from edgewise.runs.checkpoint.serialise import State
+from edgewise.runs.upgrade import upgrade
 from edgewise.training.parts import Parts
 
 FIXED = ("recipe", "env", "model", "algorithm")
@@ -68,7 +69,8 @@ def check_fit(
         raise CheckpointError(f"checkpoint {path} has no state of an algorithm")
     if not isinstance(state["trainer"], Mapping) or "identity" not in state["trainer"]:
         raise CheckpointError(f"checkpoint {path} has no record of the run that wrote it")
-    changed = next(_changes(*_comparable(state["trainer"]["identity"], identity(config)), ()), None)
+    then, reasons = upgrade(state["trainer"]["identity"], type(config))
+    changed = next(iter(reasons), None) or next(_changes(*_comparable(then, identity(config)), ()), None)
     if changed is not None:
         raise CheckpointError(f"checkpoint {path} was made with {changed}")
     algorithm = {**state["algorithm"], **state.get("data", {})}

@@ -18,7 +18,6 @@ from edgewise.evaluation.replays.check import applied, check
 from edgewise.evaluation.replays.files import save
 from edgewise.evaluation.replays.graph_layout import layout, project
 from edgewise.experiments.replays import replay_function
-from edgewise.graphs.actions import ChooseSuccessor
 from edgewise.plugins import Environment, environment, import_file
 from edgewise.report.page import write_report
 
@@ -44,10 +43,9 @@ class LampsEnv(ew.GraphEnv[LampsConfig]):
             "groups": ew.ChooseEdgePerGroup(2, 2),
             "edge": ew.ChooseFromSet(4, members="edges"),
             "node": ew.ChooseFromSet(4),
-            "set": ew.ChooseIndependentSet(),
+            "any node": ew.ChooseNode(),
             "agents": ew.AgentsContinuous(3, dim=2),
             "commands": ew.AgentsDiscrete(3, 4),
-            "successor": ChooseSuccessor(3),
         }[kind]
 
     def spawn(self, count):
@@ -77,8 +75,6 @@ class LampsEnv(ew.GraphEnv[LampsConfig]):
         }
         if isinstance(self.actions, ew.ChooseFromSet):
             seen["choices"] = torch.tensor([2, 4, 0, 9]).expand(count, 4)
-        if isinstance(self.actions, ChooseSuccessor):
-            seen["n_actions"] = torch.full((count,), 3)
         return seen
 
     def mask(self, state):
@@ -160,9 +156,7 @@ def test_an_environment_keeps_its_own_replay():
     assert {layer["name"] for layer in replay["layers"]} == {"links", "nodes", "walker"}
 
 
-@pytest.mark.parametrize(
-    "layout", ["edges", "groups", "edge", "node", "set", "agents", "commands", "successor"]
-)
+@pytest.mark.parametrize("layout", ["edges", "groups", "edge", "node", "any node", "agents", "commands"])
 def test_every_action_layout_is_drawn(layout):
     env = LampsEnv(LampsConfig(layout=layout), num_envs=2, seed=0)
     replay, found = played(env)
@@ -186,16 +180,14 @@ def test_every_action_layout_is_drawn(layout):
             False,
             True,
         ]
-    if layout == "set":
-        assert len(frames[0]["chosen"]["x"]) == int(action[0].sum())
+    if layout == "any node":
+        assert frames[0]["chosen"]["x"] == [frames[0]["nodes"]["x"][int(action[0])]]
     if layout == "agents":
         assert replay["smooth"] is True
         assert len(frames[0]["arrows"]["x"]) == 3
         assert frames[-1]["arrows"]["x"] == []
     if layout == "commands":
         assert frames[0]["nodes"]["label"][:3] == [str(choice) for choice in action[0].tolist()]
-    if layout == "successor":
-        assert replay["captions"][0] == f"step 0: successor {int(action[0])}"
 
 
 def test_agents_return_so_far_is_their_mean():
@@ -267,7 +259,7 @@ def test_positions_of_any_dimension_are_projected():
 @needs_chromium
 def test_the_report_plays_a_default_replay(tmp_path):
     run = make_run(tmp_path / "walk-0", rows=20)
-    env = LampsEnv(LampsConfig(layout="set"), num_envs=2, seed=0)
+    env = LampsEnv(LampsConfig(layout="any node"), num_envs=2, seed=0)
     replay, _ = played(env)
     for path in (run / "replays").iterdir():
         path.unlink()
@@ -298,7 +290,7 @@ def test_training_without_a_replay_function_records_one(tmp_path):
         num_envs=4,
         rollout_length=8,
         episodes=2,
-        layout="set",
+        layout="any node",
         progress=False,
     )
     files = sorted((run.path / "replays").glob("*.json"))

@@ -281,7 +281,7 @@ def test_a_policy_plays_with_other_hands():
 def test_the_verb_prints_counts(capsys):
     from edgewise.cli.main import main
 
-    assert main(["perft", "hive", "--depth", "3", "--pieces", "MLP", "--json"]) == 0
+    assert main(["hive", "perft", "--depth", "3", "--pieces", "MLP", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["counts"] == [7, 294, 6678]
 
 

@@ -5,8 +5,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgewise.graphs.bits import pack, unpack
 from edgewise.systems.queueing import dynamics
+from edgewise.systems.queueing.sets.bits import pack, unpack
 
 
 @st.composite

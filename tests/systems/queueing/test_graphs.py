@@ -8,10 +8,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgewise.graphs.conflict_graph import ConflictGraph
-from edgewise.graphs.heaviest import uniform_capacity
-from edgewise.graphs.independent_sets import independent_sets, maximal_sets
 from edgewise.systems.queueing.graphs import conflict_graph, conflict_graphs
+from edgewise.systems.queueing.sets.conflict_graph import ConflictGraph
+from edgewise.systems.queueing.sets.heaviest import uniform_capacity
+from edgewise.systems.queueing.sets.listing import independent_sets, maximal_sets
 
 SHAPES = {
     "line5": nx.path_graph(5),

@@ -7,10 +7,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edgewise.graphs.conflict_graph import ConflictGraph
-from edgewise.graphs.independent_sets import independent_sets
 from edgewise.systems.queueing.graphs import ConflictGraphs, conflict_graphs
 from edgewise.systems.queueing.schedulers import SetScheduler, local_greedy, local_maxima
+from edgewise.systems.queueing.sets.conflict_graph import ConflictGraph
+from edgewise.systems.queueing.sets.listing import independent_sets
 
 WORLDS = 6
 LIMITS = ({"limit": 20_000}, {"limit": 0}, {"limit": 0, "max_states": 0})

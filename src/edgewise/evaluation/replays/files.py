@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from edgewise.config import files as run_files
+from edgewise.config import files
 from edgewise.config.errors import DataError
 from edgewise.evaluation.replays.check import GUIDE, applied, check
 from edgewise.evaluation.replays.schema import FORMAT
-from edgewise.runs import digests as run_digests
+from edgewise.runs import digests
 
 __all__ = ["FORMAT", "check", "compact", "load", "save"]
 
@@ -46,14 +46,14 @@ def save(replay: Mapping[str, Any], path: Path | str) -> Path:
     target = Path(path)
     text = json.dumps(compact(check(replay)), separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     target.parent.mkdir(parents=True, exist_ok=True)
-    run_digests.replace(target, text.encode())
+    digests.replace(target, text.encode())
     return target
 
 
 def load(path: Path | str) -> dict[str, Any]:
     """Read and check a replay."""
     try:
-        replay = run_files.read_json(Path(path))
+        replay = files.read_json(Path(path))
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror}") from error
     except ValueError as error:

@@ -9,11 +9,11 @@ import torch
 from tensordict import TensorDict, TensorDictBase
 from torch import Tensor
 
-from edgewise.evaluation.replays.action_marks import ActionMarks, legal_nodes, mark_action
 from edgewise.evaluation.replays.files import compact
+from edgewise.evaluation.replays.graph_layout import project
 from edgewise.evaluation.replays.graph_scene import MAX_EDGES, Scene
 from edgewise.evaluation.replays.schema import FORMAT
-from edgewise.graphs.actions import ActionLayout, ChooseNode
+from edgewise.graphs.actions import ActionLayout, ActionMarks, ChooseNode
 from edgewise.graphs.keys import ACTIVE
 from edgewise.graphs.spec import GraphSpec
 
@@ -65,7 +65,7 @@ def graph_replay(
     seen = observations.cpu()
     scene = Scene.of(seen, spec)
     marks = _marks(actions, action, seen)
-    legal = legal_nodes(actions, seen)
+    legal = actions.legal_nodes(seen)
     styles = _node_styles(scene, legal)
     frames = [_frame(scene, frame, styles[frame], marks[frame]) for frame in range(len(seen))]
     has_arrows = any(mark.arrows is not None for mark in marks)
@@ -102,7 +102,7 @@ def _marks(actions: ActionLayout, action: Tensor | None, seen: TensorDictBase) -
     """Return the marks of each frame; the last one keeps the nodes chosen before."""
     if action is None or not len(action):
         return [ActionMarks()] * len(seen)
-    marks = [mark_action(actions, chosen, seen[frame]) for frame, chosen in enumerate(action.cpu())]
+    marks = [actions.marks(chosen, seen[frame]) for frame, chosen in enumerate(action.cpu())]
     return [*marks, ActionMarks(nodes=marks[-1].nodes)]
 
 
@@ -200,6 +200,7 @@ def _arrows(scene: Scene, frame: int, drawn: dict[int, int], arrows: Tensor | No
     """Return the arrows of agents; the largest action has a fixed part of the picture's length."""
     if arrows is None:
         return {"x": [], "y": [], "dx": [], "dy": []}
+    arrows = project(arrows)
     agents = [agent for agent in range(len(arrows)) if agent in drawn]
     x, y = scene.place[frame][[drawn[agent] for agent in agents]].T.tolist()
     dx, dy = (ARROW * scene.span * arrows[agents]).T.tolist()

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, TypeVar
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 FORMAT = "edgewise-replay/1"
 
@@ -25,168 +25,222 @@ COLORS = (
 )
 """Colours by role; the player has a tone for light and for dark mode."""
 
-SHAPES = ("circle", "square", "diamond", "triangle", "hexagon", "cross", "bullet", "none")
-LABEL_PLACES = ("center", "above", "below", "left", "right")
-
 _RGB_COLOR = re.compile(r"#[0-9a-fA-F]{6}")
 
 
-@dataclass(frozen=True)
-class FieldType:
-    """A type of value: its description in error messages, and a function that tests a value."""
-
-    name: str
-    accepts: Callable[[object], bool]
-
-
-def is_number(value: object) -> bool:
-    """Return whether a value is a finite number and no bool."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+def _color(value: object) -> object:
+    is_name = isinstance(value, str) and (value in COLORS or _RGB_COLOR.fullmatch(value))
+    is_number = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
+    if not (is_name or is_number):
+        raise ValueError(f"a colour ({', '.join(COLORS)}, #rrggbb, or a number in [0, 1])")
+    return value
 
 
-def _is_color(value: object) -> bool:
-    if isinstance(value, str):
-        return value in COLORS or _RGB_COLOR.fullmatch(value) is not None
-    return is_number(value) and 0 <= value <= 1  # type: ignore[operator]
-
-
-def _is_points(value: object) -> bool:
-    return (
-        isinstance(value, list)
-        and len(value) >= 2
-        and all(isinstance(point, list) and len(point) == 2 and all(map(is_number, point)) for point in value)
-    )
-
-
-def _is_index(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
-
-
-def _is_ends(value: object) -> bool:
-    return isinstance(value, str) or (
-        isinstance(value, list) and len(value) == 2 and all(isinstance(name, str) for name in value)
-    )
-
-
-def _is_bounds(value: object) -> bool:
-    if not (isinstance(value, list) and len(value) == 4 and all(map(is_number, value))):
-        return False
+def _bounds(value: list[float]) -> list[float]:
     left, bottom, right, top = value
-    return left < right and bottom < top
+    if not (left < right and bottom < top):
+        raise ValueError("[left, bottom, right, top] with left < right and bottom < top")
+    return value
 
 
-def _one_of(*names: str) -> FieldType:
-    return FieldType("one of " + ", ".join(names), lambda value: isinstance(value, str) and value in names)
+T = TypeVar("T")
+
+Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+Length = Annotated[Number, Field(ge=0)]
+Unit = Annotated[Number, Field(ge=0, le=1)]
+Index = Annotated[int, Field(strict=True, ge=0)]
+Text = Annotated[str, Field(strict=True)]
+Flag = Annotated[bool, Field(strict=True)]
+Color = Annotated[Any, BeforeValidator(_color)]
+Point = Annotated[list[Number], Field(min_length=2, max_length=2)]
+Bounds = Annotated[list[Number], Field(min_length=4, max_length=4), AfterValidator(_bounds)]
+Shape = Literal["circle", "square", "diamond", "triangle", "hexagon", "cross", "bullet", "none"]
+
+Each: TypeAlias = T | list[T] | None
+"""One value for every item of a layer, or a list with one for each."""
 
 
-NUMBER = FieldType("a finite number", is_number)
-LENGTH = FieldType("a number from 0", lambda value: is_number(value) and value >= 0)  # type: ignore[operator]
-UNIT = FieldType("a number in [0, 1]", lambda value: is_number(value) and 0 <= value <= 1)  # type: ignore[operator]
-INDEX = FieldType("an index from 0", _is_index)
-COUNT = FieldType("a whole number from 1", lambda value: _is_index(value) and value != 0)
-TEXT = FieldType("a text", lambda value: isinstance(value, str))
-FLAG = FieldType("true or false", lambda value: isinstance(value, bool))
-COLOR = FieldType(f"a colour ({', '.join(COLORS)}, #rrggbb, or a number in [0, 1])", _is_color)
-POINTS = FieldType("a list of at least two [x, y] points", _is_points)
-BOUNDS = FieldType("[left, bottom, right, top] with left < right and bottom < top", _is_bounds)
-ENDS = FieldType("the name of a nodes layer, or two of them", _is_ends)
+class Entry(BaseModel):
+    """A part of a replay; unknown fields are errors."""
+
+    model_config = ConfigDict(extra="forbid")
 
 
-@dataclass(frozen=True)
-class LayerKind:
-    """A kind of layer: fields of each item, required fields, and options of the whole layer."""
+class Layer(Entry):
+    """What all kinds of layers share: a name, and items with equally many values of each field."""
 
-    items: Mapping[str, FieldType]
-    required: tuple[str, ...]
-    options: Mapping[str, FieldType]
-    required_options: tuple[str, ...] = ()
+    options: ClassVar[tuple[str, ...]] = ()
+    """Fields of the whole layer, which no frame changes; all others are of its items."""
+
+    name: Text = Field(min_length=1)
+
+    @classmethod
+    def items(cls) -> list[str]:
+        """Return the fields that each item has, and that frames may change."""
+        return [name for name in cls.model_fields if name not in ("name", "kind", *cls.options)]
+
+    @model_validator(mode="after")
+    def _lists_are_equally_long(self) -> Self:
+        lengths = {
+            name: len(value) for name in self.items() if isinstance(value := getattr(self, name), list)
+        }
+        if len(set(lengths.values())) > 1:
+            listed = ", ".join(f"{name}: {length}" for name, length in lengths.items())
+            raise ValueError(f"fields of one layer need equally many values, got {listed}")
+        return self
 
 
-_PAINT = {"color": COLOR, "opacity": UNIT}
+class Nodes(Layer):
+    """Marks at positions."""
 
-LAYERS: Mapping[str, LayerKind] = {
-    "nodes": LayerKind(
-        items={
-            "x": NUMBER,
-            "y": NUMBER,
-            "size": LENGTH,
-            "shape": _one_of(*SHAPES),
-            "outline": COLOR,
-            "heading": NUMBER,
-            "ring": LENGTH,
-            "ring_color": COLOR,
-            "bar": NUMBER,
-            "label": TEXT,
-            **_PAINT,
-        },
-        required=("x", "y"),
-        options={
-            "unit": _one_of("pixel", "world"),
-            "trail": INDEX,
-            "bar_max": LENGTH,
-            "label_place": _one_of(*LABEL_PLACES),
-        },
-    ),
-    "edges": LayerKind(
-        items={"source": INDEX, "target": INDEX, "width": LENGTH, "label": TEXT, **_PAINT},
-        required=("source", "target"),
-        options={"between": ENDS, "directed": FLAG, "curve": NUMBER},
-        required_options=("between",),
-    ),
-    "arrows": LayerKind(
-        items={"x": NUMBER, "y": NUMBER, "dx": NUMBER, "dy": NUMBER, "width": LENGTH, **_PAINT},
-        required=("x", "y", "dx", "dy"),
-        options={"scale": LENGTH},
-    ),
-    "polygons": LayerKind(
-        items={"points": POINTS, "outline": COLOR, "width": LENGTH, "label": TEXT, **_PAINT},
-        required=("points",),
-        options={"closed": FLAG},
-    ),
-    "grid": LayerKind(
-        items={"value": UNIT},
-        required=("value",),
-        options={"columns": COUNT, "bounds": BOUNDS, "opacity": UNIT, "smooth": FLAG},
-        required_options=("columns", "bounds"),
-    ),
-    "bars": LayerKind(
-        items={"value": NUMBER, "label": TEXT, **_PAINT},
-        required=("value",),
-        options={"low": NUMBER, "high": NUMBER, "title": TEXT},
-    ),
+    options: ClassVar[tuple[str, ...]] = ("unit", "trail", "bar_max", "label_place")
+
+    kind: Literal["nodes"]
+    x: list[Number]
+    y: list[Number]
+    size: Each[Length] = None
+    shape: Each[Shape] = None
+    outline: Each[Color] = None
+    heading: Each[Number] = None
+    ring: Each[Length] = None
+    ring_color: Each[Color] = None
+    bar: Each[Number] = None
+    label: Each[Text] = None
+    color: Each[Color] = None
+    opacity: Each[Unit] = None
+    unit: Literal["pixel", "world"] = "pixel"
+    trail: Index = 0
+    bar_max: Length | None = None
+    label_place: Literal["center", "above", "below", "left", "right"] = "center"
+
+
+class Edges(Layer):
+    """Lines between nodes of one or two layers."""
+
+    options: ClassVar[tuple[str, ...]] = ("between", "directed", "curve")
+
+    kind: Literal["edges"]
+    source: list[Index]
+    target: list[Index]
+    width: Each[Length] = None
+    label: Each[Text] = None
+    color: Each[Color] = None
+    opacity: Each[Unit] = None
+    between: Text | Annotated[list[Text], Field(min_length=2, max_length=2)]
+    directed: Flag = False
+    curve: Number = 0.0
+
+    @property
+    def ends(self) -> list[str]:
+        """Names of the layers of the sources and of the targets."""
+        return [self.between, self.between] if isinstance(self.between, str) else self.between
+
+
+class Arrows(Layer):
+    """Vectors at positions."""
+
+    options: ClassVar[tuple[str, ...]] = ("scale",)
+
+    kind: Literal["arrows"]
+    x: list[Number]
+    y: list[Number]
+    dx: list[Number]
+    dy: list[Number]
+    width: Each[Length] = None
+    color: Each[Color] = None
+    opacity: Each[Unit] = None
+    scale: Length = 1.0
+
+
+class Polygons(Layer):
+    """Outlines and areas."""
+
+    options: ClassVar[tuple[str, ...]] = ("closed",)
+
+    kind: Literal["polygons"]
+    points: list[Annotated[list[Point], Field(min_length=2)]]
+    outline: Each[Color] = None
+    width: Each[Length] = None
+    label: Each[Text] = None
+    color: Each[Color] = None
+    opacity: Each[Unit] = None
+    closed: Flag = True
+
+
+class Grid(Layer):
+    """A field of values in rows of equal cells."""
+
+    options: ClassVar[tuple[str, ...]] = ("columns", "bounds", "opacity", "smooth")
+
+    kind: Literal["grid"]
+    value: list[Unit]
+    columns: Annotated[Index, Field(ge=1)]
+    bounds: Bounds
+    opacity: Unit = 1.0
+    smooth: Flag = False
+
+
+class Bars(Layer):
+    """A bar chart beside the picture."""
+
+    options: ClassVar[tuple[str, ...]] = ("low", "high", "title")
+
+    kind: Literal["bars"]
+    value: list[Number]
+    label: Each[Text] = None
+    color: Each[Color] = None
+    opacity: Each[Unit] = None
+    low: Number = 0.0
+    high: Number | None = None
+    title: Text = ""
+
+
+LAYERS: dict[str, type[Layer]] = {
+    str(layer.__name__.lower()): layer for layer in (Nodes, Edges, Arrows, Polygons, Grid, Bars)
 }
+"""Every kind of layer by the name that replays give it."""
 
-TOP: Mapping[str, FieldType] = {
-    "format": _one_of(FORMAT),
-    "title": TEXT,
-    "caption": TEXT,
-    "bounds": BOUNDS,
-    "fps": FieldType("a number above 0", lambda value: is_number(value) and value > 0),  # type: ignore[operator]
-    "smooth": FLAG,
-    "time_label": TEXT,
-    "time": FieldType("a list of finite numbers", lambda v: isinstance(v, list) and all(map(is_number, v))),
-    "facts": FieldType("an object of texts and numbers", lambda value: isinstance(value, dict)),
-    "layers": FieldType("a list of layers", lambda value: isinstance(value, list)),
-    "frames": FieldType(
-        "a list of at least one frame", lambda value: isinstance(value, list) and len(value) > 0
-    ),
-    "series": FieldType("a list of series", lambda value: isinstance(value, list)),
-    "captions": FieldType(
-        "a list of texts", lambda v: isinstance(v, list) and all(isinstance(t, str) for t in v)
-    ),
-    "marks": FieldType("a list of marks", lambda value: isinstance(value, list)),
-    "legend": FieldType("a list of legend entries", lambda value: isinstance(value, list)),
-}
-REQUIRED_TOP = ("format", "title", "layers", "frames")
 
-SERIES: Mapping[str, FieldType] = {
-    "name": TEXT,
-    "values": FieldType(
-        "a list of finite numbers or nulls",
-        lambda v: isinstance(v, list) and all(x is None or is_number(x) for x in v),
-    ),
-    "color": COLOR,
-    "unit": TEXT,
-}
-MARK: Mapping[str, FieldType] = {"frame": INDEX, "text": TEXT, "color": COLOR}
-LEGEND: Mapping[str, FieldType] = {"label": TEXT, "color": COLOR, "shape": _one_of(*SHAPES, "line")}
+class Series(Entry):
+    """A number over time, drawn below the picture."""
+
+    name: Text
+    values: list[Number | None]
+    color: Color = "accent"
+    unit: Text = ""
+
+
+class Mark(Entry):
+    """A moment that the time line marks."""
+
+    frame: Index
+    text: Text
+    color: Color = "accent"
+
+
+class LegendEntry(Entry):
+    """What a colour or shape means."""
+
+    label: Text
+    color: Color = "ink"
+    shape: Shape | Literal["line"] = "circle"
+
+
+class Replay(Entry):
+    """A recorded episode; `check` reads layers and frames, which depend on each other."""
+
+    format: Literal["edgewise-replay/1"]
+    title: Text
+    caption: Text = ""
+    bounds: Bounds | None = None
+    fps: Annotated[Number, Field(gt=0)] = 4.0
+    smooth: Flag = True
+    time_label: Text = "step"
+    time: list[Number] = []
+    facts: dict[str, Text | Number] = {}
+    layers: list[dict[str, Any]]
+    frames: Annotated[list[dict[str, dict[str, Any]]], Field(min_length=1)]
+    series: list[Series] = []
+    captions: list[Text] = []
+    marks: list[Mark] = []
+    legend: list[LegendEntry] = []

@@ -14,7 +14,8 @@ import torch
 
 from edgewise.config.errors import CheckpointError, ConfigError
 from edgewise.envs.policy import Policy, acting_in
-from edgewise.experiments.evaluate import WHICH, Trained, load_trained
+from edgewise.evaluation.request import CHECKPOINTS
+from edgewise.experiments.evaluate import Trained, load_trained
 from edgewise.experiments.export.check import (
     WORLDS,
     Checked,
@@ -70,7 +71,7 @@ def export(run: Path, folder: Path, *, format: Format = "onnx", which: str = "be
     need_packages(format)
     if os.path.lexists(folder):
         raise ConfigError(f"{folder} exists already", hint="choose another folder with --out")
-    if which not in WHICH:
+    if which not in CHECKPOINTS:
         run, which = _checkpoint(run, which), "best"
     trained = load_trained(run, which=which, device="cpu")
     config = trained.config

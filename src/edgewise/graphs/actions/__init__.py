@@ -3,9 +3,7 @@
 | layout | action |
 |---|---|
 | `ChooseNode` | one node |
-| `ChooseIndependentSet` | a set of nodes with no edge between two of them |
 | `ChooseFromSet` | one member of a set of nodes or edges that the environment offers |
-| `ChooseSuccessor` | one successor of a state, not part of the graph |
 | `ChooseEdgePerGroup` | one edge of each group of edges, or none |
 | `EdgesDiscrete` | one of K actions for each edge |
 | `AgentsDiscrete` | one of K actions for each agent |
@@ -15,22 +13,22 @@
 from edgewise.graphs.actions.agents_continuous import AgentsContinuous
 from edgewise.graphs.actions.agents_discrete import AgentsDiscrete
 from edgewise.graphs.actions.choose_node import ChooseNode
+from edgewise.graphs.actions.discrete import DiscreteLayout
 from edgewise.graphs.actions.edge_per_group import ChooseEdgePerGroup
 from edgewise.graphs.actions.edges_discrete import EdgesDiscrete
 from edgewise.graphs.actions.from_set import ChooseFromSet
-from edgewise.graphs.actions.independent_set import ChooseIndependentSet
 from edgewise.graphs.actions.layout import ActionLayout, Choices
-from edgewise.graphs.actions.successor import ChooseSuccessor
+from edgewise.graphs.actions.marks import ActionMarks
 
 __all__ = [
     "ActionLayout",
+    "ActionMarks",
     "AgentsContinuous",
     "AgentsDiscrete",
     "ChooseEdgePerGroup",
     "ChooseFromSet",
-    "ChooseIndependentSet",
     "ChooseNode",
-    "ChooseSuccessor",
     "Choices",
+    "DiscreteLayout",
     "EdgesDiscrete",
 ]

@@ -10,6 +10,7 @@ from torch import Tensor
 from torchrl.data import Bounded, TensorSpec
 
 from edgewise.graphs.actions.layout import ActionLayout, check_action
+from edgewise.graphs.actions.marks import ActionMarks
 from edgewise.graphs.keys import GRAPH
 from edgewise.graphs.spec import GraphSpec
 
@@ -30,6 +31,8 @@ class AgentsContinuous(ActionLayout):
     low: float = -1.0
     high: float = 1.0
 
+    head = "edgewise.models.heads:AgentsContinuousHead"
+    features = "edgewise.models.graph_features:AgentFeatures"
     mask_dims = ("agents", None)
 
     def spec(
@@ -67,3 +70,8 @@ class AgentsContinuous(ActionLayout):
         dtype = action.dtype if action.is_floating_point() else torch.float32
         check_action(action, shape=shape, dtype=dtype)
         return ((action >= self.low) & (action <= self.high)).flatten(-2).all(-1)
+
+    def marks(self, action: Tensor, observation: TensorDictBase) -> ActionMarks:
+        """Draw the vectors of active agents as arrows; the largest possible number has length 1."""
+        vectors = action.float() / max(abs(self.low), abs(self.high), 1e-9)
+        return ActionMarks(arrows=vectors.masked_fill(~self.active_agents(observation).unsqueeze(-1), 0.0))

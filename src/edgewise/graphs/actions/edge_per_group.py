@@ -7,14 +7,15 @@ from dataclasses import dataclass
 import torch
 from tensordict import TensorDictBase
 from torch import Tensor
-from torchrl.data import Categorical, TensorSpec
 
-from edgewise.graphs.actions.layout import ActionLayout, Choices, is_allowed, sample_allowed
+from edgewise.graphs.actions.discrete import DiscreteLayout, is_allowed
+from edgewise.graphs.actions.layout import Choices
+from edgewise.graphs.actions.marks import ActionMarks, listed
 from edgewise.graphs.spec import GraphSpec
 
 
 @dataclass(frozen=True)
-class ChooseEdgePerGroup(ActionLayout):
+class ChooseEdgePerGroup(DiscreteLayout):
     """Choose one edge of each group of edges, or none: action `[*B, num_groups]` int64, 0 for none.
 
     The first `num_groups * group_size` edge slots are the groups, one after another. The mask is
@@ -29,20 +30,10 @@ class ChooseEdgePerGroup(ActionLayout):
     num_groups: int
     group_size: int
 
+    head = "edgewise.models.edge_heads:ChooseEdgePerGroupHead"
+    features = "edgewise.models.graph_features:GroupFeatures"
     needs_mask = True
     mask_dims = ("groups", None)
-
-    def spec(
-        self,
-        graph: GraphSpec,  # noqa: ARG002
-        *,
-        num_envs: int,
-        num_edges: int,  # noqa: ARG002
-        device: torch.device,
-    ) -> TensorSpec:
-        """Return the spec of one choice per group, `[B, G]`."""
-        shape = (num_envs, self.num_groups)
-        return Categorical(1 + self.group_size, shape=shape, dtype=torch.int64, device=device)
 
     def mask_shape(self, graph: GraphSpec, *, num_edges: int) -> tuple[int, ...]:  # noqa: ARG002
         """Return `(G, 1 + group_size)`."""
@@ -53,16 +44,12 @@ class ChooseEdgePerGroup(ActionLayout):
         mask = self.required_mask(observation)
         return Choices(mask, mask[..., 1:].any(-1))
 
-    def sample(
-        self,
-        observation: TensorDictBase,
-        graph: GraphSpec,  # noqa: ARG002
-        *,
-        generator: torch.Generator | None = None,
-    ) -> Tensor:
-        """Sample an allowed edge, or none, for every group."""
-        return sample_allowed(self.required_mask(observation), generator)
-
     def is_legal(self, action: Tensor, observation: TensorDictBase, graph: GraphSpec) -> Tensor:  # noqa: ARG002
-        """Return which worlds have an allowed choice in every group."""
+        """Return which worlds have an allowed choice in every group, also where only none is allowed."""
         return is_allowed(action, self.required_mask(observation)).all(-1)
+
+    def marks(self, action: Tensor, observation: TensorDictBase) -> ActionMarks:  # noqa: ARG002
+        """Mark the edges."""
+        first = torch.arange(self.num_groups) * self.group_size
+        edges = tuple((first + action.cpu() - 1)[action.cpu() > 0].tolist())
+        return ActionMarks(f"edges {listed(edges)}", edges=edges)

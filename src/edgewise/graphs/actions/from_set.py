@@ -8,14 +8,16 @@ from typing import Literal
 import torch
 from tensordict import TensorDictBase
 from torch import Tensor
-from torchrl.data import Categorical, TensorSpec
 
-from edgewise.graphs.actions.layout import ActionLayout, Choices, is_allowed, sample_allowed
+from edgewise.graphs.actions.discrete import DiscreteLayout
+from edgewise.graphs.actions.layout import Choices
+from edgewise.graphs.actions.marks import ActionMarks
+from edgewise.graphs.keys import CHOICES, GRAPH, MASK
 from edgewise.graphs.spec import GraphSpec
 
 
 @dataclass(frozen=True)
-class ChooseFromSet(ActionLayout):
+class ChooseFromSet(DiscreteLayout):
     """Choose one member of a set of at most `max_choices` nodes or edges: action `[*B]` int64.
 
     The mask is `action_mask [*B, max_choices]`, true where a place of the set is filled. The observation must
@@ -29,19 +31,10 @@ class ChooseFromSet(ActionLayout):
     max_choices: int
     members: Literal["nodes", "edges"] = "nodes"
 
+    head = "edgewise.models.from_set_head:ChooseFromSetHead"
+    features = "edgewise.models.graph_features:SetFeatures"
     needs_mask = True
     mask_dims = ("choices",)
-
-    def spec(
-        self,
-        graph: GraphSpec,  # noqa: ARG002
-        *,
-        num_envs: int,
-        num_edges: int,  # noqa: ARG002
-        device: torch.device,
-    ) -> TensorSpec:
-        """Return the spec of a place in the set, `[B]`."""
-        return Categorical(self.max_choices, shape=(num_envs,), dtype=torch.int64, device=device)
 
     def mask_shape(self, graph: GraphSpec, *, num_edges: int) -> tuple[int, ...]:  # noqa: ARG002
         """Return `(K,)`."""
@@ -51,16 +44,17 @@ class ChooseFromSet(ActionLayout):
         """Return the filled places, `[*B, K]`."""
         return Choices(self.required_mask(observation))
 
-    def sample(
-        self,
-        observation: TensorDictBase,
-        graph: GraphSpec,  # noqa: ARG002
-        *,
-        generator: torch.Generator | None = None,
-    ) -> Tensor:
-        """Sample one of the filled places."""
-        return sample_allowed(self.required_mask(observation), generator)
+    def legal_nodes(self, observation: TensorDictBase) -> Tensor | None:
+        """Return the members, if they are nodes; places that are not filled may hold anything."""
+        mask, exists = observation.get(MASK, None), observation[GRAPH, "node_mask"]
+        if self.members == "edges" or mask is None:
+            return None
+        members = observation[CHOICES].masked_fill(~mask, 0)
+        return torch.zeros_like(exists, dtype=torch.int32).scatter_add(-1, members, mask.int()) > 0
 
-    def is_legal(self, action: Tensor, observation: TensorDictBase, graph: GraphSpec) -> Tensor:  # noqa: ARG002
-        """Return which worlds choose a filled place."""
-        return is_allowed(action, self.required_mask(observation))
+    def marks(self, action: Tensor, observation: TensorDictBase) -> ActionMarks:
+        """Mark the member."""
+        slot = int(observation[CHOICES][int(action)])
+        if self.members == "nodes":
+            return ActionMarks(f"node {slot}", nodes=(slot,))
+        return ActionMarks(f"edge {slot}", edges=(slot,))

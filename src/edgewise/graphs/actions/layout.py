@@ -10,7 +10,9 @@ from tensordict import TensorDictBase
 from torch import Tensor
 from torchrl.data import TensorSpec
 
-from edgewise.graphs.keys import MASK
+from edgewise.config.errors import ConfigError
+from edgewise.graphs.actions.marks import ActionMarks, listed
+from edgewise.graphs.keys import ACTIVE, MASK
 from edgewise.graphs.spec import GraphSpec
 
 
@@ -31,8 +33,11 @@ class ActionLayout(ABC):
     """How the graphs of an environment are acted on: the shape, the mask and the legality of an action.
 
     An environment sets `self.actions` to a layout. The layout builds the action spec, samples random legal
-    actions and tests whether actions are legal. A policy for the layout needs a head, which
-    `edgewise.models.build.register_head` declares. A new layout is a frozen dataclass in a file of its own.
+    actions and tests whether actions are legal. A new layout is a frozen dataclass in a file of its own. If
+    its actions are made of choices, derive it from `DiscreteLayout`, which needs two methods.
+
+    A layout names the class of its policy head as a class attribute, `head = MyHead`, and if values of its
+    choices can be learned, that of its features, `features = MyFeatures`; derived layouts inherit both.
 
     Attributes:
         num_agents: number of agents that act, A; zero if the layout has no agents.
@@ -45,6 +50,29 @@ class ActionLayout(ABC):
     num_agents: int = 0
     needs_mask: bool = False
     mask_dims: tuple[str | None, ...] | None = None
+
+    @property
+    def head(self) -> type | str:
+        """Class of the policy head, a subclass of `Head`, or its address `module:Name`.
+
+        Raises:
+            ConfigError: the layout has none.
+        """
+        name = type(self).__name__
+        raise ConfigError(f"{name} has no policy head", hint=f"set `{name}.head` to a subclass of ew.Head")
+
+    @property
+    def features(self) -> type | str:
+        """Class of the features of its choices, a subclass of `GraphFeatures`, or its address.
+
+        Raises:
+            ConfigError: the layout has none, so that action values cannot be learned for it.
+        """
+        name = type(self).__name__
+        raise ConfigError(
+            f"{name} has no action values: it names no features",
+            hint=f"set `{name}.features` to a subclass of GraphFeatures, or use ppo",
+        )
 
     @abstractmethod
     def spec(self, graph: GraphSpec, *, num_envs: int, num_edges: int, device: torch.device) -> TensorSpec:
@@ -94,17 +122,8 @@ class ActionLayout(ABC):
             ValueError: the action has the wrong shape or dtype, or a mask that the layout needs is missing.
         """
 
-    def default_mask(self, graph: TensorDictBase) -> Tensor | None:  # noqa: ARG002
-        """Return the mask of all choices that exist in `graph`, or None if the layout does not define one.
-
-        It is the mask of an environment that does not give its own. No mask may allow more.
-        """
-        return None
-
     def choices(self, observation: TensorDictBase, graph: GraphSpec) -> Choices | None:  # noqa: ARG002
         """Return the legal choices of every decider, or None if an action is not made of such choices.
-
-        Action values can be learnt for a layout with choices: each decider takes its best one.
 
         Args:
             observation: batch size `[*B]`, with `graph` and whatever else the layout reads.
@@ -112,9 +131,29 @@ class ActionLayout(ABC):
         """
         return None
 
+    def default_mask(self, graph: TensorDictBase) -> Tensor | None:  # noqa: ARG002
+        """Return the mask of all choices that exist in `graph`, or None if the layout does not define one.
+
+        It is the mask of an environment that does not give its own. No mask may allow more.
+        """
+        return None
+
     def has_legal_action(self, mask: Tensor) -> Tensor:
         """Return which worlds have at least one legal action under `mask [B, ...]`, `[B]` bool."""
         return mask.any(-1).reshape(len(mask), -1).all(-1)
+
+    def legal_nodes(self, observation: TensorDictBase) -> Tensor | None:  # noqa: ARG002
+        """Return which nodes may be chosen, `[*B, N]` bool, for pictures; None if nodes are not chosen."""
+        return None
+
+    def marks(self, action: Tensor, observation: TensorDictBase) -> ActionMarks:  # noqa: ARG002
+        """Return how an action is marked in a picture; by default, its numbers in the caption.
+
+        Args:
+            action: of one world, without a batch dimension.
+            observation: of that world, batch size `[]`.
+        """
+        return ActionMarks(f"action {listed([f'{number:g}' for number in action.reshape(-1).tolist()])}")
 
     def required_mask(self, observation: TensorDictBase) -> Tensor:
         """Return `action_mask` of an observation.
@@ -129,32 +168,10 @@ class ActionLayout(ABC):
             )
         return mask
 
-
-def sample_allowed(mask: Tensor, generator: torch.Generator | None) -> Tensor:
-    """Sample one true entry of each row, `[..., K]` bool to `[...]` int64.
-
-    Raises:
-        ValueError: a row has no true entry; checked on a CPU and outside of compiled code.
-    """
-    if mask.device.type == "cpu" and not torch.compiler.is_compiling():
-        _check_not_empty(mask)
-    priority = torch.rand(mask.shape, device=mask.device, generator=generator)
-    return priority.masked_fill(~mask, -1.0).argmax(-1)
-
-
-def _check_not_empty(mask: Tensor) -> None:
-    empty = ~mask.any(-1)
-    if empty.any():
-        where = tuple(empty.nonzero()[0].tolist())
-        raise ValueError(f"action_mask{list(where)} allows nothing: world {where[0]} has no legal action")
-
-
-def is_allowed(choice: Tensor, mask: Tensor) -> Tensor:
-    """Return which choices are in range and allowed: `[...]` int64 and `[..., K]` bool to `[...]` bool."""
-    check_action(choice, shape=tuple(mask.shape[:-1]), dtype=torch.int64)
-    in_range = (choice >= 0) & (choice < mask.shape[-1])
-    place = choice.clamp(0, mask.shape[-1] - 1).unsqueeze(-1)
-    return in_range & mask.gather(-1, place).squeeze(-1)
+    def active_agents(self, observation: TensorDictBase) -> Tensor:
+        """Return which agents are active in one world, `[A]` bool; all if the observation does not say."""
+        active: Tensor | None = observation.get(ACTIVE, None)
+        return torch.ones(self.num_agents, dtype=torch.bool) if active is None else active
 
 
 def check_action(action: Tensor, *, shape: tuple[int, ...], dtype: torch.dtype) -> None:

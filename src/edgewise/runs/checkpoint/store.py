@@ -18,10 +18,9 @@ from collections.abc import Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from edgewise.config import files as run_files
+from edgewise.config import files
 from edgewise.config.errors import CheckpointError
-from edgewise.runs import digests as run_digests
-from edgewise.runs import durable
+from edgewise.runs import digests, durable
 from edgewise.runs.checkpoint import contents, manifest
 from edgewise.runs.checkpoint.manifest import Unusable
 from edgewise.runs.checkpoint.segments import Sources
@@ -122,12 +121,12 @@ def best(folder: Path, *, parts: Collection[str] | None = None) -> Path:
         folder: folder of the checkpoints.
         parts: as in `latest`.
     """
-    for name, fault in run_digests.damaged_files(folder.parent, f"{folder.name}/{BEST}"):
+    for name, fault in digests.damaged_files(folder.parent, f"{folder.name}/{BEST}"):
         log.warning("%s %s", folder.parent / name, fault)
     if not os.path.lexists(folder / BEST):
         return latest(folder, parts=parts)
     try:
-        name = run_files.parse_json(manifest.read_small(folder / BEST).decode())["checkpoint"]
+        name = files.parse_json(manifest.read_small(folder / BEST).decode())["checkpoint"]
     except (Unusable, ValueError, KeyError, TypeError) as error:
         log.warning("%s cannot be read, using the latest checkpoint: %s", folder / BEST, error)
         return latest(folder, parts=parts)

@@ -35,10 +35,10 @@ def with_workers(
     refuse_algorithm(algorithm, config)
     count = config.workers // group.size
     if workers is None:
-        if config.ray.address is not None:
-            plugins.require_cluster(config.ray.address)
+        if config.cluster.address is not None:
+            plugins.require_cluster(config.cluster.address)
         blueprint = Blueprint.of(config, num_envs=share_of_worker(config))
-        workers = RayWorkers(blueprint, count=count, settings=config.ray)
+        workers = RayWorkers(blueprint, count=count, settings=config.cluster)
     return replace(
         parts,
         rollout=ShardedCollector(
@@ -47,7 +47,7 @@ def with_workers(
             parts.env,  # type: ignore[arg-type]
             shares=count,
             first_share=group.rank * count,
-            max_staleness=config.ray.max_staleness,
+            max_staleness=config.cluster.max_staleness,
         ),
         evaluate=RemoteEvaluator(workers, algorithm, parts.evaluate),
     )
@@ -61,7 +61,7 @@ def refuse_algorithm(algorithm: Algorithm, config: AnyRun) -> None:
             f"workers: {name} collects in a way of its own, which workers cannot",
             hint="use --processes, which every algorithm can",
         )
-    if config.ray.max_staleness and not algorithm.takes_older_steps:
+    if config.cluster.max_staleness and not algorithm.takes_older_steps:
         raise ConfigError(
             f"ray.max_staleness: {name} cannot learn from steps that older weights made, with this model and "
             "these settings",

@@ -24,6 +24,11 @@ SYSTEM = System(
     },
     verbs=(
         Verb(
+            "train",
+            "train every run of a schedule file",
+            "edgewise.systems.marine.commands.train",
+        ),
+        Verb(
             "import",
             "write a run folder from published weights",
             "edgewise.systems.marine.commands.import_weights",

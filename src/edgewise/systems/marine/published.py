@@ -15,7 +15,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
-from edgewise.config import files as run_files
+from edgewise.config import files
 from edgewise.config.errors import DataError
 from edgewise.experiments.imported import Imported
 from edgewise.experiments.load import load_config
@@ -105,7 +105,7 @@ def _config(name: str) -> Any:
 
 def _read(file: Path) -> dict[str, Tensor]:
     try:
-        os.close(run_files.open_to_read(file, largest=LARGEST))
+        os.close(files.open_to_read(file, largest=LARGEST))
         with safe_open(file, framework="pt") as opened:
             tensors = {key: opened.get_tensor(key) for key in opened.keys()}  # noqa: SIM118
     except OSError as error:

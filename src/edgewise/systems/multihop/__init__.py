@@ -1,6 +1,6 @@
 """Multihop: choose which class of packets each link of a network carries. README.md is the card."""
 
-from edgewise.plugins import Environment, System
+from edgewise.plugins import Environment, System, Verb
 
 SYSTEM = System(
     name="multihop",
@@ -17,4 +17,11 @@ SYSTEM = System(
         "multihop-clone": "edgewise.systems.multihop.recipes.clone:RECIPE",
         "multihop-ppo": "edgewise.systems.multihop.recipes.ppo:RECIPE",
     },
+    verbs=(
+        Verb(
+            "simulate",
+            "simulate routing rules on a network file",
+            "edgewise.systems.multihop.commands.simulate",
+        ),
+    ),
 )

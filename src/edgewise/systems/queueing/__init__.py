@@ -11,6 +11,7 @@ SYSTEM = System(
             summary="activate nodes that do not conflict so that few packets wait",
             baselines="edgewise.systems.queueing.baselines:BASELINES",
             replay="edgewise.systems.queueing.render:replay",
+            model="edgewise.systems.queueing.models.config:SetModelConfig",
         ),
     },
     recipes={

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from edgewise.graphs.bits import pack
+from edgewise.systems.queueing.sets.bits import pack
 
 
 def resolve(active: Tensor, neighbours: Tensor) -> Tensor:

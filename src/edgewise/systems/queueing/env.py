@@ -10,9 +10,9 @@ from edgewise.config.errors import ConfigError
 from edgewise.envs.base import GraphEnv
 from edgewise.envs.entries import Entries
 from edgewise.envs.transition import Transition
-from edgewise.graphs.actions import ChooseIndependentSet
 from edgewise.graphs.keys import PRIOR
 from edgewise.systems.queueing import dynamics, observe, scenario
+from edgewise.systems.queueing.actions import ChooseIndependentSet
 from edgewise.systems.queueing.config import QueueingConfig
 from edgewise.systems.queueing.graphs import conflict_graphs
 

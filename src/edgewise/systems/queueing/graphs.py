@@ -10,9 +10,9 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from edgewise.graphs.bits import pack
-from edgewise.graphs.conflict_graph import ConflictGraph, adjacency_of
 from edgewise.systems.queueing.config import GraphName, parse_graph
+from edgewise.systems.queueing.sets.bits import pack
+from edgewise.systems.queueing.sets.conflict_graph import ConflictGraph, adjacency_of
 
 MEAN_NEIGHBOURS = 3.0
 """Mean degree of a geometric graph, ignoring its border."""

@@ -9,7 +9,7 @@ from tensordict import TensorDict
 from torch import Tensor
 
 from edgewise.evaluation.replays.graph_replay import frame_times
-from edgewise.graphs.bits import unpack
+from edgewise.systems.queueing.sets.bits import unpack
 
 
 def replay(states: TensorDict) -> dict[str, Any]:

@@ -10,9 +10,9 @@ from torch import Tensor
 from edgewise.config.errors import ConfigError
 from edgewise.envs.arrivals import Law
 from edgewise.envs.ranges import RealNumbers, lower_bound, upper_bound
-from edgewise.graphs.heaviest import uniform_capacity
 from edgewise.systems.queueing.config import QueueingConfig
 from edgewise.systems.queueing.graphs import ConflictGraphs
+from edgewise.systems.queueing.sets.heaviest import uniform_capacity
 
 
 @dataclass(frozen=True)

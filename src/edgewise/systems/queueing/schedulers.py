@@ -12,12 +12,12 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from edgewise.graphs.diagram_batch import DiagramBatch
-from edgewise.graphs.heaviest import KEY_BITS, heaviest_set
-from edgewise.graphs.independent_sets import MAX_SETS, maximal_sets
-from edgewise.graphs.set_diagram import IN, MAX_STATES, OUT, set_diagram
-from edgewise.models.distributions.diagram_set import SetDiagrams
 from edgewise.systems.queueing.graphs import ConflictGraphs
+from edgewise.systems.queueing.models.diagram_set import SetDiagrams
+from edgewise.systems.queueing.sets.diagram import IN, MAX_STATES, OUT, set_diagram
+from edgewise.systems.queueing.sets.diagram_batch import DiagramBatch
+from edgewise.systems.queueing.sets.heaviest import KEY_BITS, heaviest_set
+from edgewise.systems.queueing.sets.listing import MAX_SETS, maximal_sets
 
 
 class SetScheduler:

@@ -43,6 +43,11 @@ SYSTEM = System(
             "edgewise.systems.reasoning.commands.prove",
         ),
         Verb(
+            "rank",
+            "rank candidates by proofs, rules, embeddings or all of them",
+            "edgewise.systems.reasoning.commands.rank",
+        ),
+        Verb(
             "explain",
             "show how a trained policy proves a query",
             "edgewise.systems.reasoning.commands.explain",

@@ -24,8 +24,9 @@ from edgewise.config.errors import ConfigError
 from edgewise.envs.base import GraphEnv, Transition
 from edgewise.envs.entries import Entries
 from edgewise.envs.ranges import lower_bound, upper_bound
-from edgewise.graphs.actions import ChooseFromSet, ChooseSuccessor
+from edgewise.graphs.actions import ChooseFromSet
 from edgewise.systems.reasoning import dynamics, observe, scenario
+from edgewise.systems.reasoning.actions import ChooseSuccessor
 from edgewise.systems.reasoning.config import ReasoningConfig
 from edgewise.systems.reasoning.corruption import Corruption
 from edgewise.systems.reasoning.engine import oracle

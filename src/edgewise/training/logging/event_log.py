@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from edgewise.config import files as run_files
+from edgewise.config import files
 from edgewise.evaluation.result import Evaluation
 from edgewise.runs import durable
 from edgewise.runs.digests import GrowingDigest
@@ -66,7 +66,7 @@ class EventLog(ResumableCallback):
         """Append one event: `start`, `resume`, `stage`, `evaluation`, `checkpoint`, `best` or `stop`."""
         moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         line = json.dumps({"time": moment, "event": event, **fields}, ensure_ascii=False)
-        descriptor = run_files.open_to_append(self._path)
+        descriptor = files.open_to_append(self._path)
         try:
             _drop_incomplete_line(descriptor)
             durable.write_fully(descriptor, f"{line}\n".encode())

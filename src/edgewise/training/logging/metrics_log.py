@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from edgewise.config import files as run_files
+from edgewise.config import files
 from edgewise.evaluation.result import Evaluation
 from edgewise.runs import durable
 from edgewise.runs.digests import GrowingDigest
@@ -106,7 +106,7 @@ class MetricsLog(ResumableCallback):
 
     def _read(self) -> list[dict[str, str]]:
         try:
-            descriptor = run_files.open_to_read(self.path, largest=run_files.LARGEST_TABLE)
+            descriptor = files.open_to_read(self.path, largest=files.LARGEST_TABLE)
         except FileNotFoundError:
             return []
         with os.fdopen(descriptor, newline="", encoding="utf-8", errors="replace") as file:
@@ -124,7 +124,7 @@ class MetricsLog(ResumableCallback):
 
     def _write(self, line: bytes) -> None:
         if self._descriptor is None:
-            self._descriptor = run_files.open_to_append(self.path)
+            self._descriptor = files.open_to_append(self.path)
         durable.write_fully(self._descriptor, line)
 
 

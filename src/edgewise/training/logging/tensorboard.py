@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from edgewise.config import files as run_files
+from edgewise.config import files
 from edgewise.evaluation.result import Evaluation
 from edgewise.training.callbacks import Callback, Metrics, RunInfo
 from edgewise.training.logging.metrics_log import Due
@@ -67,7 +67,7 @@ class TensorBoardLog(Callback):
             from tensorboardX.event_file_writer import EventsWriter
             from tensorboardX.proto.event_pb2 import Event, SessionLog
 
-            run_files.check_place(self._folder)
+            files.check_place(self._folder)
             self._folder.mkdir(exist_ok=True)
             self._writer = EventsWriter(str(self._folder / "events"), f".{os.getpid()}.{step}")
             start = SessionLog(status=SessionLog.START)

@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from edgewise.config import files as run_files
+from edgewise.config import files
 from edgewise.config.errors import ConfigError
 from edgewise.training.callbacks import Metrics
 
@@ -53,11 +53,11 @@ def flat(config: Mapping[str, Any], within: str = "") -> Iterator[tuple[str, Any
 def kept_id(folder: Path, name: str) -> str | None:
     """Return the id under which a tracker knows a run, which `keep_id` wrote; None if there is none."""
     try:
-        return run_files.read_text(folder / f"{name}-id.txt", largest=1000).strip() or None
+        return files.read_text(folder / f"{name}-id.txt", largest=1000).strip() or None
     except (OSError, ValueError):
         return None
 
 
 def keep_id(folder: Path, name: str, value: str) -> None:
     """Write the id under which a tracker knows a run into its folder, for when it is resumed."""
-    run_files.replace(folder / f"{name}-id.txt", f"{value}\n".encode())
+    files.replace(folder / f"{name}-id.txt", f"{value}\n".encode())

@@ -10,7 +10,7 @@ from edgewise.cli.main import main
 from edgewise.config.errors import ConfigError
 from edgewise.config.schedules import Constant, Linear
 from edgewise.experiments.launch import make_parts
-from edgewise.experiments.load import load_config, load_runs
+from edgewise.systems.marine.schedules.file import load_schedules
 
 STAGES = {
     "num_robots": [2, 4],
@@ -41,11 +41,11 @@ def written(folder, **changes):
             del holder[field]
     path = folder / "schedules.json"
     path.write_text(json.dumps(document, indent=1))
-    return str(path)
+    return path
 
 
 def test_it_means_what_it_always_meant(tmp_path):
-    ((config, folder),) = load_runs(written(tmp_path))
+    ((config, folder),) = load_schedules(written(tmp_path))
     assert (config.recipe, config.seed, folder) == ("marine-ac-iqn", 0, Path("./logs"))
     assert config.env.capacity == (4, 8, 8)
     assert config.env.actions == "continuous"
@@ -72,34 +72,28 @@ def test_it_means_what_it_always_meant(tmp_path):
 
 def test_lists_are_all_combinations(tmp_path):
     path = written(tmp_path, seed=[3, 5], agent_type=["DQN", "rainbow", "SAC"], eval_freq=[10, 20])
-    runs = [(config.recipe, config.seed, config.evaluation.every) for config, _ in load_runs(path)]
+    runs = [(config.recipe, config.seed, config.evaluation.every) for config, _ in load_schedules(path)]
     agents = ("marine-dqn", "marine-rainbow", "marine-sac")
     assert runs == [(agent, seed, every) for agent in agents for seed in (3, 5) for every in (10, 20)]
 
 
 @pytest.mark.parametrize("agent", ["AC-IQN", "IQN", "DDPG", "DQN", "SAC", "Rainbow"])
 def test_every_agent_has_its_recipe_and_actions(tmp_path, agent):
-    ((config, _),) = load_runs(written(tmp_path, agent_type=agent))
+    ((config, _),) = load_schedules(written(tmp_path, agent_type=agent))
     assert config.recipe == f"marine-{agent.lower()}"
     assert config.env.actions == ("discrete" if agent in ("IQN", "DQN", "Rainbow") else "continuous")
 
 
 def test_rainbow_keeps_its_rising_weights(tmp_path):
-    ((config, _),) = load_runs(written(tmp_path, agent_type="Rainbow"))
+    ((config, _),) = load_schedules(written(tmp_path, agent_type="Rainbow"))
     assert config.training.schedules["beta"] == Linear(start=0.4, end=1.0)
 
 
 def test_flags_come_over_the_file(tmp_path):
     flags = [("--device", "cuda"), ("--updates-per-transition", "0.125")]
-    ((config, _),) = load_runs(written(tmp_path), flags=flags)
+    ((config, _),) = load_schedules(written(tmp_path), flags=flags)
     assert config.device == "cuda"
     assert config.algorithm.updates_per_transition == 0.125
-
-
-def test_a_file_of_several_runs_is_no_single_config(tmp_path):
-    assert load_config(written(tmp_path)).seed == 0
-    with pytest.raises(ConfigError, match="asks for 2 runs, where one is wanted"):
-        load_config(written(tmp_path, seed=[0, 1]))
 
 
 SMALL = {"num_envs": 4, "rollout_length": 8, "env.max_steps": 20, "replay_size": 500}
@@ -109,7 +103,8 @@ LEARNING = {"cloning_coefficient": 0.5, "minibatch_size": 16, "updates_per_trans
 @pytest.mark.parametrize("agent", ["DQN", "AC-IQN"])
 def test_an_expert_leads_where_imitation_is_asked_for(tmp_path, agent):
     path = written(tmp_path, agent_type=agent, imitation_learning=True)
-    config = load_config(path, keywords=SMALL | LEARNING)
+    flags = [(f"--{name}", str(value)) for name, value in (SMALL | LEARNING).items()]
+    ((config, _),) = load_schedules(path, flags=flags)
     assert (config.algorithm.expert, config.algorithm.expert_share) == ("apf", 1.0)
     assert config.algorithm.learning_starts == 0
     assert config.training.schedules["epsilon"] == Constant(value=0.0)
@@ -151,14 +146,14 @@ def test_what_is_wrong_is_said_with_file_and_field(tmp_path, wrong):
     changes, message = WRONG[wrong]
     path = written(tmp_path, **changes)
     with pytest.raises(ConfigError, match=message) as caught:
-        load_runs(path)
+        load_schedules(path)
     assert "schedules.json" in caught.value.message
 
 
 def test_a_stage_that_cannot_be_is_named_as_in_the_file(tmp_path):
     path = written(tmp_path, training_schedule__min_start_goal_dis=[20, 70])
     with pytest.raises(ConfigError, match=r"line \d+: training_schedule, stage 2: .*min_start_goal_dis"):
-        load_runs(path)
+        load_schedules(path)
 
 
 def test_the_command_line_trains_one_run_after_another(tmp_path, capsys):
@@ -174,7 +169,10 @@ def test_the_command_line_trains_one_run_after_another(tmp_path, capsys):
         eval_schedule__num_episodes=[1, 2],
     )
     flags = ["--num-envs", "4", "--max-steps", "10", "--replay-size", "300", "--learning-starts", "0"]
-    assert main(["train", path, "--device", "cpu", "--minibatch-size", "8", *flags, "--json"]) == 0
+    assert (
+        main(["marine", "train", str(path), "--device", "cpu", "--minibatch-size", "8", *flags, "--json"])
+        == 0
+    )
     told = json.loads(capsys.readouterr().out)
     runs = [Path(run["run"]) for run in told["runs"]]
     assert [run.name for run in runs] == ["marine-dqn-seed0-1", "marine-sac-seed0-1"]

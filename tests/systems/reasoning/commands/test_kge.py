@@ -17,7 +17,7 @@ QUICK = ["--dim", "4", "--epochs", "2"]
 
 def test_embeddings_are_trained_measured_and_saved(tmp_path, capsys):
     out = tmp_path / "out"
-    assert main(["kge", "countries_s1", "--out", str(out), *QUICK, "--json"]) == 0
+    assert main(["reasoning", "kge", "countries_s1", "--out", str(out), *QUICK, "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
     data = load_dataset("countries_s1")
     model = load_kge(out, vocabulary=data.vocabulary)
@@ -32,7 +32,12 @@ def test_embeddings_are_trained_measured_and_saved(tmp_path, capsys):
 def test_the_text_names_figures_and_leaks(tmp_path, capsys):
     for split, content in {"train": "a\tr\tb\nb\tr\tc\n", "valid": "a\tr\tb\n", "test": "c\tr\td\n"}.items():
         (tmp_path / f"{split}.txt").write_text(content)
-    assert main(["kge", str(tmp_path), "--model", "distmult", "--out", str(tmp_path / "out"), *QUICK]) == 0
+    assert (
+        main(
+            ["reasoning", "kge", str(tmp_path), "--model", "distmult", "--out", str(tmp_path / "out"), *QUICK]
+        )
+        == 0
+    )
     text = capsys.readouterr().out
     assert "hits@10" in text
     assert "data: 1 atoms are in both train and valid" in text
@@ -41,7 +46,7 @@ def test_the_text_names_figures_and_leaks(tmp_path, capsys):
 
 
 def test_a_folder_in_use_is_not_overwritten_and_can_be_resumed(tmp_path, capsys):
-    command = ["kge", "countries_s1", "--out", str(tmp_path / "out"), *QUICK, "--json"]
+    command = ["reasoning", "kge", "countries_s1", "--out", str(tmp_path / "out"), *QUICK, "--json"]
     assert main(command) == 0
     first = json.loads(capsys.readouterr().out)
     assert main(command) == 2
@@ -55,7 +60,7 @@ def test_a_place_that_cannot_be_a_folder_is_refused_before_training(tmp_path, ca
     file = tmp_path / "file"
     file.touch()
     for out in (file, file / "below"):
-        assert main(["kge", "countries_s1", "--out", str(out), *QUICK]) == 2
+        assert main(["reasoning", "kge", "countries_s1", "--out", str(out), *QUICK]) == 2
         told = capsys.readouterr().err
         assert f"--out: cannot create the folder {out}" in told
         assert "questions" not in told
@@ -63,12 +68,12 @@ def test_a_place_that_cannot_be_a_folder_is_refused_before_training(tmp_path, ca
 
 def test_checkpoints_of_another_kind_are_not_continued(tmp_path, capsys):
     checkpoint.save(tmp_path / "checkpoints", {"algorithm": {"a": 1}}, step=3)
-    assert main(["kge", "countries_s1", "--out", str(tmp_path), *QUICK, "--resume"]) == 3
+    assert main(["reasoning", "kge", "countries_s1", "--out", str(tmp_path), *QUICK, "--resume"]) == 3
     assert "has no checkpoints of embeddings" in capsys.readouterr().err
 
 
 def test_progress_counts_questions(tmp_path, capsys):
-    assert main(["kge", "countries_s1", "--out", str(tmp_path / "out"), *QUICK]) == 0
+    assert main(["reasoning", "kge", "countries_s1", "--out", str(tmp_path / "out"), *QUICK]) == 0
     assert "of 4,440 questions" in capsys.readouterr().err
 
 
@@ -85,13 +90,13 @@ def test_progress_counts_questions(tmp_path, capsys):
     ],
 )
 def test_what_cannot_be_is_refused_with_code_2(tmp_path, capsys, flags, words):
-    assert main(["kge", str(tmp_path / "data"), "--out", str(tmp_path / "out"), *flags]) == 2
+    assert main(["reasoning", "kge", str(tmp_path / "data"), "--out", str(tmp_path / "out"), *flags]) == 2
     assert words in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
 
 def test_help_lists_every_setting(capsys):
-    assert main(["kge", "--help"]) == 0
+    assert main(["reasoning", "kge", "--help"]) == 0
     text = capsys.readouterr().out
     for name in KGEConfig.model_fields:
         if name != "embedding":
@@ -130,7 +135,21 @@ def test_facts_are_training_atoms_unless_asked_otherwise(tmp_path, capsys):
     figures = {}
     for name, flags in {"split": [], "merged": [], "alone": ["--without-facts"]}.items():
         data = tmp_path / ("split" if name == "alone" else name)
-        assert main(["kge", str(data), "--out", str(tmp_path / f"out-{name}"), *QUICK, *flags, "--json"]) == 0
+        assert (
+            main(
+                [
+                    "reasoning",
+                    "kge",
+                    str(data),
+                    "--out",
+                    str(tmp_path / f"out-{name}"),
+                    *QUICK,
+                    *flags,
+                    "--json",
+                ]
+            )
+            == 0
+        )
         figures[name] = json.loads(capsys.readouterr().out)
     assert figures["split"]["figures"] == figures["merged"]["figures"]
     assert figures["split"]["loss"] == figures["merged"]["loss"]
@@ -140,5 +159,5 @@ def test_facts_are_training_atoms_unless_asked_otherwise(tmp_path, capsys):
 
 def test_the_text_says_how_many_atoms_come_from_facts(tmp_path, capsys):
     _layouts(tmp_path)
-    assert main(["kge", str(tmp_path / "split"), "--out", str(tmp_path / "out"), *QUICK]) == 0
+    assert main(["reasoning", "kge", str(tmp_path / "split"), "--out", str(tmp_path / "out"), *QUICK]) == 0
     assert "of them from facts.txt)" in capsys.readouterr().out

@@ -33,12 +33,24 @@ def prover(tmp_path_factory):
 def embeddings(tmp_path_factory):
     """The folder of embeddings of the same data."""
     folder = tmp_path_factory.mktemp("kge") / "complex"
-    assert main(["kge", "countries_s2", "--dim=4", "--epochs=3", "--out", str(folder)]) == 0
+    assert main(["reasoning", "kge", "countries_s2", "--dim=4", "--epochs=3", "--out", str(folder)]) == 0
     return folder
 
 
 def test_ranking_with_embeddings_shows_every_way_on_the_same_lists(edgewise, prover, embeddings):
-    asked = ["eval", prover, "--mode", "hybrid", "--kge", embeddings, "--queries", 6, "--beam", 8]
+    asked = [
+        "reasoning",
+        "rank",
+        prover,
+        "--mode",
+        "hybrid",
+        "--kge",
+        embeddings,
+        "--queries",
+        6,
+        "--beam",
+        8,
+    ]
     shown = edgewise(*asked, "--json")
     assert shown.code == 0
     data = shown.data
@@ -63,7 +75,7 @@ def test_ranking_with_embeddings_shows_every_way_on_the_same_lists(edgewise, pro
 
 
 def test_all_entities_are_ranked_by_proofs_too(edgewise, prover, embeddings):
-    asked = ["rules", "countries_s2", "rules.txt", "--methods", "greatest", "--queries", 4]
+    asked = ["reasoning", "rules", "countries_s2", "rules.txt", "--methods", "greatest", "--queries", 4]
     shown = edgewise(*asked, "--policy", prover, "--kge", embeddings, "--json").data
     columns = ["greatest", "kge", "rl", "chance", "hybrid", "hybrid_rl", "hybrid_chance"]
     assert list(shown["figures"]) == columns
@@ -81,29 +93,29 @@ def test_all_entities_are_ranked_by_proofs_too(edgewise, prover, embeddings):
 
 def test_a_policy_of_other_facts_does_not_rank(edgewise, prover, trained):
     """Facts of S2 are answers of S3, with the same names."""
-    refused = edgewise("rules", "countries_s3", "rules.txt", "--policy", prover)
+    refused = edgewise("reasoning", "rules", "countries_s3", "rules.txt", "--policy", prover)
     assert refused.code == 2
     assert "whose facts are not those of countries_s3" in refused.err
-    refused = edgewise("rules", "countries_s2", "rules.txt", "--policy", trained)
+    refused = edgewise("reasoning", "rules", "countries_s2", "rules.txt", "--policy", trained)
     assert refused.code == 2
     assert "proves nothing" in refused.err
 
 
 def test_a_proof_is_shown_as_a_tree(edgewise, prover):
     query = "locatedInCR(palau,oceania)"
-    shown = edgewise("explain", prover, query, "--beam", 200, "--json").data
+    shown = edgewise("reasoning", "explain", prover, query, "--beam", 200, "--json").data
     assert shown["proved"]
     assert shown["tree"][0].startswith(query)
     assert shown["goals"][0] == [query]
     assert shown["goals"][-1] == []
     assert len(shown["probabilities"]) == len(shown["goals"]) - 1
-    text = edgewise("explain", prover, query, "--beam", 200).out
+    text = edgewise("reasoning", "explain", prover, query, "--beam", 200).out
     assert text.splitlines()[: len(shown["tree"])] == shown["tree"]
     assert "goals expanded" in text
 
 
 def test_no_proof_is_an_answer_too(edgewise, prover):
-    asked = ["explain", prover, "locatedInCR(palau,africa)", "--depth", 1]
+    asked = ["reasoning", "explain", prover, "locatedInCR(palau,africa)", "--depth", 1]
     shown = edgewise(*asked)
     assert shown.code == 0
     assert "no proof of locatedInCR(palau,africa)" in shown.out
@@ -119,46 +131,39 @@ def test_no_proof_is_an_answer_too(edgewise, prover):
     ],
 )
 def test_what_the_knowledge_base_does_not_name_is_refused(edgewise, prover, query, complaint):
-    refused = edgewise("explain", prover, query)
+    refused = edgewise("reasoning", "explain", prover, query)
     assert refused.code == 2
     assert complaint in refused.err
 
 
 def test_runs_that_prove_nothing_are_neither_ranked_nor_explained(edgewise, trained):
-    ranked = edgewise("eval", trained, "--mode", "rl")
+    ranked = edgewise("reasoning", "rank", trained, "--mode", "rl")
     assert ranked.code == 2
-    assert "--mode ranks candidates of knowledge graphs" in ranked.err
-    explained = edgewise("explain", trained, "locatedInCR(palau,oceania)")
+    assert "ranks no candidates" in ranked.err
+    explained = edgewise("reasoning", "explain", trained, "locatedInCR(palau,oceania)")
     assert explained.code == 2
     assert "proves nothing" in explained.err
 
 
 @pytest.mark.parametrize("idle", ["--episodes=3", "--baselines=all", "--stochastic", "--set=a=1", "--size=2"])
 def test_ranking_refuses_what_it_has_no_use_for(edgewise, prover, idle):
-    refused = edgewise("eval", prover, "--mode", "rl", idle)
+    refused = edgewise("reasoning", "rank", prover, "--mode", "rl", idle)
     assert refused.code == 2
     assert idle.partition("=")[0] in refused.err
 
 
-@pytest.mark.parametrize("option", [("--beam", 3), ("--queries", "all"), ("--kge", "x"), ("--depth", 1)])
-def test_options_of_ranking_need_a_mode(edgewise, trained, option):
-    refused = edgewise("eval", trained, *option)
-    assert refused.code == 2
-    assert f"{option[0]}: has no effect without --mode" in refused.err
-
-
 def test_ranking_by_embeddings_needs_some(edgewise, prover):
-    refused = edgewise("eval", prover, "--mode", "hybrid")
+    refused = edgewise("reasoning", "rank", prover, "--mode", "hybrid")
     assert refused.code == 2
-    assert "edgewise kge countries_s2" in refused.err
+    assert "edgewise reasoning kge countries_s2" in refused.err
 
 
 def test_embeddings_of_other_names_are_refused(edgewise, prover, tmp_path):
     other = tmp_path / "other"
     for name in ("train", "valid", "test"):
         (tmp_path / f"{name}.txt").write_text("p(a,b).\n")
-    assert edgewise("kge", tmp_path, "--dim=2", "--epochs=1", "--out", other).code == 0
-    assert edgewise("eval", prover, "--mode", "kge", "--kge", other).code == 3
+    assert edgewise("reasoning", "kge", tmp_path, "--dim=2", "--epochs=1", "--out", other).code == 0
+    assert edgewise("reasoning", "rank", prover, "--mode", "kge", "--kge", other).code == 3
 
 
 @pytest.fixture(scope="module")
@@ -166,7 +171,10 @@ def weighted(tmp_path_factory):
     """A run over mined rules with the weights as a prior."""
     folder = tmp_path_factory.mktemp("weighted")
     rules = folder / "mined.txt"
-    assert main(["mine", "countries_s2", "--out", str(rules), "--constants=false", "--length=2"]) == 0
+    assert (
+        main(["reasoning", "mine", "countries_s2", "--out", str(rules), "--constants=false", "--length=2"])
+        == 0
+    )
     flags = [f"--{name}={value}" for name, value in TRAIN.items()]
     flags += [f"--env.rules={rules}", "--model.prior=1", "--model.evidence=true"]
     assert main(["train", "reasoning-countries", *flags, "--out", str(folder / "run")]) == 0
@@ -174,7 +182,7 @@ def weighted(tmp_path_factory):
 
 
 def test_rules_are_a_column_and_beams_show_mrr_against_goals(edgewise, weighted):
-    asked = ["eval", weighted, "--mode", "rules", "--queries", 4, "--depth", 2, "--beams", "1,4"]
+    asked = ["reasoning", "rank", weighted, "--mode", "rules", "--queries", 4, "--depth", 2, "--beams", "1,4"]
     data = edgewise(*asked, "--json").data
     assert list(data["ranked"])[:3] == ["rules", "rl", "greedy"]
     assert "confidence" in data["ranked"]
@@ -193,19 +201,19 @@ def test_rules_are_a_column_and_beams_show_mrr_against_goals(edgewise, weighted)
 
 
 def test_a_proof_shows_the_evidence_of_its_rules(edgewise, weighted):
-    shown = edgewise("explain", weighted, "locatedInCR(palau,oceania)", "--beam", 200).out
+    shown = edgewise("reasoning", "explain", weighted, "locatedInCR(palau,oceania)", "--beam", 200).out
     assert " of " in shown.splitlines()[0]
 
 
 def test_a_page_explains_sampled_queries(edgewise, weighted, tmp_path):
     file = tmp_path / "page.html"
-    shown = edgewise("explain", weighted, "--all", "--queries", 3, "--out", file, "--json").data
+    shown = edgewise("reasoning", "explain", weighted, "--all", "--queries", 3, "--out", file, "--json").data
     assert shown["questions"] == 3
     text = file.read_text()
     assert text.count("<h2") == 3
     assert "locatedInCR(" in text
     assert "rules that conclude it" in text
-    both = edgewise("explain", weighted, "locatedInCR(palau,oceania)", "--all")
+    both = edgewise("reasoning", "explain", weighted, "locatedInCR(palau,oceania)", "--all")
     assert both.code == 2
     assert "either a query or --all" in both.err
-    assert edgewise("explain", weighted).code == 2
+    assert edgewise("reasoning", "explain", weighted).code == 2

@@ -8,7 +8,18 @@ from edgewise.cli.main import main
 
 
 def test_figures_are_shown_by_steps(capsys):
-    arguments = ["prove", "countries_s3", "--depth", "4", "--negatives", "2", "--corrupt", "tail", "--json"]
+    arguments = [
+        "reasoning",
+        "prove",
+        "countries_s3",
+        "--depth",
+        "4",
+        "--negatives",
+        "2",
+        "--corrupt",
+        "tail",
+        "--json",
+    ]
     assert main(arguments) == 0
     shown = json.loads(capsys.readouterr().out)
     assert shown["positives"]["by_steps"] == {"1": 0, "2": 0, "3": 16, "4": 8}
@@ -21,11 +32,11 @@ def test_figures_are_shown_by_steps(capsys):
 
 def test_a_proof_is_shown_as_a_tree(capsys):
     query = "locatedInCR(zambia,africa)"
-    assert main(["prove", "countries_s3", "--depth", "4", "--query", query]) == 0
+    assert main(["reasoning", "prove", "countries_s3", "--depth", "4", "--query", query]) == 0
     first, *leaves = capsys.readouterr().out.splitlines()
     assert first == f"{query}  [r2]"
     assert all(line.endswith("[fact]") for line in leaves)
-    assert main(["prove", "countries_s3", "--depth", "1", "--query", query]) == 0
+    assert main(["reasoning", "prove", "countries_s3", "--depth", "1", "--query", query]) == 0
     assert "no proof" in capsys.readouterr().out
 
 
@@ -40,5 +51,5 @@ def test_a_proof_is_shown_as_a_tree(capsys):
     ],
 )
 def test_what_cannot_be_is_said(arguments, complaint, capsys):
-    assert main(["prove", *arguments]) == 2
+    assert main(["reasoning", "prove", *arguments]) == 2
     assert complaint in capsys.readouterr().err

@@ -8,19 +8,19 @@ def mined(tmp_path_factory):
     from edgewise.cli.main import main
 
     file = tmp_path_factory.mktemp("rules") / "mined.txt"
-    assert main(["mine", "countries_s3", "--out", str(file)]) == 0
+    assert main(["reasoning", "mine", "countries_s3", "--out", str(file)]) == 0
     return file
 
 
 def test_mined_rules_rank_regions(edgewise, mined):
-    shown = edgewise("rules", "countries_s3", mined, "--json").data
+    shown = edgewise("reasoning", "rules", "countries_s3", mined, "--json").data
     assert shown["rules"] > 1000
     assert shown["rules_left_out"] == 0
     assert shown["ranking"] == {"candidates": "all entities, filtered", "sides": "both", "ties": "mean rank"}
     assert shown["figures"]["greatest"]["mrr_tail"] > 0.9
     assert set(shown["differences"])
     assert shown["fusion"] == shown["searches"] == {}
-    text = edgewise("rules", "countries_s3", mined, "--queries", 3, "--methods", "greatest").out
+    text = edgewise("reasoning", "rules", "countries_s3", mined, "--queries", 3, "--methods", "greatest").out
     assert "noisy" not in text
     assert "3 atoms of the test split" in text
     assert "both sides; ties get their mean rank" in text
@@ -28,9 +28,9 @@ def test_mined_rules_rank_regions(edgewise, mined):
 
 def test_a_rule_file_is_converted_and_ranks_alike(edgewise, mined, tmp_path):
     other = tmp_path / "rules.anyburl"
-    assert edgewise("rules", "countries_s3", mined, "--to", "anyburl", "--out", other).code == 0
+    assert edgewise("reasoning", "rules", "countries_s3", mined, "--to", "anyburl", "--out", other).code == 0
     one, two = (
-        edgewise("rules", "countries_s3", file, "--queries", 5, "--json").data["figures"]
+        edgewise("reasoning", "rules", "countries_s3", file, "--queries", 5, "--json").data["figures"]
         for file in (mined, other)
     )
     assert one == two
@@ -38,14 +38,14 @@ def test_a_rule_file_is_converted_and_ranks_alike(edgewise, mined, tmp_path):
 
 def test_mining_says_what_it_found(edgewise, tmp_path):
     file = tmp_path / "rules.txt"
-    shown = edgewise("mine", "countries_s3", "--out", file, "--length", 1, "--json").data
+    shown = edgewise("reasoning", "mine", "countries_s3", "--out", file, "--length", 1, "--json").data
     assert shown["complete"]
     assert shown["kinds"]["chains of 2 atoms"] == 0
     assert shown["kinds"]["with constants"] > 0
-    again = edgewise("mine", "countries_s3", "--out", file)
+    again = edgewise("reasoning", "mine", "countries_s3", "--out", file)
     assert again.code == 2
     assert f"{file} exists" in again.err
-    assert "most confident:" in edgewise("mine", "countries_s3", "--out", file, "--force").out
+    assert "most confident:" in edgewise("reasoning", "mine", "countries_s3", "--out", file, "--force").out
 
 
 @pytest.mark.parametrize(
@@ -63,6 +63,6 @@ def test_mining_says_what_it_found(edgewise, tmp_path):
 )
 def test_what_cannot_be_is_refused(edgewise, arguments, complaint, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    found = edgewise(*arguments)
+    found = edgewise("reasoning", *arguments)
     assert found.code == 2
     assert complaint in found.err

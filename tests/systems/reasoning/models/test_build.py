@@ -4,9 +4,10 @@ import pytest
 import torch
 
 from edgewise.config.errors import ConfigError
+from edgewise.evaluation.request import EvaluationRequest
 from edgewise.evaluation.result import Evaluation
 from edgewise.experiments.build import Builder
-from edgewise.experiments.evaluate import measure_run
+from edgewise.experiments.evaluate import evaluate_run
 from edgewise.experiments.launch import start
 from edgewise.experiments.load import load_config
 from edgewise.systems.reasoning.config import ReasoningConfig
@@ -55,7 +56,7 @@ def test_the_evaluation_of_a_run_is_that_of_its_checkpoint(tmp_path):
     settings = {"env": {"withheld": 0.5}, "model": model, "evaluation": evaluation}
     run = start(_config(**settings), folder=tmp_path / "run")
     recorded = Evaluation.load(run / "evaluations" / "000000000064.json")
-    measured = measure_run(run, which="latest")[0]
+    measured = evaluate_run(run, EvaluationRequest(checkpoint="latest"))[0]
     assert torch.equal(torch.as_tensor(recorded.returns), torch.as_tensor(measured.returns))
 
 

@@ -1,4 +1,4 @@
-"""`edgewise perft`: the number of sequences of legal plies, to compare with published counts."""
+"""`edgewise hive perft`: the number of sequences of legal plies, to compare with published counts."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from edgewise.terminal.parser import Parser, whole_number
 
 def configure(parser: Parser) -> None:
     """Declare the arguments."""
-    parser.usage = "edgewise perft hive [--depth N] [--pieces LETTERS] [options]"
-    parser.add_argument("game", metavar="GAME", help="hive")
+    parser.usage = "edgewise hive perft [--depth N] [--pieces LETTERS] [options]"
     parser.add_argument("--depth", type=whole_number(1), default=4, metavar="N", help="number of plies (4)")
     parser.add_argument(
         "--pieces", default="", metavar="LETTERS", help="expansions: any of M, L and P, such as MLP"
@@ -23,13 +22,11 @@ def configure(parser: Parser) -> None:
         "--hand", default=BASE_HAND, metavar="LETTERS", help=f"tiles of each player ({BASE_HAND})"
     )
     parser.add_threads()
-    parser.examples("edgewise perft hive --depth 5", "edgewise perft hive --depth 5 --pieces MLP --json")
+    parser.examples("edgewise hive perft --depth 5", "edgewise hive perft --depth 5 --pieces MLP --json")
 
 
 def run(options: Namespace, console: Console) -> int:
     """Count the sequences of every length up to the depth."""
-    if options.game != "hive":
-        raise ConfigError(f"perft counts plies of hive, got {options.game!r}")
     foreign = sorted(set(options.pieces) - set(EXPANSIONS))
     if foreign:
         raise ConfigError(f"--pieces: got {foreign[0]!r}, expected any of {', '.join(EXPANSIONS)}")

@@ -8,15 +8,17 @@ from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
+from edgewise.config.documents import read
 from edgewise.config.layers import Layer, Problem, config_error
 from edgewise.config.loading import resolve
+from edgewise.config.run import AnyRun
 from edgewise.config.schedules import Constant, Linear
 from edgewise.config.wording import did_you_mean
+from edgewise.experiments.load import load_config
 from edgewise.systems.marine.recipes.stages import EVALUATION_SEED
 from edgewise.systems.marine.schedules.document import Schedule, ScheduleDocument
 
 AGENTS = ("AC-IQN", "IQN", "DDPG", "DQN", "SAC", "Rainbow")
-SCHEDULE_KEYS = ("training_schedule", "eval_schedule", "agent_type")
 EXPERT = "apf"
 """Expert of `imitation_learning`."""
 LONGEST = 1000
@@ -36,9 +38,20 @@ class PlannedRun:
     folder: Path
 
 
-def recognises(layer: Layer) -> bool:
-    """Return whether a config layer is a schedule file."""
-    return "recipe" not in layer.values and any(sign in layer.values for sign in SCHEDULE_KEYS)
+def load_schedules(file: Path, *, flags: Sequence[tuple[str, str | None]] = ()) -> list[tuple[AnyRun, Path]]:
+    """Return the config of every run of a schedule file, each with the folder of its run folder.
+
+    Args:
+        file: a JSON file.
+        flags: settings that change every run, as in `load_config`.
+
+    Raises:
+        ConfigError: with file, line and field of every invalid value.
+    """
+    return [
+        (load_config(run.layer.values["recipe"], file=run.layer, flags=flags), run.folder)
+        for run in planned_runs(read(file))
+    ]
 
 
 def planned_runs(layer: Layer) -> list[PlannedRun]:

@@ -11,12 +11,12 @@ from torch import Tensor
 
 from edgewise.config.errors import ConfigError
 from edgewise.envs.policy import Policy
-from edgewise.graphs.heaviest import carried_share
 from edgewise.systems.queueing.baselines import BASELINES
 from edgewise.systems.queueing.config import QueueingConfig
 from edgewise.systems.queueing.env import QueueingEnv
 from edgewise.systems.queueing.graphs import conflict_graph
 from edgewise.systems.queueing.oracle.value_iteration import mean_backlog, optimal_schedule
+from edgewise.systems.queueing.sets.heaviest import carried_share
 
 MAX_STATES, MAX_CAP = 250_000, 40
 """Limits of the default cap: joint states of all queues, and packets in one queue."""

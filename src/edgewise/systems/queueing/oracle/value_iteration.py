@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from edgewise.graphs.conflict_graph import ConflictGraph
-from edgewise.graphs.independent_sets import maximal_sets
+from edgewise.systems.queueing.sets.conflict_graph import ConflictGraph
+from edgewise.systems.queueing.sets.listing import maximal_sets
 
 Schedule = Callable[[Tensor], Tensor]
 """Maps queues `[X, N]` to active nodes `[X, N]` bool."""

@@ -6,8 +6,9 @@ from edgewise.algorithms.config import CloneConfig
 from edgewise.config.run import CheckpointConfig, EvaluationConfig, RunConfig, TrainingConfig
 from edgewise.config.schedules import Linear
 from edgewise.experiments.recipe import Recipe
-from edgewise.models.config import EncoderConfig, ModelConfig
+from edgewise.models.config import EncoderConfig
 from edgewise.systems.queueing.config import QueueingConfig
+from edgewise.systems.queueing.models.config import SetModelConfig
 
 SHAPES = (
     "line3",
@@ -29,7 +30,7 @@ FAMILY = (*SHAPES, "geometric5*4", "geometric6*8")
 RECIPE = Recipe(
     name="queueing-family-dagger",
     summary="a graph network imitates MaxWeight on graphs of up to six links and schedules larger ones",
-    config=RunConfig[QueueingConfig, ModelConfig, CloneConfig](
+    config=RunConfig[QueueingConfig, SetModelConfig, CloneConfig](
         recipe="queueing-family-dagger",
         env_name="queueing",
         algorithm_name="clone",
@@ -39,7 +40,7 @@ RECIPE = Recipe(
             graphs=FAMILY, load=(0.5, 0.95), initial_queue=8, max_steps=100, node_priority="none"
         ),
         # The best set depends on the whole component; four message-passing layers span most components.
-        model=ModelConfig(encoder=EncoderConfig(hidden=32, layers=4), sets="whole"),
+        model=SetModelConfig(encoder=EncoderConfig(hidden=32, layers=4), sets="whole"),
         algorithm=CloneConfig(expert="maxweight", updates=32, minibatch_size=256),
         training=TrainingConfig(
             total_frames=192_000,

@@ -6,8 +6,9 @@ from edgewise.algorithms.config import PPOConfig
 from edgewise.config.run import CheckpointConfig, EvaluationConfig, RunConfig, TrainingConfig
 from edgewise.config.schedules import Linear
 from edgewise.experiments.recipe import Recipe
-from edgewise.models.config import EncoderConfig, ModelConfig
+from edgewise.models.config import EncoderConfig
 from edgewise.systems.queueing.config import QueueingConfig
+from edgewise.systems.queueing.models.config import SetModelConfig
 from edgewise.systems.queueing.recipes.family_dagger import FAMILY
 
 HUBS = (
@@ -22,7 +23,7 @@ LONG = ("line12", "line20", "ring12", "ring18", "grid3x3", "grid3x6", "grid4x4")
 RECIPE = Recipe(
     name="queueing-family-ppo",
     summary="PPO improves MaxWeight on conflict graphs of up to 24 links, for unseen ones of other sizes",
-    config=RunConfig[QueueingConfig, ModelConfig, PPOConfig](
+    config=RunConfig[QueueingConfig, SetModelConfig, PPOConfig](
         recipe="queueing-family-ppo",
         env_name="queueing",
         algorithm_name="ppo",
@@ -40,7 +41,7 @@ RECIPE = Recipe(
             node_priority="none",
             prior="degree-weight",
         ),
-        model=ModelConfig(encoder=EncoderConfig(hidden=32, layers=3), sets="whole", prior=2.0),
+        model=SetModelConfig(encoder=EncoderConfig(hidden=32, layers=3), sets="whole", prior=2.0),
         algorithm=PPOConfig(
             gamma=0.99,
             lmbda=0.9,

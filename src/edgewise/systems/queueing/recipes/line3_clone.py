@@ -6,20 +6,21 @@ from edgewise.algorithms.config import CloneConfig
 from edgewise.config.run import CheckpointConfig, EvaluationConfig, RunConfig, TrainingConfig
 from edgewise.config.schedules import Linear
 from edgewise.experiments.recipe import Recipe
-from edgewise.models.config import EncoderConfig, ModelConfig
+from edgewise.models.config import EncoderConfig
 from edgewise.systems.queueing.config import QueueingConfig
+from edgewise.systems.queueing.models.config import SetModelConfig
 
 RECIPE = Recipe(
     name="queueing-line3-clone",
     summary="a graph network imitates MaxWeight on a line of three links with DAgger and matches it",
-    config=RunConfig[QueueingConfig, ModelConfig, CloneConfig](
+    config=RunConfig[QueueingConfig, SetModelConfig, CloneConfig](
         recipe="queueing-line3-clone",
         env_name="queueing",
         algorithm_name="clone",
         name="queueing-line3-clone",
         # Initial queues of up to 8 packets cover states that MaxWeight itself rarely visits.
         env=QueueingConfig(graphs=("line3",), arrival_rate=0.4, initial_queue=8, max_steps=200),
-        model=ModelConfig(encoder=EncoderConfig(hidden=32, layers=2), sets="whole"),
+        model=SetModelConfig(encoder=EncoderConfig(hidden=32, layers=2), sets="whole"),
         algorithm=CloneConfig(expert="maxweight", updates=64, minibatch_size=512),
         training=TrainingConfig(
             total_frames=64_000,

@@ -6,13 +6,14 @@ from edgewise.algorithms.config import PPOConfig
 from edgewise.config.run import CheckpointConfig, EvaluationConfig, RunConfig, TrainingConfig
 from edgewise.config.schedules import Linear
 from edgewise.experiments.recipe import Recipe
-from edgewise.models.config import EncoderConfig, ModelConfig
+from edgewise.models.config import EncoderConfig
 from edgewise.systems.queueing.config import QueueingConfig
+from edgewise.systems.queueing.models.config import SetModelConfig
 
 RECIPE = Recipe(
     name="queueing-line3-ppo",
     summary="PPO schedules a line of three links with less backlog than MaxWeight, near the exact optimum",
-    config=RunConfig[QueueingConfig, ModelConfig, PPOConfig](
+    config=RunConfig[QueueingConfig, SetModelConfig, PPOConfig](
         recipe="queueing-line3-ppo",
         env_name="queueing",
         algorithm_name="ppo",
@@ -21,7 +22,7 @@ RECIPE = Recipe(
         env=QueueingConfig(
             graphs=("line3",), arrival_rate=0.4, initial_queue=4, max_steps=200, reward_scale=10.0
         ),
-        model=ModelConfig(encoder=EncoderConfig(hidden=32, layers=2), sets="whole"),
+        model=SetModelConfig(encoder=EncoderConfig(hidden=32, layers=2), sets="whole"),
         algorithm=PPOConfig(
             gamma=0.99,
             lmbda=0.9,

@@ -1,4 +1,4 @@
-"""`edgewise explain`: show how a trained policy proves one query, or write a page with many."""
+"""`edgewise reasoning explain`: show how a trained policy proves one query, or write a page with many."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 def configure(parser: Parser) -> None:
     """Add the arguments of the command."""
     parser.usage = (
-        'edgewise explain RUN "predicate(head,tail)" [options]\n       edgewise explain RUN --all [options]'
+        'edgewise reasoning explain RUN "predicate(head,tail)" [options]\n'
+        "       edgewise reasoning explain RUN --all [options]"
     )
     parser.add_argument(
         "run", metavar="RUN", type=run_path, help="run folder of a reasoning recipe, or zoo:NAME"
@@ -55,8 +56,8 @@ def configure(parser: Parser) -> None:
     )
     parser.add_threads()
     parser.examples(
-        'edgewise explain runs/reasoning-countries-1 "locatedInCR(palau,oceania)"',
-        "edgewise explain runs/reasoning-countries-1 --all --queries 50",
+        'edgewise reasoning explain runs/reasoning-countries-1 "locatedInCR(palau,oceania)"',
+        "edgewise reasoning explain runs/reasoning-countries-1 --all --queries 50",
     )
 
 

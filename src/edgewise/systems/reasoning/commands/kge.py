@@ -1,4 +1,4 @@
-"""`edgewise kge`: train, evaluate and save embeddings of a knowledge graph."""
+"""`edgewise reasoning kge`: train, evaluate and save embeddings of a knowledge graph."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ def configure(parser: Parser) -> None:
     """Add the arguments of the command."""
     parser.takes_settings = True
     parser.details = _details
-    parser.usage = "edgewise kge FOLDER [--model NAME] [--out FOLDER] [options] [--SETTING VALUE ...]"
+    parser.usage = (
+        "edgewise reasoning kge FOLDER [--model NAME] [--out FOLDER] [options] [--SETTING VALUE ...]"
+    )
     parser.add_argument(
         "data",
         metavar="FOLDER",
@@ -48,9 +50,9 @@ def configure(parser: Parser) -> None:
     parser.add_argument("--device", default="cpu", metavar="NAME", help="cpu, cuda, cuda:1 or mps")
     parser.add_threads()
     parser.examples(
-        "edgewise kge countries_s3",
-        "edgewise kge data/umls --model distmult --dim 200 --epochs 50 --out runs/umls-distmult",
-        "edgewise kge data/wn18rr --download wn18rr --evaluate-every 5",
+        "edgewise reasoning kge countries_s3",
+        "edgewise reasoning kge data/umls --model distmult --dim 200 --epochs 50 --out runs/umls-distmult",
+        "edgewise reasoning kge data/wn18rr --download wn18rr --evaluate-every 5",
     )
 
 

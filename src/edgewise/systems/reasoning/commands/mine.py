@@ -1,4 +1,4 @@
-"""`edgewise mine`: mine rules with confidences from the training atoms of a knowledge graph."""
+"""`edgewise reasoning mine`: mine rules with confidences from the training atoms of a knowledge graph."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def configure(parser: Parser) -> None:
     """Add the arguments of the command."""
     parser.takes_settings = True
     parser.details = _details
-    parser.usage = "edgewise mine FOLDER [--out FILE] [options] [--SETTING VALUE ...]"
+    parser.usage = "edgewise reasoning mine FOLDER [--out FILE] [options] [--SETTING VALUE ...]"
     parser.add_argument(
         "data",
         metavar="FOLDER",
@@ -46,9 +46,9 @@ def configure(parser: Parser) -> None:
     parser.add_argument("--force", action="store_true", help="overwrite the rule file if it exists")
     parser.add_threads()
     parser.examples(
-        "edgewise mine data/umls --out data/umls/rules_mined.txt",
-        "edgewise mine data/fb15k-237 --minutes 20 --jobs 4",
-        "edgewise rules data/umls data/umls/rules_mined.txt",
+        "edgewise reasoning mine data/umls --out data/umls/rules_mined.txt",
+        "edgewise reasoning mine data/fb15k-237 --minutes 20 --jobs 4",
+        "edgewise reasoning rules data/umls data/umls/rules_mined.txt",
     )
 
 

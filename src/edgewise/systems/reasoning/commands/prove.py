@@ -1,4 +1,4 @@
-"""`edgewise prove`: search exhaustively for proofs of true and false queries."""
+"""`edgewise reasoning prove`: search exhaustively for proofs of true and false queries."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ def configure(parser: Parser) -> None:
     )
     parser.add_threads()
     parser.examples(
-        "edgewise prove countries_s3 --depth 4",
-        "edgewise prove data/family --depth 2 --negatives 10",
-        "edgewise prove data/wn18rr --rules rules_custom_recall_sorted.txt --cap 2000",
-        'edgewise prove countries_s3 --depth 4 --query "locatedInCR(zambia,africa)"',
+        "edgewise reasoning prove countries_s3 --depth 4",
+        "edgewise reasoning prove data/family --depth 2 --negatives 10",
+        "edgewise reasoning prove data/wn18rr --rules rules_custom_recall_sorted.txt --cap 2000",
+        'edgewise reasoning prove countries_s3 --depth 4 --query "locatedInCR(zambia,africa)"',
     )
 
 

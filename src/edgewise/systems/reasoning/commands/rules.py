@@ -1,4 +1,4 @@
-"""`edgewise rules`: rank all entities by a rule file, alone, with embeddings and proofs, or convert it."""
+"""`edgewise reasoning rules`: rank all entities by a rule file, with embeddings and proofs, or convert it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from edgewise.config.errors import ConfigError
 from edgewise.runs.zoo import run_path
-from edgewise.systems.reasoning.commands.ranking import count
+from edgewise.systems.reasoning.commands.rank import count
 from edgewise.terminal.console import Console, table
 from edgewise.terminal.machine import prepare
 from edgewise.terminal.parser import Parser, whole_number
@@ -37,7 +37,9 @@ EXPLAINED = {
 
 def configure(parser: Parser) -> None:
     """Add the arguments of the command."""
-    parser.usage = "edgewise rules FOLDER FILE [--kge FOLDER] [--policy RUN] [--to FORMAT --out FILE]"
+    parser.usage = (
+        "edgewise reasoning rules FOLDER FILE [--kge FOLDER] [--policy RUN] [--to FORMAT --out FILE]"
+    )
     parser.add_argument(
         "data",
         metavar="FOLDER",
@@ -60,7 +62,9 @@ def configure(parser: Parser) -> None:
         help=f"ways to join the rules of a candidate: {', '.join(METHODS)} (all)",
     )
     parser.add_argument(
-        "--kge", metavar="FOLDER", help="embeddings of `edgewise kge`: rank by them, and by both together"
+        "--kge",
+        metavar="FOLDER",
+        help="embeddings of `edgewise reasoning kge`: rank by them too, and by both",
     )
     parser.add_argument(
         "--policy",
@@ -85,10 +89,10 @@ def configure(parser: Parser) -> None:
     )
     parser.add_threads()
     parser.examples(
-        "edgewise rules data/umls data/umls/rules_mined.txt",
-        "edgewise rules data/wn18rr rules-wn18rr.txt --kge runs/kge-wn18rr-complex",
-        "edgewise rules data/umls rules.txt --kge runs/kge-umls-complex --policy runs/mined-umls",
-        "edgewise rules data/umls rules-1000.anyburl --to edgewise --out data/umls/rules_anyburl.txt",
+        "edgewise reasoning rules data/umls data/umls/rules_mined.txt",
+        "edgewise reasoning rules data/wn18rr rules-wn18rr.txt --kge runs/kge-wn18rr-complex",
+        "edgewise reasoning rules data/umls rules.txt --kge runs/kge-umls-complex --policy runs/mined-umls",
+        "edgewise reasoning rules data/umls rules.anyburl --to edgewise --out data/umls/rules_anyburl.txt",
     )
 
 

@@ -91,7 +91,7 @@ def load_kge(
         here = f"{vocabulary.num_entities:,} and {vocabulary.num_predicates:,}"
         raise CheckpointError(
             f"the embeddings in {place} have another vocabulary: {there} there, {here} here",
-            hint="train embeddings on this data with `edgewise kge`",
+            hint="train embeddings on this data with `edgewise reasoning kge`",
         )
     content = _read(place / TENSORS)
     if hashlib.sha256(content).hexdigest() != manifest["sha256"]:
@@ -123,7 +123,8 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         raise CheckpointError(f"{path} is malformed: {error}") from error
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise CheckpointError(
-            f"{path} is not a manifest of embeddings", hint="give a folder written by `edgewise kge`"
+            f"{path} is not a manifest of embeddings",
+            hint="give a folder written by `edgewise reasoning kge`",
         )
     if manifest.get("version") != VERSION:
         raise CheckpointError(
@@ -144,7 +145,7 @@ def _read(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        hint = "give a folder written by `edgewise kge`"
+        hint = "give a folder written by `edgewise reasoning kge`"
         raise CheckpointError(f"{path} cannot be read: {error.strerror or error}", hint=hint) from error
 
 

@@ -212,7 +212,7 @@ def embedding_of(env: ReasoningEnv, folder: str | None, *, needed: bool) -> Know
             return None
         raise ConfigError(
             "ranking by embeddings or assumptions needs embeddings, but neither --kge nor the run names any",
-            hint=f"train them with `edgewise kge {env.config.data}`, then give their folder as --kge",
+            hint=f"train them with `edgewise reasoning kge {env.config.data}` and give their folder as --kge",
         )
     return load_kge(folder, vocabulary=env.dataset.vocabulary)
 

@@ -84,7 +84,7 @@ def load_embedding(config: ProofConfig, env: ReasoningEnv) -> KnowledgeEmbedding
     if needing:
         raise ConfigError(
             f"{', '.join(needing)} need embeddings, but model.kge is not set",
-            hint="train them with `edgewise kge FOLDER`, then give their folder as --model.kge",
+            hint="train them with `edgewise reasoning kge FOLDER`, then give their folder as --model.kge",
         )
     return None
 

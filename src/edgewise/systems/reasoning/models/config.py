@@ -37,7 +37,7 @@ class ProofConfig(Config):
     temperature: float = Field(0.2, gt=0)
     """Divisor of the logits of `dot`, whose states have length 1."""
     kge: str | None = None
-    """Folder with embeddings written by `edgewise kge`; the settings below need it."""
+    """Folder with embeddings written by `edgewise reasoning kge`; the settings below need it."""
     initialise: bool = False
     """Whether to initialise entities with these embeddings, projected to `hidden`."""
     fusion: float = Field(0.0, ge=0)

@@ -11,7 +11,7 @@ from edgewise.systems.reasoning.models.config import ProofConfig
 
 RECIPE = Recipe(
     name="reasoning-mined",
-    summary="proofs by the rules of `edgewise mine`; give the folder as --env.data, the file as --env.rules",
+    summary="proofs by mined rules; give the folder as --env.data and the rule file as --env.rules",
     config=RunConfig[ReasoningConfig, ProofConfig, PPOConfig](
         recipe="reasoning-mined",
         env_name="reasoning",

@@ -2,80 +2,57 @@
 
 import pytest
 import torch
-from tensordict import TensorDict
+from tests.graphs.actions import contract
+from tests.graphs.actions.contract import SPEC
 from torchrl.data import Categorical
 
 from edgewise.graphs.actions import (
     ActionLayout,
     AgentsContinuous,
     AgentsDiscrete,
+    Choices,
     ChooseEdgePerGroup,
     ChooseFromSet,
-    ChooseIndependentSet,
     ChooseNode,
-    ChooseSuccessor,
+    DiscreteLayout,
     EdgesDiscrete,
 )
-from edgewise.graphs.edges import Explicit
-from edgewise.graphs.spec import GraphSpec
 
-SPEC = GraphSpec(4, 1, edges=Explicit(6))
-EDGES = 6
 MASKS = {
     ChooseNode(): [True, False, True, False],
     AgentsDiscrete(2, 3): [[True, True, False], [False, False, True]],
     AgentsContinuous(2, 2, -2.0, 3.0): None,
-    ChooseIndependentSet(): [True, True, True, False],
     EdgesDiscrete(2): [[True, False], *[[False, True]] * 3, *[[False, False]] * 2],
     ChooseEdgePerGroup(2, 2): [[True, True, False], [True, False, False]],
     ChooseFromSet(3): [True, True, False],
-    ChooseSuccessor(5): None,
 }
 """A mask for each layout on the graph of `observation`."""
 
 
 def observation(layout, lead=(3,), *, mask=True):
-    """A path 0 - 1 - 2 with an absent fourth node, in every world; the second agent is inactive."""
-    graph = SPEC.zeros(*lead)
-    graph["node_mask"][..., :3] = True
-    graph["edge_index"][..., :4] = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
-    graph["edge_mask"][..., :4] = True
-    seen = TensorDict({"graph": graph, "n_actions": torch.full(lead, 2)}, batch_size=lead)
-    if layout.num_agents:
-        seen["agents"] = TensorDict({"active": torch.tensor([True, False]).expand(*lead, 2)}, batch_size=lead)
-    if mask and MASKS[layout] is not None:
-        allowed = torch.tensor(MASKS[layout])
-        seen["action_mask"] = allowed.expand(*lead, *allowed.shape)
-    return seen
+    return contract.observation(layout, MASKS[layout] if mask else None, lead)
 
 
-def legal(layout, actions, **of):
-    """Whether each of `actions`, one per world, is legal."""
-    action = torch.tensor(actions)
-    return layout.is_legal(action, observation(layout, (len(action),), **of), SPEC).tolist()
+def legal(layout, actions, *, mask=True):
+    return contract.legal(layout, actions, MASKS[layout] if mask else None)
+
+
+def samplable(layout):
+    """The mask of a layout; that of edges is empty at absent ones."""
+    return None if isinstance(layout, EdgesDiscrete) else MASKS[layout]
 
 
 @pytest.mark.parametrize("layout", MASKS, ids=str)
 def test_actions_of_the_spec_have_the_shape_of_samples_and_masks_their_own(layout):
-    spec = layout.spec(SPEC, num_envs=3, num_edges=EDGES, device=torch.device("cpu"))
-    seen = observation(
-        layout, mask=not isinstance(layout, EdgesDiscrete)
-    )  # its mask is empty at absent edges
-    action = layout.sample(seen, SPEC, generator=torch.Generator().manual_seed(0))
-    assert (action.shape, action.dtype) == (spec.shape, spec.dtype)
-    assert spec.is_in(action)
+    contract.check_shapes(layout, samplable(layout))
     if MASKS[layout] is not None:
-        assert layout.mask_shape(SPEC, num_edges=EDGES) == torch.tensor(MASKS[layout]).shape
+        assert layout.mask_shape(SPEC, num_edges=contract.EDGES) == torch.tensor(MASKS[layout]).shape
 
 
 @pytest.mark.parametrize("layout", MASKS, ids=str)
 @pytest.mark.parametrize("lead", [(), (200,), (4, 50)], ids=str)
 def test_sampled_actions_are_legal(layout, lead):
-    seen = observation(layout, lead, mask=not isinstance(layout, EdgesDiscrete))
-    action = layout.sample(seen, SPEC, generator=torch.Generator().manual_seed(1))
-    allowed = layout.is_legal(action, seen, SPEC)
-    assert allowed.shape == lead
-    assert allowed.all()
+    contract.check_samples(layout, samplable(layout), lead)
 
 
 def test_a_node_must_exist_and_be_allowed():
@@ -106,34 +83,6 @@ def test_numbers_stay_within_their_bounds():
         ]
 
 
-def test_a_set_has_no_edge_inside_and_only_allowed_nodes():
-    sets = [[0, 0, 0, 0], [1, 0, 1, 0], [0, 1, 0, 0], [1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 0, 1]]
-    assert legal(ChooseIndependentSet(), [[bool(node) for node in row] for row in sets]) == [
-        True,
-        True,
-        True,
-        False,
-        False,
-        False,
-    ]
-
-
-def test_one_direction_of_an_edge_is_enough_for_a_conflict():
-    layout = ChooseIndependentSet()
-    seen = observation(layout, (1,))
-    seen["graph", "edge_mask"][..., 1] = False  # 0 -> 1 stays
-    assert not layout.is_legal(torch.tensor([[True, True, False, False]]), seen, SPEC)
-
-
-def test_sampled_sets_obey_edges_of_one_direction():
-    layout = ChooseIndependentSet()
-    seen = observation(layout, (64,))
-    seen["graph", "edge_mask"][..., [1, 3]] = False  # 0 -> 1 and 1 -> 2 stay
-    sampled = layout.sample(seen, SPEC, generator=torch.Generator().manual_seed(0))
-    assert layout.is_legal(sampled, seen, SPEC).all()
-    assert set(map(tuple, sampled.int().tolist())) == {(1, 0, 1, 0), (0, 1, 0, 0)}
-
-
 @pytest.mark.parametrize("layout", [ChooseNode(), ChooseFromSet(3)], ids=str)
 def test_one_world_without_a_choice_is_an_error(layout):
     seen = observation(layout)
@@ -159,40 +108,26 @@ def test_only_filled_places_of_a_set():
     assert legal(ChooseFromSet(3), [0, 1, 2, 3, -1]) == [True, True, False, False, False]
 
 
-def test_only_as_many_successors_as_there_are():
-    assert legal(ChooseSuccessor(5), [0, 1, 2, -1]) == [True, True, False, False]
-
-
 @pytest.mark.parametrize("layout", MASKS, ids=str)
 def test_actions_of_another_shape_or_type_are_an_error(layout):
-    seen = observation(layout)
-    spec = layout.spec(SPEC, num_envs=3, num_edges=EDGES, device=torch.device("cpu"))
-    for wrong in (spec.zero()[:2], spec.zero().to(torch.int16), spec.zero().unsqueeze(-1)):
-        with pytest.raises(ValueError, match="the action must be"):
-            layout.is_legal(wrong, seen, SPEC)
+    contract.check_wrong_actions(layout, MASKS[layout])
 
 
 @pytest.mark.parametrize("layout", [layout for layout in MASKS if layout.needs_mask], ids=str)
 def test_a_missing_mask_is_an_error(layout):
-    seen = observation(layout, mask=False)
-    action = layout.spec(SPEC, num_envs=3, num_edges=EDGES, device=torch.device("cpu")).zero()
-    with pytest.raises(ValueError, match=f"{type(layout).__name__} needs `action_mask`"):
-        layout.is_legal(action, seen, SPEC)
-    with pytest.raises(ValueError, match=f"{type(layout).__name__} needs `action_mask`"):
-        layout.sample(seen, SPEC)
+    contract.check_missing_mask(layout)
 
 
 def test_where_nodes_are_chosen_the_mask_is_by_default_the_nodes_there_are():
     nodes = observation(ChooseNode())["graph"]
     defined = {layout for layout in MASKS if layout.default_mask(nodes) is not None}
-    assert defined == {ChooseNode(), ChooseIndependentSet()}
+    assert defined == {ChooseNode()}
     for layout in defined:
         assert torch.equal(layout.default_mask(nodes), nodes["node_mask"])
 
 
-def test_only_a_set_may_be_empty():
+def test_a_world_needs_a_legal_action():
     nothing = torch.zeros(2, 4, dtype=torch.bool)
-    assert ChooseIndependentSet().has_legal_action(nothing).all()
     assert not ChooseNode().has_legal_action(nothing).any()
     agents = torch.tensor([[[True, False], [False, False]], [[True, False], [False, True]]])
     assert AgentsDiscrete(2, 2).has_legal_action(agents).tolist() == [False, True]
@@ -208,7 +143,7 @@ def test_who_acts():
 def test_a_layout_is_equal_to_its_like_and_cannot_be_changed():
     assert AgentsDiscrete(2, 3) == AgentsDiscrete(num_agents=2, num_actions=3)
     assert ChooseFromSet(3) != ChooseFromSet(3, "edges")
-    assert len({ChooseNode(), ChooseNode(), ChooseSuccessor(3)}) == 2
+    assert len({ChooseNode(), ChooseNode(), ChooseFromSet(3)}) == 2
     with pytest.raises(AttributeError):
         AgentsDiscrete(2, 3).num_agents = 4
 
@@ -230,3 +165,20 @@ def test_a_layout_of_ones_own():
     seen = observation(ChooseNode())
     assert FirstOrSecond().is_legal(FirstOrSecond().sample(seen, SPEC), seen, SPEC).all()
     assert (FirstOrSecond().num_agents, FirstOrSecond().default_mask(seen["graph"])) == (0, None)
+
+
+def test_a_layout_of_ones_own_from_its_choices():
+    class LowerHalf(DiscreteLayout):
+        def mask_shape(self, graph, *, num_edges):
+            return (graph.num_nodes,)
+
+        def choices(self, observation, graph):
+            half = torch.arange(graph.num_nodes) < graph.num_nodes // 2
+            return Choices(half.expand(*observation.batch_size, -1))
+
+    contract.check_shapes(LowerHalf())
+    contract.check_samples(LowerHalf(), None, (2, 3))
+    assert contract.legal(LowerHalf(), [0, 1, 2, -1]) == [True, True, False, False]
+    seen = observation(ChooseNode())
+    assert LowerHalf().marks(torch.tensor(1), seen[0]).text == "action 1"
+    assert LowerHalf().legal_nodes(seen) is None

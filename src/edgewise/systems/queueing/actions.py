@@ -1,4 +1,4 @@
-"""Choose a set of nodes with no edge between two of them."""
+"""The action of a schedule: choose a set of nodes with no edge between two of them."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ from tensordict import TensorDictBase
 from torch import Tensor
 from torchrl.data import Binary, TensorSpec
 
-from edgewise.graphs.actions.layout import ActionLayout, check_action
-from edgewise.graphs.keys import GRAPH
+from edgewise.config.errors import ConfigError
+from edgewise.graphs.actions import ActionLayout, ActionMarks
+from edgewise.graphs.actions.layout import check_action
+from edgewise.graphs.actions.marks import listed
+from edgewise.graphs.keys import GRAPH, MASK
 from edgewise.graphs.spec import GraphSpec
 
 
@@ -21,8 +24,18 @@ class ChooseIndependentSet(ActionLayout):
     The mask is `action_mask [*B, N]`. The empty set is always legal. Edges count in either direction.
     """
 
+    head = "edgewise.systems.queueing.models.heads:ChooseIndependentSetHead"
     needs_mask = True
     mask_dims = ("nodes",)
+
+    @property
+    def features(self) -> type | str:
+        """Raise ConfigError: the best set does not follow from values of nodes."""
+        raise ConfigError(
+            "ChooseIndependentSet has no action values: the best of all sets without adjacent nodes "
+            "is a hard problem of its own in every step",
+            hint="use ppo or clone",
+        )
 
     def spec(
         self,
@@ -68,6 +81,16 @@ class ChooseIndependentSet(ActionLayout):
         check_action(action, shape=tuple(mask.shape), dtype=torch.bool)
         conflict = action & _neighbours(action, _adjacency(observation[GRAPH], graph))
         return ~(conflict | action & ~mask).any(-1)
+
+    def legal_nodes(self, observation: TensorDictBase) -> Tensor | None:
+        """Return the mask."""
+        mask: Tensor | None = observation.get(MASK, None)
+        return mask
+
+    def marks(self, action: Tensor, observation: TensorDictBase) -> ActionMarks:  # noqa: ARG002
+        """Mark the nodes of the set."""
+        nodes = tuple(action.nonzero().squeeze(-1).tolist())
+        return ActionMarks(f"nodes {listed(nodes)}", nodes=nodes)
 
 
 def _neighbours(chosen: Tensor, adjacency: Tensor) -> Tensor:

@@ -10,8 +10,8 @@ from torch.distributions import Distribution
 from torch.distributions.constraints import Constraint
 from torch.nn import functional
 
-from edgewise.graphs.heaviest import heaviest_maximal_set
 from edgewise.models.distributions.masked import Shape, check_finite
+from edgewise.systems.queueing.sets.heaviest import heaviest_maximal_set
 
 
 class SetGraphs(nn.Module):

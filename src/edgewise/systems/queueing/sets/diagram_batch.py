@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor, nn
 
-from edgewise.graphs.set_diagram import BARRED, IN, OUT, SetDiagram
+from edgewise.systems.queueing.sets.diagram import BARRED, IN, OUT, SetDiagram
 
 TakeNode = Callable[[int, Tensor, Tensor], Tensor]
 """Layer, states and their next states `[..., 3]` to whether the node is taken, bool."""

@@ -8,17 +8,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgewise.envs.registry import make_env
-from edgewise.graphs.diagram_batch import DiagramBatch
-from edgewise.graphs.heaviest import heaviest_maximal_set
-from edgewise.graphs.set_diagram import set_diagram
 from edgewise.models.actor_critic import make_actor_critic
-from edgewise.models.config import EncoderConfig, ModelConfig
-from edgewise.models.distributions.diagram_set import SetDiagrams
-from edgewise.models.distributions.maximal_set import SetLists
-from edgewise.models.distributions.sequential_set import SequentialSet, SetGraphs
-from edgewise.models.distributions.set_tables import set_tables
-from edgewise.models.set_decoding import best_maximal_set
+from edgewise.models.config import EncoderConfig
 from edgewise.systems.queueing.graphs import conflict_graphs
+from edgewise.systems.queueing.models.config import SetModelConfig
+from edgewise.systems.queueing.models.decoding import best_maximal_set
+from edgewise.systems.queueing.models.diagram_set import SetDiagrams
+from edgewise.systems.queueing.models.maximal_set import SetLists
+from edgewise.systems.queueing.models.sequential_set import SequentialSet, SetGraphs
+from edgewise.systems.queueing.models.set_tables import set_tables
+from edgewise.systems.queueing.sets.diagram import set_diagram
+from edgewise.systems.queueing.sets.diagram_batch import DiagramBatch
+from edgewise.systems.queueing.sets.heaviest import heaviest_maximal_set
 
 cases = st.tuples(st.integers(1, 8), st.sampled_from([0.0, 0.2, 0.5, 1.0]), st.integers(0, 1000))
 
@@ -186,7 +187,9 @@ def test_gradients_of_sequential_sets_are_those_of_the_enumeration():
 
 def test_an_actor_of_small_graphs_schedules_large_ones_and_begins_as_maxweight():
     """With a small gain, the mode is that of the prior: queue times channel."""
-    config = ModelConfig(encoder=EncoderConfig(hidden=8, layers=1), policy_gain=1e-6, sets="whole", prior=1.0)
+    config = SetModelConfig(
+        encoder=EncoderConfig(hidden=8, layers=1), policy_gain=1e-6, sets="whole", prior=1.0
+    )
     small = make_env("queueing", num_envs=2, seed=0, graphs=("line3",), prior="weight")
     large = make_env(
         "queueing", num_envs=4, seed=0, graphs=("line100", "ring60"), initial_queue=9, prior="weight"

@@ -14,14 +14,15 @@ from edgewise.algorithms.ppo import PPO
 from edgewise.config.errors import ConfigError
 from edgewise.data.rollout import Rollout
 from edgewise.envs.registry import make_env
-from edgewise.graphs.actions import ChooseIndependentSet
-from edgewise.graphs.independent_sets import maximal_sets
 from edgewise.models.actor_critic import make_actor_critic
-from edgewise.models.config import EncoderConfig, ModelConfig
-from edgewise.models.distributions.maximal_set import MaximalSet, SetLists
+from edgewise.models.config import EncoderConfig
+from edgewise.systems.queueing.actions import ChooseIndependentSet
 from edgewise.systems.queueing.baselines import MaxWeight
+from edgewise.systems.queueing.models.config import SetModelConfig
+from edgewise.systems.queueing.models.maximal_set import MaximalSet, SetLists
+from edgewise.systems.queueing.sets.listing import maximal_sets
 
-WHOLE = ModelConfig(encoder=EncoderConfig(hidden=8, layers=1), policy_gain=1.0, sets="whole")
+WHOLE = SetModelConfig(encoder=EncoderConfig(hidden=8, layers=1), policy_gain=1.0, sets="whole")
 graphs = st.tuples(st.integers(1, 6), st.sampled_from([0.0, 0.2, 0.5, 1.0]), st.integers(0, 1000))
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from edgewise.graphs.independent_sets import MAX_SETS, maximal_sets
-from edgewise.graphs.set_diagram import MAX_STATES, set_diagram
-from edgewise.models.distributions.diagram_set import SetDiagrams
-from edgewise.models.distributions.maximal_set import SetLists
-from edgewise.models.distributions.sequential_set import SetGraphs
+from edgewise.systems.queueing.models.diagram_set import SetDiagrams
+from edgewise.systems.queueing.models.maximal_set import SetLists
+from edgewise.systems.queueing.models.sequential_set import SetGraphs
+from edgewise.systems.queueing.sets.diagram import MAX_STATES, set_diagram
+from edgewise.systems.queueing.sets.listing import MAX_SETS, maximal_sets
 
 SetTables = SetLists | SetDiagrams | SetGraphs
 

@@ -11,8 +11,8 @@ from torch.distributions import Distribution
 from torch.distributions.constraints import Constraint
 from torch.nn import functional
 
-from edgewise.graphs.bits import WORD, pack, unpack
 from edgewise.models.distributions.masked import MaskedCategorical, Shape
+from edgewise.systems.queueing.sets.bits import WORD, pack, unpack
 
 
 class SetLists(nn.Module):

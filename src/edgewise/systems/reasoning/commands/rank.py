@@ -1,26 +1,23 @@
-"""The ranking mode of `edgewise eval`: rank candidates by proofs, rules, embeddings or all of them."""
+"""`edgewise reasoning rank`: rank candidates by proofs, rules, embeddings or all of them."""
 
 from __future__ import annotations
 
-from argparse import SUPPRESS, ArgumentTypeError, Namespace
+from argparse import ArgumentTypeError, Namespace
 from typing import TYPE_CHECKING, Any
 
 from edgewise.config.errors import ConfigError
+from edgewise.experiments.load import load_config
+from edgewise.runs.zoo import run_path
 from edgewise.terminal.console import Console, table
+from edgewise.terminal.machine import prepare
 from edgewise.terminal.parser import Parser, whole_number
 
 if TYPE_CHECKING:
     from edgewise.evaluation.statistics import Interval
     from edgewise.systems.reasoning.evaluation.rank import Ranking
 
-FLAG = "--mode"
-ENVIRONMENTS = ("reasoning",)
-MEANING = "ranks candidates of knowledge graphs"
-PLAYS_NO_EPISODES = "ranks candidates and plays no episodes"
 MODES = ("rl", "rules", "kge", "hybrid", "oracle")
 FIGURES = ("mrr", "hits@1", "hits@3", "hits@10", "auc_pr")
-OPTIONS = ("negatives", "queries", "kge", "beam", "beams", "depth", "oracle_depth")
-"""Options of ranking only; an option that was not given is absent from the namespace."""
 SIDES = {"head": "heads alone", "tail": "tails alone", "both": "both sides"}
 EXPLAINED = {
     "rl": "policy with beam search",
@@ -34,71 +31,68 @@ EXPLAINED = {
 }
 
 
-def add_arguments(parser: Parser) -> None:
-    """Add the arguments of ranking."""
+def configure(parser: Parser) -> None:
+    """Add the arguments of the command."""
     parser.add_argument(
-        "--mode",
-        choices=MODES,
-        help="knowledge graphs only: rank candidates by this method; others are shown too",
+        "run", metavar="RUN", type=run_path, help="run folder of a reasoning recipe, or zoo:NAME"
+    )
+    parser.add_argument(
+        "--mode", choices=MODES, default="rl", help="method to show first; others are shown too (rl)"
     )
     parser.add_argument(
         "--negatives",
         type=count,
-        default=SUPPRESS,
+        default=100,
         metavar="N",
         help="false candidates per query and side, or `all` (100)",
     )
     parser.add_argument(
-        "--queries",
-        type=count,
-        default=SUPPRESS,
-        metavar="N",
-        help="number of test queries, or `all` (500)",
+        "--queries", type=count, default=500, metavar="N", help="number of test queries, or `all` (500)"
     )
     parser.add_argument(
         "--kge",
-        default=SUPPRESS,
         metavar="FOLDER",
-        help="folder of embeddings written by `edgewise kge`; that of the run if not given",
+        help="folder of embeddings written by `edgewise reasoning kge`; that of the run if not given",
     )
     parser.add_argument(
         "--beam",
         type=whole_number(1),
-        default=SUPPRESS,
+        default=32,
         metavar="N",
         help="beam width: goals kept per query (32)",
     )
     parser.add_argument(
         "--beams",
         type=widths,
-        default=SUPPRESS,
+        default=(),
         metavar="N,N",
         help="also show MRR against expanded goals for these beam widths, such as 1,4,16,64",
     )
     parser.add_argument(
         "--depth",
         type=whole_number(1),
-        default=SUPPRESS,
         metavar="N",
         help="maximum number of steps of a proof; as in the run if not given",
     )
     parser.add_argument(
         "--oracle-depth",
         type=whole_number(1),
-        default=SUPPRESS,
+        default=2,
         metavar="N",
         help="maximum number of steps of the exhaustive search (2)",
     )
-
-
-def is_requested(options: Namespace) -> bool:
-    """Return whether the command line requests this mode."""
-    return options.mode is not None
-
-
-def given(options: Namespace) -> dict[str, Any]:
-    """Return the options of ranking that were given."""
-    return {name: getattr(options, name) for name in OPTIONS if hasattr(options, name)}
+    parser.add_argument(
+        "--checkpoint", choices=["best", "latest"], default="best", help="checkpoint to load (best)"
+    )
+    parser.add_argument(
+        "--seed", type=whole_number(0), default=0, metavar="N", help="random seed of the candidates (0)"
+    )
+    parser.add_threads()
+    parser.examples(
+        "edgewise reasoning rank runs/countries --negatives all --queries all",
+        "edgewise reasoning rank runs/countries --mode hybrid --kge runs/kge",
+        "edgewise reasoning rank runs/countries --beam 1 --beams 1,4,16,64",
+    )
 
 
 def count(text: str) -> int | None:
@@ -118,12 +112,25 @@ def widths(text: str) -> tuple[int, ...]:
 
 def run(options: Namespace, console: Console) -> int:
     """Rank the candidates of one run and show all methods, the requested one first."""
+    from edgewise.runs.folder import RunFolder
+
+    config = load_config(RunFolder(options.run).config_file)
+    if config.env_name != "reasoning":
+        raise ConfigError(f"{options.run} is a run of {config.env_name}, which ranks no candidates")
+    prepare(threads=options.threads)
     from edgewise.systems.reasoning.evaluation.rank import RankOptions, rank_run
 
-    if len(options.runs) > 1:
-        raise ConfigError("ranking takes one run at a time", hint="give one run folder")
-    chosen = RankOptions(**given(options), seed=options.seed or 0)
-    found = rank_run(options.runs[0], options.mode, chosen, which=options.checkpoint)
+    chosen = RankOptions(
+        negatives=options.negatives,
+        queries=options.queries,
+        beam=options.beam,
+        beams=options.beams,
+        depth=options.depth,
+        kge=options.kge,
+        oracle_depth=options.oracle_depth,
+        seed=options.seed,
+    )
+    found = rank_run(options.run, options.mode, chosen, which=options.checkpoint)
     console.show(_data(found), _text(found))
     return 0
 

@@ -9,7 +9,7 @@ import torch
 from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 from torch import Tensor
 
-from edgewise.graphs.conflict_graph import ConflictGraph
+from edgewise.systems.queueing.sets.conflict_graph import ConflictGraph
 
 KEY_BITS = 20
 """Nodes per tie-breaking objective: weights up to 2^20 are exact in floats and in the solver."""

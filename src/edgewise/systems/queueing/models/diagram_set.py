@@ -12,10 +12,10 @@ from torch.distributions import Distribution
 from torch.distributions.constraints import Constraint
 from torch.nn import functional
 
-from edgewise.graphs.bits import pack
-from edgewise.graphs.diagram_batch import DiagramBatch
-from edgewise.graphs.set_diagram import IN, SetDiagram
 from edgewise.models.distributions.masked import Shape, check_finite
+from edgewise.systems.queueing.sets.bits import pack
+from edgewise.systems.queueing.sets.diagram import IN, SetDiagram
+from edgewise.systems.queueing.sets.diagram_batch import DiagramBatch
 
 DEAD = -1e30
 """Log-weight of states from which no set goes on; finite, so that gradients are."""

@@ -6,8 +6,8 @@ import random
 import pytest
 import torch
 
-from edgewise.graphs.conflict_graph import ConflictGraph
-from edgewise.graphs.heaviest import heaviest_set
+from edgewise.systems.queueing.sets.conflict_graph import ConflictGraph
+from edgewise.systems.queueing.sets.heaviest import heaviest_set
 
 
 def looked_for(graph, weights, order, counted):

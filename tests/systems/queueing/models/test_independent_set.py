@@ -1,5 +1,6 @@
 """Independent sets: against the list of all of them."""
 
+import math
 from itertools import product
 
 import pytest
@@ -7,8 +8,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgewise.models.distributions.independent_set import IndependentSet
-from edgewise.models.set_decoding import take_in_turn
+from edgewise.config.errors import NumericalStop
+from edgewise.objectives.imitation import exact_match, negative_log_likelihood
+from edgewise.systems.queueing.models.decoding import take_in_turn
+from edgewise.systems.queueing.models.independent_set import IndependentSet
 
 graphs = st.tuples(st.integers(1, 5), st.sampled_from([0.0, 0.3, 0.7, 1.0]), st.integers(0, 1000))
 
@@ -128,3 +131,35 @@ def test_nothing_allowed_gives_the_empty_set():
 def test_one_sample_has_no_other_to_be_compared_with():
     with pytest.raises(ValueError, match="entropy_samples must be at least 2, got 1"):
         random_distribution(3, 0.5, 0, entropy_samples=1)
+
+
+def line(logits):
+    """Sets on a line of three nodes, all allowed."""
+    adjacent = torch.tensor([[0, 1, 0], [1, 0, 1], [0, 1, 0]], dtype=torch.bool)
+    allowed = torch.ones_like(logits, dtype=torch.bool)
+    return IndependentSet(logits, allowed, adjacent=adjacent.expand(*logits.shape[:-1], 3, 3))
+
+
+@given(st.lists(st.floats(-4, 4), min_size=3, max_size=3))
+def test_the_surprise_of_a_set_is_that_of_the_nodes_that_were_asked(logits):
+    """Node 1 is not asked once node 0 has joined; so its logit cannot matter."""
+    distribution = line(torch.tensor([logits], dtype=torch.float64))
+    joined = [1 / (1 + math.exp(-logit)) for logit in logits]
+    wanted = torch.tensor([[True, False, True]])
+    by_hand = -math.log(joined[0]) - math.log(joined[2])
+    assert math.isclose(negative_log_likelihood(distribution, wanted).item(), by_hand, rel_tol=1e-9)
+    assert negative_log_likelihood(distribution, torch.tensor([[True, True, False]])).item() > 1e30
+
+
+def test_a_set_matches_only_as_a_whole():
+    distribution = line(torch.tensor([[2.0, 2.0, 2.0], [2.0, 2.0, -2.0], [-2.0, 2.0, 2.0]]))
+    wanted = torch.tensor([[True, False, True], [True, False, True], [False, True, False]])
+    assert exact_match(distribution, wanted).tolist() == [1.0, 0.0, 1.0]
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
+def test_logits_of_allowed_nodes_must_be_finite(value):
+    allowed, apart = torch.tensor([[True, False, True]]), torch.zeros(1, 3, 3, dtype=torch.bool)
+    with pytest.raises(NumericalStop, match="not finite"):
+        IndependentSet(torch.tensor([[value, 0.0, 0.0]]), allowed, adjacent=apart)
+    assert IndependentSet(torch.tensor([[0.0, value, 0.0]]), allowed, adjacent=apart).sample() is not None

@@ -1,0 +1,51 @@
+"""Configs of runs of edgewise 0.2: settings that are gone since then, and where others have moved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
+from typing import Any
+
+from edgewise.config.layers import ABSENT, Path, dotted, value_at
+from edgewise.config.model import Config
+from edgewise.config.schema import member_of
+
+REMOVED: Mapping[Path, Any] = {
+    ("model", "sets"): "in_turn",
+}
+"""Settings that are gone, with the only value that this version still gives."""
+
+
+def upgrade(values: Mapping[str, Any], schema: type[Config]) -> tuple[dict[str, Any], list[str]]:
+    """Return the config of a run as this version would have written it.
+
+    Args:
+        values: plain values, as they were written.
+        schema: config class of the run.
+
+    Returns:
+        The values without removed settings, and a sentence for each that had another value than the one left.
+    """
+    upgraded: dict[str, Any] = deepcopy(dict(values))
+    reasons = []
+    if not upgraded.get("workers"):
+        upgraded.pop("ray", None)
+    for path, only in list(_removed(upgraded, schema)):
+        found = value_at(upgraded, path[:-1]).pop(path[-1])
+        if found != only:
+            reasons.append(f"{dotted(path)} = {found!r} is no longer possible, only {only!r}")
+    return upgraded, reasons
+
+
+def _removed(values: Mapping[str, Any], schema: type[Config]) -> Iterator[tuple[Path, Any]]:
+    """Yield the removed settings that some values have, and the schema has not."""
+    for path, only in REMOVED.items():
+        if value_at(values, path) is ABSENT:
+            continue
+        holder: Any = schema
+        for depth, part in enumerate(path):
+            member = member_of(holder, value_at(values, path[:depth]))
+            if member is None or part not in member.model_fields:
+                yield path, only
+                break
+            holder = member.model_fields[str(part)].annotation

@@ -1,0 +1,1 @@
+"""Policies that choose sets of links: heads, and distributions over independent sets."""

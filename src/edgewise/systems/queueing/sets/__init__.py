@@ -1,0 +1,1 @@
+"""Independent sets of a graph: lists, decision diagrams and the heaviest one."""

@@ -1,0 +1,3 @@
+"""The command line in this process, as in tests/cli."""
+
+from tests.cli.conftest import *  # noqa: F403
