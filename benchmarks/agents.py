@@ -25,14 +25,12 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import edgewise as ew
-from edgewise.algorithms.deciders import EgoDeciders
+from edgewise.algorithms.deciders import Deciders, deciders_of
 from edgewise.algorithms.discrete_sac import DiscreteSAC
 from edgewise.algorithms.off_policy import OffPolicy
 from edgewise.algorithms.registry import algorithm_class, algorithm_config
-from edgewise.algorithms.world_deciders import deciders_of
 from edgewise.data.random_policy import RandomPolicy
 from edgewise.data.rollout import Rollout
-from edgewise.data.transitions import compact
 from edgewise.graphs.actions import AgentsContinuous, AgentsDiscrete
 from edgewise.models.agents.ego import EgoSpec
 from edgewise.models.config import EncoderConfig, ValueConfig
@@ -56,14 +54,13 @@ def seen(count: int) -> TensorDict:
 
 
 def transitions(count: int, *, discrete: bool) -> TensorDict:
-    """Sample random transitions, of which one in thirty is terminal."""
+    """Sample random transitions as they are stored, of which one in thirty is terminal."""
     entries = {
         "observation": seen(count),
         "action": torch.randint(25, (count,)) if discrete else torch.rand(count, 2) * 2 - 1,
         "reward": torch.randn(count),
         "next_observation": seen(count),
-        "discount": 0.99 * (torch.rand(count) > 1 / 30),
-        "steps": torch.ones(count, dtype=torch.int8),
+        "span": torch.where(torch.rand(count) > 1 / 30, 1, -1).to(torch.int8),
     }
     return TensorDict(entries, [count])
 
@@ -73,8 +70,10 @@ def ready(name: str, *, batch: int, stored: int, encoder: str = "flat") -> OffPo
     discrete = name in ("dqn", "iqn", "rainbow")
     layout = AgentsDiscrete(3, 25) if discrete else AgentsContinuous(3, 2)
     config = algorithm_config(name)(minibatch_size=batch, replay_size=stored)
-    agent = algorithm_class(name)(EgoDeciders(SPEC, layout, MarineEgoConfig(encoder=encoder)), config=config)
-    agent.replay_buffer.extend(compact(transitions(stored, discrete=discrete)))
+    agent = algorithm_class(name)(
+        Deciders(layout, MarineEgoConfig(encoder=encoder), ego=SPEC, per_agent=True), config=config
+    )
+    agent.replay_buffer.extend(transitions(stored, discrete=discrete))
     return agent
 
 

@@ -16,7 +16,7 @@ from tensordict import TensorDict
 
 from edgewise.data.prioritised import PrioritisedSampler, TablePriorities
 from edgewise.data.replay_buffer import ReplayBuffer
-from edgewise.data.transitions import TransitionMaker
+from edgewise.data.transitions import Transitions
 
 BATCH, CALLS, SLOTS = 256, 20, 5
 Tasks = dict[str, Callable[[], object]]
@@ -70,9 +70,9 @@ def window_tasks(worlds: int) -> Tasks:
     """Build windows of 1 and 3 steps over 8 steps of `worlds` worlds with 5 agents."""
     batch = played(worlds, 8, 5)
     return {
-        f"windows of {steps}, {worlds} worlds": lambda steps=steps: TransitionMaker(
-            steps=steps, discount=0.99
-        )(batch)
+        f"windows of {steps}, {worlds} worlds": lambda steps=steps: Transitions(
+            per_agent=True, steps=steps, discount=0.99
+        ).stored(batch)
         for steps in (1, 3)
     }
 

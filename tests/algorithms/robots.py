@@ -6,7 +6,7 @@ import torch
 from tensordict import TensorDict
 from torch import nn
 
-from edgewise.algorithms.deciders import EgoDeciders
+from edgewise.algorithms.deciders import Deciders
 from edgewise.algorithms.off_policy import OffPolicy
 from edgewise.algorithms.off_policy_config import OffPolicyConfig
 from edgewise.algorithms.registry import ALGORITHMS, algorithm_class, algorithm_config
@@ -55,7 +55,7 @@ def simple(*, seed=0, device="cpu", **settings):
     """The smallest agent."""
     torch.manual_seed(seed)
     return Simple(
-        EgoDeciders(EgoSpec(), AgentsDiscrete(ROBOTS, 25), MODEL),
+        Deciders(AgentsDiscrete(ROBOTS, 25), MODEL, ego=EgoSpec(), per_agent=True),
         config=OffPolicyConfig(**SMALL | settings),
         seed=seed,
         device=device,
@@ -67,7 +67,7 @@ def agent(name, *, seed=0, **settings):
     layout = AgentsDiscrete(ROBOTS, 25) if name in DISCRETE else AgentsContinuous(ROBOTS, 2)
     torch.manual_seed(seed)
     return algorithm_class(name)(
-        EgoDeciders(EgoSpec(), layout, MODEL),
+        Deciders(layout, MODEL, ego=EgoSpec(), per_agent=True),
         config=algorithm_config(name)(**SMALL | settings),
         seed=seed,
     )

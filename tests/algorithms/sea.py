@@ -2,7 +2,7 @@
 
 import torch
 
-from edgewise.algorithms.deciders import EgoDeciders
+from edgewise.algorithms.deciders import Deciders
 from edgewise.algorithms.off_policy_config import (
     ACIQNConfig,
     DDPGConfig,
@@ -129,5 +129,5 @@ def agent(name, *, seed=0, device="cpu", model=SMALL, **changes):
     config = type(AGENTS[name]).model_validate(AGENTS[name].model_dump() | changes)
     layout = SEAS[SEA_OF[name]].layout
     kind = algorithm_class(name)
-    deciders = EgoDeciders(EgoSpec(slots=SLOTS), layout, model)
+    deciders = Deciders(layout, model, ego=EgoSpec(slots=SLOTS), per_agent=True)
     return kind(deciders, config=config, seed=seed, device=device)

@@ -2,9 +2,9 @@
 
 import torch
 
+from edgewise.algorithms.deciders import deciders_of
 from edgewise.algorithms.off_policy_config import DQNConfig, IQNConfig, RainbowConfig
 from edgewise.algorithms.registry import algorithm_class
-from edgewise.algorithms.world_deciders import deciders_of
 from edgewise.config.model import Config
 from edgewise.data.rollout import Rollout
 from edgewise.envs.base import GraphEnv, Transition

@@ -10,9 +10,9 @@ from tests.algorithms.tables import MODEL, make_env, make_learner
 from torchrl.envs import ExplorationType, set_exploration_type
 
 import edgewise as ew
+from edgewise.algorithms.deciders import deciders_of
 from edgewise.algorithms.off_policy_config import DQNConfig, IQNConfig, SACConfig
 from edgewise.algorithms.registry import algorithm_class
-from edgewise.algorithms.world_deciders import deciders_of
 from edgewise.cli.main import main
 from edgewise.config.errors import ConfigError
 from edgewise.data.rollout import Rollout

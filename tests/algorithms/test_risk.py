@@ -3,7 +3,7 @@
 import torch
 from tests.models.views import random_view
 
-from edgewise.algorithms.deciders import EgoDeciders
+from edgewise.algorithms.deciders import Deciders
 from edgewise.algorithms.off_policy_config import DistributionalConfig
 from edgewise.algorithms.risk import tail_share
 from edgewise.graphs.actions import AgentsDiscrete
@@ -17,7 +17,7 @@ def test_the_share_follows_the_nearest_object():
     view["mask"][:2, 2] = True
     view["objects"][0, 2] = torch.tensor([8.8, 0.0, 0.0, 0.0, 1.0])
     view["objects"][1, 2] = torch.tensor([0.5, 0.0, 0.0, 0.0, 1.0])
-    deciders = EgoDeciders(EgoSpec(), AgentsDiscrete(1, 2), EgoConfig(radius=2.8))
+    deciders = Deciders(AgentsDiscrete(1, 2), EgoConfig(radius=2.8), ego=EgoSpec(), per_agent=True)
     shares = {
         risk: tail_share(view, DistributionalConfig(risk=risk, risk_alpha=0.1), deciders)
         for risk in ("mean", "cvar", "adaptive")

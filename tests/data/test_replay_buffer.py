@@ -9,7 +9,7 @@ from tests.data.robots import played
 
 from edgewise.data import replay_buffer as module
 from edgewise.data.replay_buffer import ReplayBuffer
-from edgewise.data.transitions import agent_transitions, compact
+from edgewise.data.transitions import Transitions
 from edgewise.runs.checkpoint import segments
 from edgewise.runs.checkpoint import store as checkpoint
 
@@ -18,7 +18,7 @@ every_kind = pytest.mark.parametrize(("storage", "prioritised"), KINDS)
 
 
 def transitions(seed=0, **changes):
-    return compact(agent_transitions(played(seed, slots=5, **changes), discount=0.9))
+    return Transitions(per_agent=True, discount=0.9).stored(played(seed, slots=5, **changes))
 
 
 def made(storage="memory", prioritised=False, *, capacity=100, seed=0, batch_size=16):

@@ -7,9 +7,23 @@ from hypothesis import strategies as st
 from tensordict import TensorDict
 from tests.data.robots import one_by_one, played, told
 
-from edgewise.data.transitions import TransitionMaker, agent_transitions, compact, expand
+from edgewise.data.transitions import Transitions
 
 GAMMA = 0.9
+
+
+def maker(steps=1):
+    return Transitions(per_agent=True, steps=steps, discount=GAMMA)
+
+
+def made(make, batch):
+    """The transitions that are complete with a batch, as algorithms take them."""
+    return make.expand(make.stored(batch))
+
+
+def agent_transitions(batch, *, steps=1):
+    """The transitions that are complete within one rollout."""
+    return made(maker(steps), batch)
 
 
 def same(found, expected):
@@ -28,15 +42,15 @@ def same(found, expected):
 def test_batches_of_any_length_give_what_a_loop_over_robots_gives(seed, steps, robots, parts):
     """However a rollout is cut into batches: windows that run off one come out of the next."""
     batch = played(seed, steps=sum(parts), robots=robots)
-    make = TransitionMaker(steps=steps, discount=GAMMA)
-    found = [row for part in batch.split(parts, dim=1) for row in told(make(part.clone()))]
+    make = maker(steps)
+    found = [row for part in batch.split(parts, dim=1) for row in told(made(make, part.clone()))]
     assert same(sorted(found), one_by_one(batch, steps=steps, discount=GAMMA))
 
 
 @given(seed=st.integers(0, 10_000))
 def test_one_step_transitions_are_the_steps_of_active_robots(seed):
     batch = played(seed)
-    found = agent_transitions(batch, discount=GAMMA)
+    found = agent_transitions(batch)
     assert len(found) == batch["agents", "active"].sum()
     assert (found["steps"] == 1).all()
     ended = batch["next", "agents", "terminated"] & batch["agents", "active"]
@@ -45,7 +59,7 @@ def test_one_step_transitions_are_the_steps_of_active_robots(seed):
 
 
 def dropped_terminals(batch, steps):
-    found = agent_transitions(batch, steps=steps, discount=GAMMA)
+    found = agent_transitions(batch, steps=steps)
     return found[found["discount"] > 0]
 
 
@@ -77,23 +91,23 @@ def interleaved_robots(batch, steps):
         },
         [batch.shape[0], batch.shape[1] * robots],
     )
-    return agent_transitions(stream, steps=steps, discount=GAMMA)
+    return agent_transitions(stream, steps=steps)
 
 
 def mixed_episodes(batch, steps):
     batch["next", "done"] = torch.zeros_like(batch["next", "done"])
     batch["next", "agents", "active"] = torch.ones_like(batch["next", "agents", "active"])
-    return agent_transitions(batch, steps=steps, discount=GAMMA)
+    return agent_transitions(batch, steps=steps)
 
 
 def timeouts_terminal(batch, steps):
     batch["next", "terminated"] = batch["next", "done"]
-    return agent_transitions(batch, steps=steps, discount=GAMMA)
+    return agent_transitions(batch, steps=steps)
 
 
 def ghosts_stored(batch, steps):
     batch["agents", "active"] = torch.ones_like(batch["agents", "active"])
-    return agent_transitions(batch, steps=steps, discount=GAMMA)
+    return agent_transitions(batch, steps=steps)
 
 
 @pytest.mark.parametrize(
@@ -101,7 +115,7 @@ def ghosts_stored(batch, steps):
 )
 def test_planted_faults_show(plant):
     expected = one_by_one(played(0), steps=3, discount=GAMMA)
-    assert same(told(agent_transitions(played(0), steps=3, discount=GAMMA)), expected)
+    assert same(told(agent_transitions(played(0), steps=3)), expected)
     found = plant(played(0), 3)
     here, there = found["observation", "self"], found["next_observation", "self"]
     strangers = bool((here[:, 1:3] != there[:, 1:3]).any())
@@ -110,41 +124,46 @@ def test_planted_faults_show(plant):
 
 def test_what_waits_survives_a_save():
     batch = played(3, steps=10)
-    first, second = (TransitionMaker(steps=4, discount=GAMMA) for _ in range(2))
-    first(batch[:, :5].clone())
+    first, second = (maker(4) for _ in range(2))
+    first.stored(batch[:, :5].clone())
     second.load_state_dict(first.state_dict())
-    one, other = first(batch[:, 5:].clone()), second(batch[:, 5:].clone())
+    one, other = (each.stored(batch[:, 5:].clone()) for each in (first, second))
     assert (one == other).all()
-    forgetful = TransitionMaker(steps=4, discount=GAMMA)
-    assert len(forgetful(batch[:, 5:].clone())) < len(one)
+    forgetful = maker(4)
+    assert len(forgetful.stored(batch[:, 5:].clone())) < len(one)
 
 
 def test_what_waits_is_not_overwritten_with_the_batch():
     batch = played(3, steps=10)
-    whole, reused = (TransitionMaker(steps=4, discount=GAMMA) for _ in range(2))
-    whole(batch[:, :5].clone())
+    whole, reused = (maker(4) for _ in range(2))
+    whole.stored(batch[:, :5].clone())
     storage = batch[:, :5].clone()
-    reused(storage)
+    reused.stored(storage)
     storage.zero_()
-    assert (whole(batch[:, 5:].clone()) == reused(batch[:, 5:].clone())).all()
+    assert (whole.stored(batch[:, 5:].clone()) == reused.stored(batch[:, 5:].clone())).all()
 
 
 @pytest.mark.parametrize("discrete", [True, False])
 def test_a_stored_transition_takes_279_bytes(discrete):
     """7 + 25 floats and 5 flags for each end, 8 bytes of action, a reward and a span."""
-    stored = compact(agent_transitions(played(0, slots=5, discrete=discrete), steps=3, discount=GAMMA))
+    stored = maker(3).stored(played(0, slots=5, discrete=discrete))
     leaves = stored[0].values(include_nested=True, leaves_only=True)
     assert sum(leaf.nbytes for leaf in leaves) == 279
 
 
 @given(seed=st.integers(0, 10_000), steps=st.integers(1, 5))
 def test_what_is_stored_comes_back(seed, steps):
-    found = agent_transitions(played(seed), steps=steps, discount=GAMMA)
-    back = expand(compact(found), discount=GAMMA)
-    assert (back.exclude("span") == found).all()
+    """The sign of a span says whether it ends in a termination, and its size the number of steps."""
+    make = maker(steps)
+    stored = make.stored(played(seed))
+    found = make.expand(stored)
+    assert (found["steps"] == stored["span"].abs()).all()
+    assert ((found["discount"] > 0) == (stored["span"] > 0)).all()
+    names = ("observation", "next_observation", "action", "reward")
+    assert (found.select(*names) == stored.select(*names)).all()
 
 
 @pytest.mark.parametrize("steps", [0, 128])
 def test_windows_that_cannot_be_stored_are_refused(steps):
     with pytest.raises(ValueError, match=f"1 to 127 steps, got {steps}"):
-        TransitionMaker(steps=steps, discount=GAMMA)
+        maker(steps)

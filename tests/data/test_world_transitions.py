@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tensordict import TensorDict
 
 from edgewise.data.replay_buffer import ReplayBuffer
-from edgewise.data.world_transitions import WorldTransitions, smallest_dtype
+from edgewise.data.transitions import Transitions, smallest_dtype
 
 GAMMA = 0.9
 NODES = 5
@@ -94,7 +94,7 @@ def same(found, expected):
 
 
 def maker(steps, **settings):
-    return WorldTransitions(["graph", "action_mask"], steps=steps, discount=GAMMA, **settings)
+    return Transitions(["graph", "action_mask"], steps=steps, discount=GAMMA, **settings)
 
 
 @given(

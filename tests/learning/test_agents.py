@@ -4,7 +4,7 @@ import pytest
 import torch
 from tests.algorithms.test_agents import actions_of, illegal
 
-from edgewise.algorithms.deciders import EgoDeciders
+from edgewise.algorithms.deciders import Deciders
 from edgewise.algorithms.registry import algorithm_class, algorithm_config
 from edgewise.data.rollout import Rollout
 from edgewise.envs.registry import make_env
@@ -53,7 +53,9 @@ def made(name, env):
     torch.manual_seed(0)
     steady = STEADY if name in ("ddpg", "ac-iqn") else {}
     config = algorithm_config(name)(**SETTINGS, **steady)
-    return algorithm_class(name)(EgoDeciders(EgoSpec(), env.actions, MarineEgoConfig()), config=config)
+    return algorithm_class(name)(
+        Deciders(env.actions, MarineEgoConfig(), ego=EgoSpec(), per_agent=True), config=config
+    )
 
 
 @pytest.mark.parametrize("name", FRAMES)

@@ -8,9 +8,9 @@ import pytest
 import torch
 from torchrl.envs import ExplorationType, set_exploration_type
 
+from edgewise.algorithms.deciders import deciders_of
 from edgewise.algorithms.dqn import DQN
 from edgewise.algorithms.off_policy_config import DQNConfig
-from edgewise.algorithms.world_deciders import deciders_of
 from edgewise.config.model import Config
 from edgewise.data.rollout import Rollout
 from edgewise.envs.base import GraphEnv, Transition

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.data.test_world_transitions import GAMMA, NODES, graph, played
 
-from edgewise.data.world_transitions import WorldTransitions
+from edgewise.data.transitions import Transitions
 from edgewise.objectives.path_target import path_target
 
 ACTIVE = ("agents", "active")
@@ -94,7 +94,7 @@ def _completes(done, first, steps, length):
 
 def by_paths(batch, *, steps, lmbda, agents):
     observed = ["graph", *([ACTIVE] if agents else [])]
-    make = WorldTransitions(observed, steps=steps, discount=GAMMA, paths=True)
+    make = Transitions(observed, steps=steps, discount=GAMMA, paths=True)
     samples = make.expand(make.stored(batch))
     path = samples["path"].reshape(-1)
     at_path = values_of(path["observation", "graph", "x"], agents)
@@ -141,7 +141,7 @@ def test_targets_are_the_double_sum_along_the_steps_of_a_rollout(seed, steps, lm
 def test_planted_faults_show(fault):
     """A player whose change is not noticed, actions that all count as greedy, one reward too many."""
     batch = rollout(1, agents=0, players=True, steps=12)
-    make = WorldTransitions(["graph"], steps=3, discount=GAMMA, paths=True)
+    make = Transitions(["graph"], steps=3, discount=GAMMA, paths=True)
     samples = make.expand(make.stored(batch))
     best = torch.ones(samples["path"].numel())
     settings = {

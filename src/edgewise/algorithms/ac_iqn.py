@@ -31,7 +31,7 @@ class ACIQN(DeterministicActorCritic[ACIQNConfig]):
     critic is not used for acting.
 
     Example:
-        >>> from edgewise.algorithms.world_deciders import deciders_of
+        >>> from edgewise.algorithms.deciders import deciders_of
         >>> agent = ACIQN(deciders_of(env, ValueConfig()), config=ACIQNConfig())
         >>> metrics = agent.learn(Rollout(env, agent.policy, rollout_length=16).collect())
     """

@@ -24,7 +24,7 @@ class DDPG(DeterministicActorCritic[DDPGConfig]):
     reward of the team (FACMAC, https://arxiv.org/abs/2003.06709).
 
     Example:
-        >>> from edgewise.algorithms.world_deciders import deciders_of
+        >>> from edgewise.algorithms.deciders import deciders_of
         >>> agent = DDPG(deciders_of(env, ValueConfig()), config=DDPGConfig())
         >>> metrics = agent.learn(Rollout(env, agent.policy, rollout_length=16).collect())
     """

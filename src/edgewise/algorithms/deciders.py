@@ -2,93 +2,177 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import torch
-from tensordict import TensorDictBase
-from tensordict.nn import TensorDictModuleBase
+from tensordict import NestedKey, TensorDictBase
 from torch import Tensor
 
 from edgewise.config.errors import ConfigError
-from edgewise.data.transitions import TransitionMaker
-from edgewise.graphs.actions import ActionLayout, AgentsContinuous, AgentsDiscrete
+from edgewise.data.transitions import AGENTS_OBSERVE, Transitions, agents_view
+from edgewise.envs.base import GraphEnv
+from edgewise.graphs.actions import (
+    ActionLayout,
+    AgentsContinuous,
+    AgentsDiscrete,
+    ChooseFromSet,
+    DiscreteLayout,
+)
 from edgewise.graphs.actions.discrete import sample_allowed
+from edgewise.graphs.keys import ACTIVE, CHOICES, EGO, GRAPH, MASK
+from edgewise.graphs.spec import GraphSpec
 from edgewise.models.agents.actions import num_choices
 from edgewise.models.agents.ego import EgoSpec, make_ego_encoder, nearest_gap
 from edgewise.models.config import EgoConfig, ValueConfig
 from edgewise.models.features import Features
-from edgewise.models.mixers import Mixer
+from edgewise.models.graph_features import BothFeatures, EgoFeatures, make_graph_features
+from edgewise.models.heads import acting_agents
+from edgewise.models.mixers import Mixer, MonotoneMixer, SumMixer
 
 Role = Literal["actor", "critic"]
 Mixing = Literal["auto", "none", "sum", "monotone"]
 
 
-class Transitions(Protocol):
-    """Makes the rows of a replay buffer from rollouts, and samples for updates from those rows."""
+class Deciders:
+    """The deciders of an environment: its world, its agents, its edges, or its groups of edges.
 
-    def stored(self, batch: TensorDictBase) -> TensorDictBase:
-        """Return the transitions `[M]` that are complete with a batch `[B, T]`, as they are stored."""
-
-    def expand(self, stored: TensorDictBase) -> TensorDictBase:
-        """Return stored transitions as algorithms take them."""
-
-    def state_dict(self) -> dict[str, Any]:
-        """Return the steps of incomplete transitions."""
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restore the steps of incomplete transitions."""
-
-
-class Deciders(ABC):
-    """Base of the views that off-policy algorithms have of an environment.
-
-    D stands for the dimensions of an action, `[M]` or `[M, A]`.
+    They share the observation of their world, and every row of the replay buffer is a step of one world. Or,
+    with `per_agent`, each agent decides by `agents.ego` alone, and every row is a step of one active agent.
+    D stands for the dimensions of an action: `[M]`, or `[M, A]` for A deciders in each of M worlds.
 
     Args:
         actions: the action layout.
         model: config of the networks.
-        mixing: how the values of a team become one; see `DQNConfig`.
+        graph: shape and edge source of the observed graphs; None for `per_agent`.
+        ego: sizes of `agents.ego`, if the networks read it.
+        reads_graph: whether the networks read the graph.
+        per_agent: whether each agent decides by `agents.ego` alone.
+        stored: entries of the root that the networks read; all others follow from these.
+        num_edges: number of edge slots.
+        mixing: how the values of a team become one, see `DQNConfig`; not `auto`.
+
+    Example:
+        >>> deciders = Deciders(AgentsDiscrete(8, 25), EgoConfig(), ego=EgoSpec(), per_agent=True)
     """
 
-    def __init__(self, actions: ActionLayout, model: EgoConfig | ValueConfig, *, mixing: Mixing) -> None:
-        self.actions, self.model, self.mixing = actions, model, mixing
+    def __init__(
+        self,
+        actions: ActionLayout,
+        model: EgoConfig | ValueConfig,
+        *,
+        graph: GraphSpec | None = None,
+        ego: EgoSpec | None = None,
+        reads_graph: bool = False,
+        per_agent: bool = False,
+        stored: tuple[NestedKey, ...] = AGENTS_OBSERVE,
+        num_edges: int = 0,
+        mixing: Mixing = "none",
+    ) -> None:
+        self.actions, self.model, self.graph, self.ego = actions, model, graph, ego
+        self.reads_graph, self.per_agent, self.mixing = reads_graph, per_agent, mixing
+        self.stored, self.num_edges = stored, num_edges
 
-    @abstractmethod
+    @property
+    def ego_config(self) -> EgoConfig:
+        """The config of the encoder of `agents.ego`."""
+        return self.model if isinstance(self.model, EgoConfig) else self.model.ego
+
     def features(self, role: Role) -> Features:
         """Build the module that embeds observations for an actor or a critic."""
+        found: list[Any] = []
+        if self.reads_graph:
+            assert self.graph is not None
+            assert isinstance(self.model, ValueConfig)
+            found.append(make_graph_features(self.graph, self.actions, self.model, role=role))
+        if self.ego is not None:
+            encoder = make_ego_encoder(self.ego, self.ego_config)
+            found.append(encoder if self.per_agent else EgoFeatures(encoder))
+        return BothFeatures(*found) if len(found) > 1 else found[0]
 
-    @abstractmethod
     def mixer(self) -> Mixer | None:
         """Build the mixer of the team's values; None if each decider has a value of its own."""
+        if self.mixing == "monotone":
+            return MonotoneMixer(self.features("critic"), counted=self.counted)
+        return SumMixer(self.counted) if self.mixing == "sum" else None
 
-    @abstractmethod
     def transitions(self, *, steps: int, discount: float, paths: bool = False) -> Transitions:
-        """Build what makes n-step transitions; with `paths`, all steps of each are stored."""
-
-    @abstractmethod
-    def policy(self, learner: Any) -> TensorDictModuleBase:
-        """Build the policy that acts by `learner.explore`."""
-
-    @abstractmethod
-    def legal(self, observation: TensorDictBase) -> Tensor | None:
-        """Return the legal choices, `[*D, K]` bool; None if all are legal or actions are continuous."""
-
-    @abstractmethod
-    def counted(self, observation: TensorDictBase) -> Tensor | None:
-        """Return the deciders that exist and act, `[*D]` bool; None if all do."""
-
-    def nearest_gap(self, observation: TensorDictBase) -> Tensor:  # noqa: ARG002
-        """Return the distance of every decider to the nearest object, `[*D]`.
+        """Build what makes n-step transitions; with `paths`, all steps of each are stored.
 
         Raises:
-            ConfigError: the observation has no objects.
+            ConfigError: rows of single agents do not have all steps.
         """
-        raise ConfigError(
-            "algorithm.risk: adaptive needs the distance to the nearest object, which only `agents.ego` has",
-            hint="set it to mean or cvar",
+        if paths and self.per_agent:
+            raise ConfigError(
+                "algorithm.retrace: it needs the steps of whole worlds, and this model reads single agents",
+                hint="use a model of ValueConfig, or leave algorithm.retrace out",
+            )
+        return Transitions(
+            self.stored,
+            per_agent=self.per_agent,
+            bounds=self._bounds(),
+            steps=steps,
+            discount=discount,
+            team_reward=self.mixing != "none",
+            paths=paths,
         )
+
+    def _bounds(self) -> dict[NestedKey, int]:
+        """Return exclusive upper bounds of the integers in rows of worlds."""
+        if self.graph is None:
+            return {}
+        nodes = self.graph.num_nodes
+        members = max(nodes, self.num_edges) if isinstance(self.actions, ChooseFromSet) else nodes
+        bounds: dict[NestedKey, int] = {
+            (GRAPH, "edge_index"): nodes,
+            (GRAPH, "node_type"): max(self.graph.node_types, 1),
+            (GRAPH, "topology"): 1 << 31,
+            CHOICES: members,
+        }
+        if isinstance(self.actions, DiscreteLayout):
+            bounds["action"] = self.actions.mask_shape(self.graph, num_edges=self.num_edges)[-1]
+        return bounds
+
+    def observe(self, root: TensorDictBase) -> TensorDictBase:
+        """Return what the networks read in worlds `[B]`: `[B]`, or `[B, A]` for `per_agent`."""
+        if not self.per_agent:
+            return root
+        seen = agents_view(root)
+        seen.batch_size = root[ACTIVE].shape
+        return seen
+
+    def legal(self, observation: TensorDictBase) -> Tensor | None:
+        """Return the legal choices, `[*D, K]` bool; None if all are legal or actions are continuous."""
+        if self.per_agent:
+            mask: Tensor | None = observation.get(MASK, None)
+            return mask
+        assert self.graph is not None
+        choices = self.actions.choices(observation, self.graph)
+        return None if choices is None else choices.legal
+
+    def counted(self, observation: TensorDictBase) -> Tensor | None:
+        """Return the deciders that exist and act, `[*D]` bool; None if all do."""
+        if self.per_agent:
+            return None
+        if self.actions.num_agents:
+            return acting_agents(observation, self.actions.num_agents)
+        assert self.graph is not None
+        choices = self.actions.choices(observation, self.graph)
+        return None if choices is None else choices.counted
+
+    def full(self, observation: TensorDictBase, value: float) -> Tensor:
+        """Return `value` for every decision on an observation, `[*D]`."""
+        choices = self._ego_of(observation)["mask"] if self.ego is not None else self.legal(observation)
+        if choices is None:
+            choices = observation[GRAPH, "node_mask"][..., : self.actions.num_agents].unsqueeze(-1)
+        return torch.full(choices.shape[:-1], value, device=choices.device)
+
+    def nearest_gap(self, observation: TensorDictBase) -> Tensor:
+        """Return the clearance between every decider and its nearest object, `[*D]`, from `agents.ego`."""
+        config = self.ego_config
+        return nearest_gap(self._ego_of(observation), radius=config.radius, units=config.units)
+
+    def _ego_of(self, observation: TensorDictBase) -> TensorDictBase:
+        return observation if self.per_agent else observation.get(EGO)
 
     @property
     def num_choices(self) -> int:
@@ -111,54 +195,85 @@ class Deciders(ABC):
         return sample_allowed(legal | ~legal.any(-1, keepdim=True), None)
 
 
-class EgoDeciders(Deciders):
-    """Agents that decide by `agents.ego` alone: every row of the replay buffer is a step of one agent.
+def deciders_of(
+    env: GraphEnv[Any], model: EgoConfig | ValueConfig, *, mixing: Mixing = "none", paths: bool = False
+) -> Deciders:
+    """Return the deciders of an environment, as the config of the networks wants them.
 
     Args:
-        spec: sizes of an agent's observation.
-        actions: the action layout of the agents.
-        model: config of the networks.
+        env: the training environment.
+        model: `EgoConfig` for agents that decide by `agents.ego` alone, or `ValueConfig`.
+        mixing: see `DQNConfig`.
+        paths: whether transitions must have all their steps, which rows of single agents do not have.
+
+    Raises:
+        ConfigError: the environment does not have what the networks should read, or action values cannot be
+            learnt for its action layout.
     """
+    if not isinstance(model, EgoConfig | ValueConfig):
+        raise ConfigError(
+            f"model: off-policy algorithms take ValueConfig or EgoConfig, not {type(model).__name__}",
+            hint="leave the model out for the default, or give the recipe a ValueConfig",
+        )
+    ego = ego_spec(env)
+    reads = "ego" if isinstance(model, EgoConfig) else model.observe
+    if reads == "auto":
+        reads = "graph" if ego is None else "ego"
+    if reads != "graph" and ego is None:
+        raise ConfigError(
+            f"{env.name} has no observation per agent",
+            hint="use an environment with `agents.ego`, or set model.observe to graph",
+        )
+    if reads == "ego" and mixing in ("auto", "none") and not (paths and isinstance(model, ValueConfig)):
+        return Deciders(env.actions, model, ego=ego, per_agent=True)
+    if isinstance(model, EgoConfig):
+        raise ConfigError(
+            f"algorithm.mixing: {mixing} needs whole teams, and this model reads single agents",
+            hint="set algorithm.mixing to none",
+        )
+    num_edges = env.graph.edges_of(env.observation_spec[GRAPH].zero()).mask.shape[-1]
+    return Deciders(
+        env.actions,
+        model,
+        graph=env.graph,
+        ego=None if reads == "graph" else ego,
+        reads_graph=reads != "ego",
+        stored=_stored_entries(env, reads),
+        num_edges=num_edges,
+        mixing=_mixing_of(env, mixing, num_edges=num_edges),
+    )
 
-    def __init__(self, spec: EgoSpec, actions: ActionLayout, model: EgoConfig | ValueConfig) -> None:
-        super().__init__(actions, model, mixing="none")
-        self.spec = spec
-        self.ego = model if isinstance(model, EgoConfig) else model.ego
 
-    def features(self, role: Role) -> Features:  # noqa: ARG002
-        """Build the encoder of `agents.ego`."""
-        return make_ego_encoder(self.spec, self.ego)
+def ego_spec(env: GraphEnv[Any]) -> EgoSpec | None:
+    """Return the sizes of each agent's own observation in `env`; None if it has none of that form."""
+    observed = env.observation_spec.get(EGO, None)
+    if observed is None or not {"self", "objects", "mask"} <= set(observed.keys()):
+        return None
+    return EgoSpec.of(observed.zero())
 
-    def mixer(self) -> None:
-        """Return None: rows of single agents have no team."""
 
-    def transitions(self, *, steps: int, discount: float, paths: bool = False) -> TransitionMaker:
-        """Build what makes transitions of single agents.
+def _mixing_of(env: GraphEnv[Any], mixing: Mixing, *, num_edges: int) -> Mixing:
+    """Return how values are mixed: `auto` is `sum` where edges or groups of edges decide, else `none`."""
+    actions = env.actions
+    several = len(actions.mask_shape(env.graph, num_edges=num_edges)) > 1
+    if mixing == "auto":
+        mixing = "sum" if several and not actions.num_agents else "none"
+    if mixing != "none" and not several:
+        raise ConfigError(
+            f"algorithm.mixing: {mixing} is for several deciders, and {type(actions).__name__} has one",
+            hint="set it to none",
+        )
+    return mixing
 
-        Raises:
-            ConfigError: `paths` is set.
-        """
-        if paths:
-            raise ConfigError(
-                "algorithm.retrace: it needs the steps of whole worlds, and this model reads single agents",
-                hint="use a model of ValueConfig, or leave algorithm.retrace out",
-            )
-        return TransitionMaker(steps=steps, discount=discount)
 
-    def policy(self, learner: Any) -> TensorDictModuleBase:
-        """Build the policy on `agents.ego`."""
-        from edgewise.algorithms.ego_policy import EgoPolicy
-
-        return EgoPolicy(learner)
-
-    def legal(self, observation: TensorDictBase) -> Tensor | None:
-        """Return the agents' `action_mask`, if the environment has one."""
-        mask: Tensor | None = observation.get("action_mask", None)
-        return mask
-
-    def counted(self, observation: TensorDictBase) -> None:
-        """Return None: every row is an active agent."""
-
-    def nearest_gap(self, observation: TensorDictBase) -> Tensor:
-        """Return the clearance between every agent and its nearest object, `[*D]`."""
-        return nearest_gap(observation, radius=self.ego.radius, units=self.ego.units)
+def _stored_entries(env: GraphEnv[Any], reads: str) -> tuple[NestedKey, ...]:
+    """Return the entries of the root that networks read and that do not follow from others."""
+    wanted: list[NestedKey] = [GRAPH] if reads != "ego" else [(GRAPH, "node_mask")]
+    wanted += [ACTIVE, CHOICES] + ([EGO] if reads != "graph" else [])
+    # Without a mask of its own, the mask of an environment is that of the layout, which the graph determines.
+    if (
+        type(env).mask is not GraphEnv.mask
+        or env.actions.default_mask(env.observation_spec[GRAPH].zero()) is None
+    ):
+        wanted.append(MASK)
+    return tuple(name for name in wanted if env.observation_spec.get(name, None) is not None)

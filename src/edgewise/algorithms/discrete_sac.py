@@ -52,7 +52,7 @@ class DiscreteSAC(OffPolicy[SACConfig]):
     samples actions while exploring and takes the most probable one otherwise.
 
     Example:
-        >>> from edgewise.algorithms.world_deciders import deciders_of
+        >>> from edgewise.algorithms.deciders import deciders_of
         >>> agent = DiscreteSAC(deciders_of(env, ValueConfig()), config=SACConfig())
         >>> metrics = agent.learn(Rollout(env, agent.policy, rollout_length=16).collect())
     """

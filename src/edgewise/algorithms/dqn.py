@@ -26,7 +26,7 @@ class DQN(OffPolicy[DQNConfig]):
     the team (VDN, QMIX). The mixers are monotone, so that every decider still takes its own best choice.
 
     Example:
-        >>> from edgewise.algorithms.world_deciders import deciders_of
+        >>> from edgewise.algorithms.deciders import deciders_of
         >>> agent = DQN(deciders_of(env, ValueConfig()), config=DQNConfig())
         >>> metrics = agent.learn(Rollout(env, agent.policy, rollout_length=16).collect())
     """

@@ -26,7 +26,7 @@ class IQN(OffPolicy[IQNConfig]):
     separately would give the value of an action that does not exist.
 
     Example:
-        >>> from edgewise.algorithms.world_deciders import deciders_of
+        >>> from edgewise.algorithms.deciders import deciders_of
         >>> agent = IQN(deciders_of(env, ValueConfig()), config=IQNConfig())
         >>> metrics = agent.learn(Rollout(env, agent.policy, rollout_length=16).collect())
     """

@@ -14,13 +14,14 @@ from torchrl.envs import ExplorationType
 from torchrl.envs.utils import exploration_type
 
 from edgewise.algorithms.algorithm import Algorithm, Metrics
-from edgewise.algorithms.deciders import Deciders, Transitions
+from edgewise.algorithms.deciders import Deciders, deciders_of
+from edgewise.algorithms.learner_policy import LearnerPolicy
 from edgewise.algorithms.off_policy_config import OffPolicyConfig
 from edgewise.algorithms.setup import Setup
 from edgewise.algorithms.state import load_module_state, load_optimizer_state, module_state, optimizer_state
-from edgewise.algorithms.world_deciders import deciders_of
 from edgewise.data.demonstrations import ExpertMixture
 from edgewise.data.replay_buffer import ReplayBuffer
+from edgewise.data.transitions import Transitions
 from edgewise.envs.policy import Policy
 from edgewise.objectives.masked import masked_mean
 from edgewise.scale.processes.group import ALONE, Group
@@ -74,7 +75,7 @@ class OffPolicy(Algorithm, Generic[ConfigT]):
         self.optimizers = {name: self._adam(name) for name in self._parameters}
         self._averaged = tuple(tuple(module.parameters()) for module in (self.networks, self.targets))
         self._copied = tuple(tuple(module.buffers()) for module in (self.networks, self.targets))
-        self._policy = deciders.policy(self)
+        self._policy = LearnerPolicy(self)
         self.generator = torch.Generator().manual_seed(seed)
         self._sample_size = group.part(config.minibatch_size)
         self.replay_buffer = ReplayBuffer(
@@ -167,7 +168,7 @@ class OffPolicy(Algorithm, Generic[ConfigT]):
         return ExpertMixture(self.expert, self.policy, expert_share=lambda: self.config.expert_share)
 
     @property
-    def policy(self) -> Any:
+    def policy(self) -> LearnerPolicy:
         """The policy, a TensorDict module that writes `action`."""
         return self._policy
 

@@ -29,7 +29,7 @@ class Rainbow(OffPolicy[RainbowConfig]):
     for the online and for the target network. Without exploration there is no noise.
 
     Example:
-        >>> from edgewise.algorithms.world_deciders import deciders_of
+        >>> from edgewise.algorithms.deciders import deciders_of
         >>> agent = Rainbow(deciders_of(env, ValueConfig()), config=RainbowConfig())
         >>> metrics = agent.learn(Rollout(env, agent.policy, rollout_length=16).collect())
     """

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import torch
-from tensordict import TensorDict, TensorDictBase
+from tensordict import TensorDictBase
 from torch import Tensor
 
-from edgewise.algorithms.deciders import Deciders, EgoDeciders
+from edgewise.algorithms.deciders import Deciders
 from edgewise.algorithms.off_policy_config import DistributionalConfig
-from edgewise.graphs.keys import GRAPH
+from edgewise.config.errors import ConfigError
 from edgewise.objectives.risk import adaptive_tail_share, scale_levels
 
 
@@ -28,8 +27,7 @@ def tail_share(
     if config.risk == "mean":
         return None
     if config.risk == "cvar":
-        like = observation["mask"] if isinstance(deciders, EgoDeciders) else _choices(observation, deciders)
-        return torch.full(like.shape[:-1], config.risk_alpha, device=like.device)
+        return deciders.full(observation, config.risk_alpha)
     gap = deciders.nearest_gap(observation)
     return adaptive_tail_share(gap, smallest=config.risk_alpha, reach=config.risk_reach)
 
@@ -48,13 +46,8 @@ def tail_levels(
 
 def check_risk(config: DistributionalConfig, deciders: Deciders) -> None:
     """Raise ConfigError if the risk setting needs distances that the deciders do not observe."""
-    if config.risk == "adaptive" and not isinstance(deciders, EgoDeciders):
-        deciders.nearest_gap(TensorDict())
-
-
-def _choices(observation: TensorDictBase, deciders: Deciders) -> Tensor:
-    """Return a tensor whose dimensions but the last are those of the decisions."""
-    legal = deciders.legal(observation)
-    if legal is not None:
-        return legal
-    return observation[GRAPH, "node_mask"][..., : deciders.actions.num_agents].unsqueeze(-1)
+    if config.risk == "adaptive" and deciders.ego is None:
+        raise ConfigError(
+            "algorithm.risk: adaptive needs the distance to the nearest object, which only `agents.ego` has",
+            hint="set it to mean or cvar",
+        )

@@ -55,7 +55,7 @@ class SAC(OffPolicy[SACConfig]):
     `from_setup` builds a `DiscreteSAC`.
 
     Example:
-        >>> from edgewise.algorithms.world_deciders import deciders_of
+        >>> from edgewise.algorithms.deciders import deciders_of
         >>> agent = SAC(deciders_of(env, ValueConfig()), config=SACConfig())
         >>> metrics = agent.learn(Rollout(env, agent.policy, rollout_length=16).collect())
     """

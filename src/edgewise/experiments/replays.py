@@ -11,7 +11,7 @@ import torch
 from tensordict import TensorDict
 from torch import Tensor
 
-from edgewise.algorithms.ego_policy import EgoPolicy
+from edgewise.algorithms.learner_policy import LearnerPolicy
 from edgewise.envs.base import GraphEnv
 from edgewise.envs.policy import Policy, acting_in
 from edgewise.evaluation.replays.graph_replay import frame_times, graph_replay
@@ -46,7 +46,7 @@ def replay_function(policy: Policy, env: GraphEnv[Any], *, entry: Environment) -
     takes = signature(draw).parameters
     if "env" in takes:
         draw = partial(draw, env=env)
-    if isinstance(policy, EgoPolicy) and "returns" in takes:
+    if isinstance(policy, LearnerPolicy) and policy.per_agent and "returns" in takes:
         return _with_returns(draw, policy, env=env)
     if isinstance(policy, Actor) and "attention" in takes:
         return _with_attention(draw, policy, env=env)
@@ -99,7 +99,7 @@ def _with_attention(draw: Draw, policy: Actor, *, env: GraphEnv[Any]) -> Replay:
     return replay
 
 
-def _with_returns(draw: Draw, policy: EgoPolicy, *, env: GraphEnv[Any]) -> Replay:
+def _with_returns(draw: Draw, policy: LearnerPolicy, *, env: GraphEnv[Any]) -> Replay:
     """Add the distribution of returns that each agent expects."""
 
     def replay(states: TensorDict, steps: TensorDict | None = None, /) -> dict[str, Any]:  # noqa: ARG001

@@ -12,7 +12,7 @@ from edgewise.graphs.actions import ActionLayout, ChooseFromSet
 from edgewise.graphs.edges import Edges
 from edgewise.graphs.keys import CHOICES, EGO, GRAPH, MASK
 from edgewise.graphs.spec import GraphSpec
-from edgewise.models.agents.ego import EgoSpec, make_ego_encoder
+from edgewise.models.agents.ego import EgoEncoder
 from edgewise.models.bridge import pool_nodes
 from edgewise.models.build import make_encoder
 from edgewise.models.config import ValueConfig
@@ -155,15 +155,12 @@ class EgoFeatures(Features):
     """What each agent observes by itself: `[*B, A, width]`, from `agents.ego`.
 
     Args:
-        spec: sizes of that observation.
-        layout: action layout of the agents.
-        config: see `ValueConfig`.
+        encoder: of that observation.
     """
 
-    def __init__(self, spec: EgoSpec, layout: ActionLayout, config: ValueConfig) -> None:
+    def __init__(self, encoder: EgoEncoder) -> None:
         super().__init__()
-        self.layout, self.ego = layout, make_ego_encoder(spec, config.ego)
-        self.width = self.ego.width
+        self.ego, self.width = encoder, encoder.width
 
     def forward(self, observation: TensorDictBase) -> Tensor:
         """Return the features of every agent."""

@@ -27,7 +27,7 @@ def path_target(
 
     Args:
         samples: transitions `[M]` of up to n steps with `rewards [M, n]` or `[M, n, A]`, `steps [M]`,
-            `discount [*D]`, and `path [M, n - 1]`; see `WorldTransitions`.
+            `discount [*D]`, and `path [M, n - 1]`; see `Transitions`.
         next_value: `[*D]`, the largest value at the end of the transition.
         path_value: `[M * (n - 1)]` or `[M * (n - 1), A]`, the value of the action of every step after the
             first.

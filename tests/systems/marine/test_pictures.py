@@ -4,7 +4,7 @@ import pytest
 import torch
 from tensordict import TensorDict
 
-from edgewise.algorithms.deciders import EgoDeciders
+from edgewise.algorithms.deciders import Deciders
 from edgewise.algorithms.registry import algorithm_class, algorithm_config
 from edgewise.envs.registry import make_env
 from edgewise.evaluation.evaluate import evaluate
@@ -22,7 +22,7 @@ def recorded(name, *, actions):
         "marine", num_envs=2, seed=0, num_robots=2, max_steps=6, actions=actions, graph_edges=False
     )
     torch.manual_seed(0)
-    deciders = EgoDeciders(EgoSpec(), env.actions, MarineEgoConfig())
+    deciders = Deciders(env.actions, MarineEgoConfig(), ego=EgoSpec(), per_agent=True)
     agent = algorithm_class(name)(deciders, config=algorithm_config(name)())
     return agent, env, evaluate(env, agent.policy, episodes=2, seed=0, record=1).recordings[0]
 

@@ -6,7 +6,7 @@ from tests.algorithms.sea import SMALL, sea
 from tests.algorithms.tables import MODEL, make_env
 
 import edgewise as ew
-from edgewise.algorithms.world_deciders import deciders_of
+from edgewise.algorithms.deciders import deciders_of
 
 
 @pytest.mark.parametrize(
