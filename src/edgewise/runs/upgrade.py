@@ -12,6 +12,15 @@ from edgewise.config.schema import member_of
 
 REMOVED: Mapping[Path, Any] = {
     ("model", "sets"): "in_turn",
+    ("model", "kge"): None,
+    ("model", "initialise"): False,
+    ("model", "fusion"): 0.0,
+    ("model", "keep_best"): None,
+    ("model", "shaping"): 0.0,
+    ("env", "skip_unary"): False,
+    ("env", "skip_limit"): 20,
+    ("env", "use_domains"): True,
+    ("env", "with_rules_only"): True,
 }
 """Settings that are gone, with the only value that this version still gives."""
 
