@@ -1,7 +1,11 @@
-"""Profiles and threads for the whole suite."""
+"""Profiles and threads for the whole suite; tests of systems that are not there are left out."""
 
 import os
+import re
 import sys
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
@@ -16,6 +20,25 @@ settings.register_profile(
     "ci", max_examples=100, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
+
+SYSTEMS = ("graphwalk", "hex", "hive", "marine", "multihop", "queueing", "reasoning", "swarm")
+ABSENT = [name for name in SYSTEMS if find_spec(f"edgewise.systems.{name}") is None]
+NAMED = re.compile(rf"(?<=[\"'.:])({'|'.join(ABSENT)})\b|systems import .*\b({'|'.join(ABSENT)})\b")
+IMPORTED = re.compile(r"^from ((?:tests|benchmarks)[\w.]*) import (\w+)", re.MULTILINE)
+
+
+@cache
+def _names_absent_system(file):
+    """Return whether a file of tests, or one that it imports, names a system that is not there."""
+    text = file.read_text(encoding="utf-8")
+    modules = {name for package, name in IMPORTED.findall(text) for name in (package, f"{package}.{name}")}
+    files = [Path(__file__).parents[1] / f"{name.replace('.', '/')}.py" for name in modules]
+    return bool(NAMED.search(text)) or any(_names_absent_system(used) for used in files if used.is_file())
+
+
+def pytest_ignore_collect(collection_path):
+    """A file that names a system is a test of it too: without the system, it is left out."""
+    return (collection_path.suffix == ".py" and _names_absent_system(collection_path)) if ABSENT else None
 
 
 @pytest.fixture(autouse=True)

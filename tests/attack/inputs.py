@@ -11,6 +11,7 @@ from pathlib import Path
 import torch
 import yaml
 from tests.attack.samples import EVALUATION, GRAPHS, PLUGIN, REPLAY, TRIPLES
+from tests.systems.multihop.networks.written import write_instance
 
 from edgewise import plugins
 from edgewise.config.errors import EdgewiseError
@@ -26,7 +27,7 @@ from edgewise.studies.space import Range, describe
 from edgewise.studies.trials import Trials
 from edgewise.systems.hex.onnx_player import read_description
 from edgewise.systems.multihop.networks.generate import barabasi_network
-from edgewise.systems.multihop.networks.instance import read_instance, write_instance
+from edgewise.systems.multihop.networks.instance import read_instance
 from edgewise.systems.reasoning.embeddings.config import EmbeddingConfig
 from edgewise.systems.reasoning.embeddings.embedding import KnowledgeEmbedding
 from edgewise.systems.reasoning.embeddings.store import load_kge, save_kge

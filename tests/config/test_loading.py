@@ -192,7 +192,7 @@ def test_a_name_that_is_not_known(flag, says):
 
 def test_a_union_says_all_that_would_do():
     assert str(faults(from_flags(Run, [("--num-envs", "many")]))["training.num_envs"]) == (
-        '--num-envs: training.num_envs: got "many", expected a whole number or auto'
+        '--num-envs: training.num_envs: got "many", expected a whole number'
     )
 
 

@@ -12,7 +12,7 @@ from edgewise.evaluation.evaluate import evaluate
 from edgewise.evaluation.instances import Instances
 from edgewise.experiments.build import Builder
 from edgewise.experiments.check import check_recipe
-from edgewise.experiments.launch import make_parts, next_folder
+from edgewise.experiments.launch import next_folder
 from edgewise.experiments.load import load_config
 from edgewise.experiments.recipes import recipe
 from edgewise.experiments.sizes import sizes
@@ -148,22 +148,6 @@ def test_sizes_count_what_is_there(config):
     each = {parameter for module in modules for parameter in module.parameters()}
     assert found["parameters"] == sum(parameter.numel() for parameter in each)
     assert found["batches"] == 3
-
-
-def test_auto_chooses_worlds_and_the_config_keeps_them(config, monkeypatch):
-    tried = []
-
-    def choose(make, *, steps, device):
-        assert device == "cpu"
-        tried.append(make(5).collect().batch_size[0])
-        return 6
-
-    monkeypatch.setattr("edgewise.experiments.launch.choose_num_envs", choose)
-    auto = config.model_copy(update={"training": config.training.model_copy(update={"num_envs": "auto"})})
-    chosen, parts = make_parts(auto)
-    assert tried == [5]
-    assert chosen.training.num_envs == 6
-    assert parts.rollout.collect().batch_size[0] == 6
 
 
 def test_run_folders_are_numbered(tmp_path):

@@ -44,7 +44,7 @@ def test_a_run_from_weights_is_evaluated_and_goes_on_from_them(config, tmp_path)
     run = launch.start_from(config, {"network.choices.bias": bias}, folder=tmp_path / "run")
     trained = load_trained(run)
     state = trained.algorithm.state_dict()
-    fresh = launch.make_parts(config)[1].algorithm.state_dict()
+    fresh = launch.make_parts(config).algorithm.state_dict()
     assert trained.frames == 0
     for section in ("networks", "targets"):
         for name, value in state[section].items():

@@ -47,7 +47,7 @@ def test_complex_on_wn18rr_alone_and_with_mined_rules(tmp_path):
     data, rules = dataset("wn18rr"), tmp_path / "rules.txt"
     config = default_config("complex", num_entities=data.vocabulary.num_entities)
     fitted = train_kge(data, config)
-    assert main(["mine", str(SHARED / "wn18rr"), "--out", str(rules)]) == 0
+    assert main(["reasoning", "mine", str(SHARED / "wn18rr"), "--out", str(rules)]) == 0
     data = load_dataset(SHARED / "wn18rr", rules=str(rules))
     found = rank_all_entities(
         data, data.test, scorer=RuleScorer(data), embedding=fitted.model, methods=("greatest",)

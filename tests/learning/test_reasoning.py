@@ -60,7 +60,7 @@ def test_a_policy_over_mined_rules_needs_fewer_goals(name, seed, tmp_path):
     """With a beam of one goal it exceeds a uniform policy and the order of confidence, by intervals."""
     folder, rules = folder_of(name), str(tmp_path / "rules.txt")
     flags = ["--length", "2", "--constants", "false", "--max-chains", "60", "--min-confidence", "0.1"]
-    assert main(["mine", str(folder), *flags, "--out", rules]) == 0
+    assert main(["reasoning", "mine", str(folder), *flags, "--out", rules]) == 0
     given = {"env.data": str(folder), "env.rules": rules, "seed": seed}
     run = start(load_config("reasoning-mined", keywords=given), folder=tmp_path / "run")
     options = RankOptions(queries=60, negatives=50, depth=2, beam=1, beams=(1,), oracle_depth=1)

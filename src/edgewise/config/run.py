@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, Generic, Literal, Self, TypeVar
+from typing import Any, Generic, Literal, Self, TypeVar
 
 from pydantic import Field, JsonValue, field_validator, model_validator
 from pydantic_core import PydanticCustomError
@@ -59,8 +59,8 @@ class TrainingConfig(Config):
 
     total_frames: int = Field(1_000_000, gt=0)
     """Number of frames to train on; a frame is one step of one world."""
-    num_envs: Annotated[int, Field(gt=0)] | Literal["auto"] = 64
-    """Number of worlds that are stepped as one batch; `auto` measures memory and throughput to choose it."""
+    num_envs: int = Field(64, gt=0)
+    """Number of worlds that are stepped as one batch."""
     rollout_length: int = Field(64, gt=0)
     """Steps of each world per batch."""
     schedules: dict[str, Schedule] = Field(default_factory=dict)

@@ -74,8 +74,6 @@ class Builder:
     def env(self) -> GraphEnv[Any]:
         """The training environment, with every stage of the curriculum checked against it."""
         config, num_envs = self.config, self.num_envs or self.config.training.num_envs
-        if num_envs == "auto":
-            raise ValueError("num_envs is still auto: choose it before building")
         env: GraphEnv[Any] = self.entry.load("env")(
             config.env, num_envs=self.group.part(num_envs), seed=self._seed("env"), device=config.device
         )

@@ -29,7 +29,6 @@ from edgewise.scale.processes.group import ALONE, Group, device_of, this_group
 from edgewise.scale.processes.ranks import place_of_this_process
 from edgewise.training.callbacks import Callback, checked_callbacks
 from edgewise.training.parts import HasClose, Parts
-from edgewise.training.probe import Candidate, choose_num_envs
 from edgewise.training.trainer import Trainer
 
 RUNS = Path("runs")
@@ -39,9 +38,6 @@ REPORT = "report.html"
 
 ATTEMPTS = 1000
 """How often another number is tried for a run folder that somebody else creates at the same moment."""
-
-PROBE_LENGTH = 8
-"""Rollout length of the batches that are tried where `num_envs` is auto."""
 
 log = logging.getLogger(__name__)
 
@@ -58,7 +54,7 @@ def start(config: AnyRun, *, folder: Path | None = None, callbacks: Sequence[Cal
     refuse_trained_graphs(config.env, config.evaluation.settings)
     group = this_group()
     config = with_processes(config, group)
-    config, parts = make_parts(config, group)
+    parts = make_parts(config, group)
     with _closing(parts):
         run = RunFolder(group.broadcast(str(_new_run(config, folder)) if group.first else None))
         log.info("run folder: %s", run.path)
@@ -78,7 +74,7 @@ def start_from(config: AnyRun, weights: Weights, *, folder: Path | None = None) 
     Raises:
         ConfigError: a name or a shape does not fit the networks.
     """
-    config, parts = make_parts(config)
+    parts = make_parts(config)
     set_weights(parts.algorithm, weights)
     run = RunFolder(_new_run(config, folder))
     with run.locked():
@@ -129,7 +125,7 @@ def resume(
     group = this_group()
     refuse_other_processes(folder, then=own.processes, now=group.size)
     config = with_processes(config, group)
-    config, parts = make_parts(config, group)
+    parts = make_parts(config, group)
     with _closing(parts), run.locked() if group.first else nullcontext():
         trainer = Trainer(config, parts, run, callbacks=callbacks, group=group)
         restored = trainer.restore(checkpoint)
@@ -172,20 +168,11 @@ def _new_run(config: AnyRun, folder: Path | None) -> Path:
     return run.path
 
 
-def make_parts(config: AnyRun, group: Group = ALONE) -> tuple[AnyRun, Parts]:
-    """Build the parts of a run; return them with its config, in which everything is chosen now."""
+def make_parts(config: AnyRun, group: Group = ALONE) -> Parts:
+    """Build the parts of a run, with its workers if it has any."""
     torch.set_num_threads(config.threads)
     check_device(config.device)
     refuse_too_large(config)
-    if config.training.num_envs == "auto":
-
-        def trial(num_envs: int) -> Candidate:
-            made = Builder(config, num_envs=num_envs, rollout_length=PROBE_LENGTH)
-            return Candidate(made.collector.collect, made.algorithm.learn)
-
-        chosen = choose_num_envs(trial, steps=config.training.rollout_length, device=config.device)
-        training = config.training.model_copy(update={"num_envs": chosen})
-        config = config.model_copy(update={"training": training})
     with refuse_out_of_memory("this run", hint="lower training.num_envs, or the size of the model"):
         device = device_of(config.device, place_of_this_process())
         parts = Builder(config.model_copy(update={"device": device}), group=group).parts()
@@ -193,7 +180,7 @@ def make_parts(config: AnyRun, group: Group = ALONE) -> tuple[AnyRun, Parts]:
         from edgewise.scale.workers.sharding import with_workers
 
         parts = with_workers(parts, config, group=group)
-    return config, parts
+    return parts
 
 
 @contextmanager

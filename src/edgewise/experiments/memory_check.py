@@ -41,10 +41,9 @@ def refuse_too_large(config: AnyRun) -> None:
     kept, setting = max((getattr(config.algorithm, name, None) or 0, name) for name in BUFFERS)
     buffer = f"algorithm.{setting}: {kept:,} kept transitions"
     needs = {f"the sizes of the model: {parameters:,} parameters": PER_PARAMETER * 4 * parameters}
-    if isinstance(config.training.num_envs, int):
-        frames = config.training.num_envs * config.training.rollout_length
-        label = f"training.num_envs x training.rollout_length: a batch of {frames:,} frames"
-        needs[label] = frames * _observed_bytes(root)
+    frames = config.training.num_envs * config.training.rollout_length
+    label = f"training.num_envs x training.rollout_length: a batch of {frames:,} frames"
+    needs[label] = frames * _observed_bytes(root)
     if not on_disk:
         needs[buffer] = kept * transition
     _refuse(needs, total_memory(device), device)

@@ -22,13 +22,13 @@ def sizes(config: AnyRun) -> dict[str, Any]:
     batch = small.collector.collect()
     frame = _bytes(batch) // batch.numel()
     training = config.training
-    frames = None if training.num_envs == "auto" else training.num_envs * training.rollout_length
+    frames = training.num_envs * training.rollout_length
     return {
         "parameters": sum(parameter.numel() for parameter in parameters_of(small.algorithm)),
         "bytes_per_frame": frame,
         "frames_per_batch": frames,
-        "bytes_per_rollout": None if frames is None else frame * frames,
-        "batches": None if frames is None else -(-training.total_frames // frames),
+        "bytes_per_rollout": frame * frames,
+        "batches": -(-training.total_frames // frames),
         **_replay_sizes(small.algorithm, batch),
         **shares(config),
     }

@@ -25,10 +25,6 @@ def refuse_unequal_shares(config: AnyRun) -> None:
         _refuse_workers(config)
     if processes == 1:
         return
-    if training.num_envs == "auto":
-        raise ConfigError(
-            "training.num_envs: auto measures a single process", hint="give a number, or use --processes 1"
-        )
     _refuse_remainder("training.num_envs", training.num_envs, processes)
     if isinstance(config.algorithm, SAMPLING):
         _refuse_remainder("algorithm.minibatch_size", config.algorithm.minibatch_size, processes)
@@ -38,14 +34,11 @@ def shares(config: AnyRun) -> dict[str, Any]:
     """Return what each process and each worker has of a run; empty if there is only one process."""
     refuse_unequal_shares(config)
     processes, training = config.processes, config.training
-    if training.num_envs == "auto":
-        return {}
     return {**_worker_shares(config), **_process_shares(config, training.num_envs // processes)}
 
 
 def share_of_worker(config: AnyRun) -> int:
     """Return the worlds of each worker."""
-    assert isinstance(config.training.num_envs, int)
     return config.training.num_envs // config.workers
 
 
@@ -81,8 +74,6 @@ def refuse_other_processes(folder: Path, *, then: int, now: int) -> None:
 def _refuse_workers(config: AnyRun) -> None:
     """Raise ConfigError if the workers of a run cannot have equal shares of its worlds."""
     workers, processes, training = config.workers, config.processes, config.training
-    if training.num_envs == "auto":
-        raise ConfigError("training.num_envs: auto measures a run without workers", hint="give a number")
     _refuse_remainder("training.num_envs", training.num_envs, workers, whom="workers")
     if processes > 1:
         _refuse_remainder("workers", workers, processes)

@@ -199,7 +199,6 @@ def test_a_baseline_is_evaluated_in_this_process():
     ("settings", "message"),
     [
         ({"workers": 4}, "training.num_envs: got 6, which 4 workers cannot share equally"),
-        ({"training__num_envs": "auto"}, "auto measures a run without workers"),
         ({"processes": 2, "workers": 2}, "ray.address: 2 processes need workers of one cluster"),
         ({"processes": 2, "workers": 3}, "workers: got 3, which 2 processes cannot share equally"),
     ],

@@ -15,7 +15,6 @@ from edgewise.experiments.opponents import make_opponent
 from edgewise.plugins import environment
 from edgewise.systems.hex import onnx_player
 from edgewise.systems.hex.baselines import random_player
-from edgewise.systems.hex.notation import read_board
 from edgewise.systems.hex.onnx_player import Description, cell_scores
 
 ENTRY = environment("hex")
@@ -89,8 +88,7 @@ def test_the_second_player_sees_the_board_mirrored(runtime, tmp_path):
 
 
 def test_borders_and_rotation():
-    stones, _ = read_board("x . .\n . o .\n  . . .")
-    board = torch.tensor([stones], dtype=torch.int8)
+    board = torch.tensor([[1, 0, 0, 0, 2, 0, 0, 0, 0]], dtype=torch.int8)
     seen = []
 
     def network(x):
@@ -107,8 +105,7 @@ def test_borders_and_rotation():
 
 
 def test_a_mirror_that_forgets_the_colours_would_show():
-    stones, _ = read_board("x x .\n . o .\n  . . .")
-    board = torch.tensor([stones], dtype=torch.int8)
+    board = torch.tensor([[1, 1, 0, 0, 2, 0, 0, 0, 0]], dtype=torch.int8)
     described = Description(size=3, planes=("mine",))
     scores = cell_scores(board, torch.tensor([1]), described, lambda x: x[:, 0], None)
     assert scores.nonzero().tolist() == [[0, 4]]

@@ -4,6 +4,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.systems.multihop.networks.written import write_instance
 
 from edgewise.config.errors import ConfigError, DataError
 from edgewise.envs.contract import check_graph_env
@@ -13,7 +14,6 @@ from edgewise.models.config import EncoderConfig, ModelConfig
 from edgewise.systems.multihop.baselines import BASELINES
 from edgewise.systems.multihop.config import MultihopConfig
 from edgewise.systems.multihop.env import MultihopEnv
-from edgewise.systems.multihop.networks.instance import write_instance
 from edgewise.systems.multihop.scenario import load_instances
 from edgewise.systems.multihop.simulate import baseline_run
 

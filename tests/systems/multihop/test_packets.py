@@ -2,11 +2,11 @@
 
 import pytest
 import torch
+from tests.systems.multihop.packets import JourneyLog
 
 from edgewise.systems.multihop.baselines import BASELINES
 from edgewise.systems.multihop.config import MultihopConfig
 from edgewise.systems.multihop.env import MultihopEnv
-from edgewise.systems.multihop.packets import JourneyLog, follow_packets
 
 
 def followed(slots, *, worlds, policy="spbp", networks=("cross",)):
@@ -76,18 +76,3 @@ def test_packets_are_followed_from_empty_queues_only():
     state["queues"] += 1
     with pytest.raises(ValueError, match="empty"):
         JourneyLog(state)
-
-
-def test_following_a_policy_gives_the_same_report():
-    config = MultihopConfig(networks=("cross",), max_steps=10**9, max_backlog=1e9)
-    env = MultihopEnv(config, num_envs=2, seed=3)
-    found, (report, _, _) = follow_packets(env, BASELINES["spbp"](env), slots=60), followed(60, worlds=2)
-    assert torch.equal(found.sojourn, report.sojourn)
-    assert torch.equal(found.mean_delay, report.sojourn.sum(0) / report.delivered.sum(0))
-    assert torch.equal(found.mean_hops, report.hops.sum(0) / report.delivered.sum(0))
-
-
-def test_worlds_that_end_cannot_be_followed():
-    env = MultihopEnv(MultihopConfig(networks=("cross",), max_steps=10), num_envs=1, seed=0)
-    with pytest.raises(ValueError, match="ended after 10 slots"):
-        follow_packets(env, BASELINES["spbp"](env), slots=11)

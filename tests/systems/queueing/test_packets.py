@@ -4,11 +4,11 @@ from itertools import pairwise
 
 import pytest
 import torch
+from tests.systems.queueing.packets import PacketLog
 
 from edgewise.systems.queueing.baselines import MaxWeight
 from edgewise.systems.queueing.config import QueueingConfig
 from edgewise.systems.queueing.env import QueueingEnv
-from edgewise.systems.queueing.packets import PacketLog, follow_packets
 
 
 def followed(slots, *, worlds=16, room=1024, **settings):
@@ -81,17 +81,3 @@ def test_packets_are_followed_from_empty_queues_only():
     env = QueueingEnv(QueueingConfig(initial_queue=5), num_envs=8, seed=0)
     with pytest.raises(ValueError, match="initial_queue"):
         PacketLog(env.reset()["state"])
-
-
-def test_following_a_policy_gives_the_same_report():
-    env = QueueingEnv(QueueingConfig(max_steps=10**9, max_backlog=1e9), num_envs=16, seed=2)
-    found, (report, _) = follow_packets(env, MaxWeight(env), slots=80), followed(80)
-    assert torch.equal(found.sojourn, report.sojourn)
-    assert torch.equal(found.departed, report.departed)
-    assert torch.equal(found.mean_delay, report.sojourn.sum(0) / report.departed.sum(0))
-
-
-def test_worlds_that_end_cannot_be_followed():
-    env = QueueingEnv(QueueingConfig(max_steps=10), num_envs=2, seed=0)
-    with pytest.raises(ValueError, match="ended after 10 slots"):
-        follow_packets(env, MaxWeight(env), slots=11)

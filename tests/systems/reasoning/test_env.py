@@ -8,10 +8,11 @@ from edgewise.data.rollout import Rollout
 from edgewise.envs.base import GraphEnv
 from edgewise.envs.contract import check_graph_env
 from edgewise.envs.registry import make_env
-from edgewise.graphs.actions import ChooseFromSet, ChooseSuccessor
+from edgewise.graphs.actions import ChooseFromSet
 from edgewise.models.actor_critic import make_actor_critic
 from edgewise.models.config import ModelConfig
 from edgewise.systems.reasoning import dynamics
+from edgewise.systems.reasoning.actions import ChooseSuccessor
 from edgewise.systems.reasoning.corruption import Corruption
 from edgewise.systems.reasoning.engine import oracle
 from edgewise.systems.reasoning.engine.expansion_cache import ExpansionCache

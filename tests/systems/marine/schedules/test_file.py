@@ -108,12 +108,12 @@ def test_an_expert_leads_where_imitation_is_asked_for(tmp_path, agent):
     assert (config.algorithm.expert, config.algorithm.expert_share) == ("apf", 1.0)
     assert config.algorithm.learning_starts == 0
     assert config.training.schedules["epsilon"] == Constant(value=0.0)
-    _, parts = make_parts(config)
+    parts = make_parts(config)
     batch = parts.rollout.collect()
     metrics = parts.algorithm.learn(batch)
     assert metrics["updates"] > 0
     assert any(name.startswith("cloning_") for name in metrics)
-    again = make_parts(config)[1].rollout.collect()
+    again = make_parts(config).rollout.collect()
     active = batch["agents", "active"]
     assert torch.equal(batch["action"][active], again["action"][active])
 

@@ -86,15 +86,6 @@ def test_the_gradient_of_moduli_at_zero_is_finite():
     assert point.grad.isfinite().all()
 
 
-def test_tables_start_with_a_row_of_padding():
-    model = embedding(model="complex", reciprocal=True)
-    entities, predicates = model.entity_table(), model.predicate_table()
-    assert entities.shape == (E + 1, 12)
-    assert predicates.shape == (P + 1, 12)
-    assert not entities[0].any()
-    assert torch.equal(entities[3], model.entity_vectors(torch.tensor(2)))
-
-
 def test_building_a_model_draws_nothing_from_the_global_generator():
     before = torch.random.get_rng_state()
     embedding(model="complex")

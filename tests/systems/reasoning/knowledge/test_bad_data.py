@@ -140,7 +140,7 @@ def test_the_command_line_ends_with_code_2_and_writes_nothing(tmp_path, capsys, 
     folder, out = tmp_path / "data", tmp_path / "out"
     folder.mkdir()
     change, message = CASES[case]
-    code = main(["kge", str(dataset(folder, change)), "--out", str(out), "--json"])
+    code = main(["reasoning", "kge", str(dataset(folder, change)), "--out", str(out), "--json"])
     shown = capsys.readouterr()
     assert code == 2
     assert message in json.loads(shown.out)["error"]["message"]

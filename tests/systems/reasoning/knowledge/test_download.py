@@ -145,7 +145,8 @@ def server():
 
 def test_the_verb_downloads_trains_and_saves(tmp_path, monkeypatch, capsys, server):
     monkeypatch.setitem(module.SOURCES, "mine", Source(f"{server}/kg.tar.gz", LINES, DIGESTS))
-    command = ["kge", str(tmp_path / "data"), "--download", "mine", "--out", str(tmp_path / "out")]
+    folders = [str(tmp_path / "data"), "--download", "mine", "--out", str(tmp_path / "out")]
+    command = ["reasoning", "kge", *folders]
     assert main([*command, "--dim", "2", "--epochs", "1", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["entities"] == 3
     assert (tmp_path / "out" / "model.safetensors").exists()
@@ -153,6 +154,6 @@ def test_the_verb_downloads_trains_and_saves(tmp_path, monkeypatch, capsys, serv
 
 def test_a_page_that_is_not_there_ends_with_code_2(tmp_path, monkeypatch, capsys, server):
     monkeypatch.setitem(module.SOURCES, "mine", Source(f"{server}/gone", LINES, DIGESTS))
-    assert main(["kge", str(tmp_path / "data"), "--download", "mine"]) == 2
+    assert main(["reasoning", "kge", str(tmp_path / "data"), "--download", "mine"]) == 2
     assert "cannot be downloaded: Not Found" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []

@@ -40,8 +40,7 @@ def barabasi_network(num_nodes: int, *, seed: int, load: float = 0.8) -> Instanc
         sources = sorted(draw.sample(others, _share(num_nodes, draw)))
         classes.append(TrafficClass(destination, {node: draw.gammavariate(1.5, 0.5) for node in sources}))
     links.sort(key=lambda link: (link.start, link.end))
-    kept = {"seed": seed, "topology_type": "barabasi_albert"}
-    instance = Instance(f"barabasi{num_nodes}-{seed}", num_nodes, tuple(links), tuple(classes), kept=kept)
+    instance = Instance(f"barabasi{num_nodes}-{seed}", num_nodes, tuple(links), tuple(classes))
     return scaled(instance, load * capacity_factor(instance))
 
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from edgewise.config.errors import DataError
 from edgewise.systems.multihop.networks.check import Fields, parse_json, unreachable
 
 LinkLaw = Literal["fixed", "poisson"]
-KEPT = ("seed", "topology_type", "action_func", "metrics", "baselines")
-"""Fields of a file that the simulator ignores and writes back."""
+IGNORED = ("seed", "topology_type", "action_func", "metrics", "baselines")
+"""Fields of a file that the simulator ignores."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +45,6 @@ class Instance:
         link_law: distribution of the capacities.
         arrival_law: distribution of the arrivals.
         version: 1 writes classes as single flows, 2 as destinations.
-        kept: other fields of the file, written back unchanged.
     """
 
     name: str
@@ -56,7 +54,6 @@ class Instance:
     link_law: LinkLaw = "fixed"
     arrival_law: LinkLaw = "poisson"
     version: Literal[1, 2] = 2
-    kept: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def load(self) -> float:
@@ -92,7 +89,7 @@ def parse_instance(content: object, *, name: str) -> Instance:
         name: name of the file, for errors.
     """
     top = Fields.of(content, name, "")
-    top.only("nodes", "link_info", "class_info", "link_distribution", "arrival_distribution", *KEPT)
+    top.only("nodes", "link_info", "class_info", "link_distribution", "arrival_distribution", *IGNORED)
     count = top.count("nodes")
     link_law = top.choice("link_distribution", ("fixed", "poisson"))
     arrival_law = top.choice("arrival_distribution", ("poisson", "fixed"))
@@ -107,7 +104,6 @@ def parse_instance(content: object, *, name: str) -> Instance:
         link_law="fixed" if link_law == "fixed" else "poisson",
         arrival_law="fixed" if arrival_law == "fixed" else "poisson",
         version=version,
-        kept={key: top.content[key] for key in KEPT if key in top.content},
     )
     _check_reachable(instance)
     return instance
@@ -170,40 +166,3 @@ def _check_reachable(instance: Instance) -> None:
                 f"to destination {traffic.destination}",
                 hint="add the missing links to link_info, or leave this source out",
             )
-
-
-def as_content(instance: Instance) -> dict[str, Any]:
-    """Return the instance as the JSON content of its file."""
-    links = [
-        {"start": link.start, "end": link.end, "rate": link.rate}
-        | ({} if link.power is None else {"power": link.power})
-        for link in instance.links
-    ]
-    classes: Any
-    if instance.version == 1:
-        classes = [
-            {"source": source, "destination": traffic.destination, "rate": rate}
-            for traffic in instance.classes
-            for source, rate in traffic.sources.items()
-        ]
-    else:
-        classes = {
-            str(traffic.destination): {str(source): rate for source, rate in traffic.sources.items()}
-            for traffic in instance.classes
-        }
-    return {
-        "nodes": instance.num_nodes,
-        "link_info": links,
-        "class_info": classes,
-        "link_distribution": instance.link_law,
-        "arrival_distribution": instance.arrival_law,
-        **instance.kept,
-    }
-
-
-def write_instance(instance: Instance, path: Path | str) -> Path:
-    """Write an instance file that `read_instance` reads back as the same instance."""
-    file = Path(path)
-    parse_instance(as_content(instance), name=str(file))
-    file.write_text(json.dumps(as_content(instance), indent=1) + "\n", encoding="utf-8")
-    return file

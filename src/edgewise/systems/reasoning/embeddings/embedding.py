@@ -80,15 +80,6 @@ class KnowledgeEmbedding(nn.Module):
         """Score every entity as head, `[m]` and `[m]` → `[m, E]`; column e − 1 is entity e."""
         return self.compare(self.head_questions(predicates - 1, tails - 1), self.entity_vectors())
 
-    def entity_table(self) -> Tensor:
-        """Return the vectors of entities by id, `[E + 1, D]`, with zeros for padding."""
-        return F.pad(self.entity_vectors().detach(), (0, 0, 1, 0))
-
-    def predicate_table(self) -> Tensor:
-        """Return the vectors of predicates by id, `[P + 1, D]`, with zeros for padding."""
-        rows = torch.arange(self.num_predicates, device=self.tables.rel_emb.weight.device)
-        return F.pad(self.relation_vectors(rows).detach(), (0, 0, 1, 0))
-
     def entity_vectors(self, rows: Tensor | None = None) -> Tensor:
         """Return vectors `[*, D]` of entities by row, id − 1; all if no rows are given."""
         parts = [self.tables.node_emb]

@@ -133,11 +133,6 @@ class Program:
         return start, torch.searchsorted(self.head_key, low + span) - start
 
     @property
-    def longest_body(self) -> int:
-        """M, the maximum number of atoms in a rule's body."""
-        return self.body_predicate.shape[1]
-
-    @property
     def max_variables(self) -> int:
         """Maximum number of variables of a goal, `2A`, which sizes tables of terms."""
         return 2 * self.max_atoms

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from edgewise.systems.reasoning.embeddings.ranking import Ranks, filtered_ranks
+from edgewise.systems.reasoning.embeddings.ranking import filtered_ranks
 from edgewise.systems.reasoning.evaluation.candidates import Candidates
 from edgewise.systems.reasoning.knowledge.dataset import Dataset
 from edgewise.systems.reasoning.knowledge.known import KnownAnswers
@@ -144,41 +144,6 @@ class RuleScorer:
             if total > best + 1e-9:
                 best, chosen, self.thresholds[predicate] = total, trial, threshold
         self.cluster = chosen
-
-
-def rank_by_rules(
-    scorer: RuleScorer,
-    dataset: Dataset,
-    atoms: Tensor,
-    *,
-    methods: tuple[str, ...] = METHODS,
-    progress: Progress | None = None,
-) -> dict[str, Ranks]:
-    """Compute filtered ranks of atoms `[n, 3]` among all entities, on both sides; ties get their mean rank.
-
-    Args:
-        scorer: the rules.
-        dataset: the known atoms, which are left out.
-        atoms: (predicate, head, tail).
-        methods: of `METHODS`.
-        progress: called with the number of questions that were answered.
-    """
-    known, entities = dataset.known(), dataset.vocabulary.num_entities
-    found = {name: torch.zeros(2, len(atoms), dtype=torch.float64) for name in methods}
-    sides = (
-        ("head", KnownAnswers.heads(known, num_entities=entities)),
-        ("tail", KnownAnswers.tails(known, num_entities=entities)),
-    )
-    for row, (side, answers) in enumerate(sides):
-        batches = question_batches(
-            atoms, num_predicates=scorer.relations.num_predicates, side=side, size=QUESTIONS
-        )
-        for batch in batches:
-            for name, score in scorer.scores(batch.relation, batch.given, methods).items():
-                found[name][row, batch.atom] = _ranks(score, batch, atoms, side, answers)
-            if progress is not None:
-                progress(len(batch.atom))
-    return {name: Ranks(head=both[0], tail=both[1]) for name, both in found.items()}
 
 
 def list_scores(scorer: RuleScorer, lists: Candidates) -> dict[str, Tensor]:

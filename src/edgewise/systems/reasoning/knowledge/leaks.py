@@ -45,11 +45,6 @@ class LeakReport:
     overlaps: dict[str, int]
     unseen: dict[str, Unseen]
 
-    @property
-    def leaking(self) -> bool:
-        """Whether two splits share an atom."""
-        return any(self.overlaps.values())
-
     def to_plain(self) -> dict[str, Any]:
         """Return the report as plain values."""
         return asdict(self)

@@ -31,11 +31,6 @@ class Rule:
     body_size: int | None = None
 
     @property
-    def num_variables(self) -> int:
-        """Number of variables."""
-        return -min(0, *(term for atom in (self.head, *self.body) for term in atom[1:]))
-
-    @property
     def evidence(self) -> str:
         """The weight, and how many conclusions are true where that is known: `0.91, 52 of 55`."""
         if self.support is None or self.body_size is None:

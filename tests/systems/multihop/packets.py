@@ -9,9 +9,6 @@ import torch
 from tensordict import TensorDictBase
 from torch import Tensor
 
-from edgewise.envs.policy import Policy
-from edgewise.systems.multihop.env import MultihopEnv
-
 Place = tuple[int, int, int]
 """World, node and class of a queue."""
 
@@ -52,35 +49,6 @@ class Journeys:
     def mean_hops(self) -> Tensor:
         """Mean number of links of each class, over the delivered packets of all worlds, `[K]`."""
         return self.hops.sum(0) / self.delivered.sum(0)
-
-
-def follow_packets(env: MultihopEnv, policy: Policy, *, slots: int) -> Journeys:
-    """Run a policy from a reset and return the waiting times and hops of its packets.
-
-    Args:
-        env: environment whose worlds do not end within these slots.
-        policy: policy or baseline.
-        slots: number of slots.
-
-    Raises:
-        ValueError: a world ends.
-
-    Example:
-        >>> from edgewise.systems.multihop.baselines import BASELINES
-        >>> from edgewise.systems.multihop.config import MultihopConfig
-        >>> env = MultihopEnv(MultihopConfig(networks=("two-path",)), num_envs=2, seed=0)
-        >>> follow_packets(env, BASELINES["spbp"](env), slots=50).mean_delay.shape
-        torch.Size([2])
-    """
-    root = env.reset()
-    log = JourneyLog(root["state"])
-    for slot in range(slots):
-        step = env.step(policy(root))
-        log.record(step["state"], step["action"], step["next", "state"])
-        if slot + 1 < slots and bool(step["next", "done"].any()):
-            raise ValueError(f"a world ended after {slot + 1} slots: raise max_steps or max_backlog")
-        root = env.step_mdp(step)
-    return log.report()
 
 
 class JourneyLog:

@@ -8,9 +8,6 @@ import torch
 from tensordict import TensorDictBase
 from torch import Tensor
 
-from edgewise.envs.policy import Policy
-from edgewise.systems.queueing.env import QueueingEnv
-
 
 @dataclass(frozen=True)
 class Sojourns:
@@ -37,36 +34,6 @@ class Sojourns:
     def mean_delay(self) -> Tensor:
         """Mean waiting time in slots at each node, over the departed packets of all worlds, `[N]`."""
         return self.sojourn.sum(0) / self.departed.sum(0)
-
-
-def follow_packets(env: QueueingEnv, policy: Policy, *, slots: int, room: int = 1024) -> Sojourns:
-    """Run a policy from a reset and return the waiting times of its packets.
-
-    Args:
-        env: environment with `initial_queue=0`. Worlds must not end within these slots.
-        policy: policy or baseline.
-        slots: number of slots.
-        room: maximum length of a queue.
-
-    Raises:
-        ValueError: a queue is not empty at the start, grows beyond `room`, or a world ends.
-
-    Example:
-        >>> from edgewise.systems.queueing.baselines import MaxWeight
-        >>> from edgewise.systems.queueing.config import QueueingConfig
-        >>> env = QueueingEnv(QueueingConfig(max_steps=1000), num_envs=4, seed=0)
-        >>> follow_packets(env, MaxWeight(env), slots=100).mean_delay.shape
-        torch.Size([3])
-    """
-    root = env.reset()
-    log = PacketLog(root["state"], room=room)
-    for slot in range(slots):
-        step = env.step(policy(root))
-        log.record(step["state"], step["next", "state"])
-        if slot + 1 < slots and bool(step["next", "done"].any()):
-            raise ValueError(f"a world ended after {slot + 1} slots: raise max_steps or max_backlog")
-        root = env.step_mdp(step)
-    return log.report()
 
 
 class PacketLog:
