@@ -71,7 +71,7 @@ class SumBeforeAttention(GraphTransformer):
 
 
 class _Plain(nn.Module):
-    def forward(self, h, batch):
+    def forward(self, h):
         return h
 
 
