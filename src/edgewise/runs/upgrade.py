@@ -10,8 +10,21 @@ from edgewise.config.layers import ABSENT, Path, dotted, value_at
 from edgewise.config.model import Config
 from edgewise.config.schema import member_of
 
+ENCODER: Mapping[str, Any] = {
+    "soft_cap": None,
+    "beta": False,
+    "norm": "layer",
+    "dropout": 0.0,
+    "compile": False,
+}
+"""Settings of encoders that are gone."""
 REMOVED: Mapping[Path, Any] = {
     ("model", "sets"): "in_turn",
+    **{
+        (*section, name): only
+        for section in (("model", "encoder"), ("model", "graph"), ("model", "ego", "graph"))
+        for name, only in ENCODER.items()
+    },
 }
 """Settings that are gone, with the only value that this version still gives."""
 
