@@ -130,12 +130,12 @@ def _base(
 ) -> tuple[list[Layer], type[AnyRun]]:
     """Return the layers below flags, and their schema; a stand-in where what is trained is unknown."""
     if source in plugins.recipes() or _is_recipe(source):
+        found = recipe(source)
         if algorithm is not None:
             raise ConfigError(
                 f"{source} is a recipe, which has its algorithm already",
-                hint=f"name the environment instead: {recipe(source).env} --algorithm {algorithm}",
+                hint=f"name the environment instead: {found.config.env_name} --algorithm {algorithm}",
             )
-        found = recipe(source)
         layers = [Layer(f"recipe {source}", {**found.config.to_plain(), "recipe": source})]
         return (layers if file is None else [*layers, _read_for(source, file)]), found.schema
     if _is_file(source):
