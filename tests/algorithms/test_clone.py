@@ -10,7 +10,7 @@ from tests.algorithms.worlds import batches, toy
 
 from edgewise.algorithms.clone import EXPERT_ACTION
 from edgewise.config.errors import ConfigError
-from edgewise.data.demonstrations import ExpertMixture, demonstrate
+from edgewise.data.demonstrations import ExpertMixture
 from edgewise.data.rollout import Rollout
 from edgewise.envs.registry import make_env
 from edgewise.experiments.build import Builder
@@ -55,7 +55,7 @@ def test_a_mixture_writes_the_action_alone():
 def test_demonstrations_are_the_experts_and_keep_the_state():
     env = make_env("queueing", num_envs=4, seed=0)
     expert = MaxWeight(env)
-    shown = demonstrate(env, expert, steps=6)
+    shown = Rollout(env, expert, rollout_length=6, keep_state=True).collect()
     again = expert(shown.reshape(-1).copy())["action"]
     assert torch.equal(again, shown["action"].reshape(-1, 3))
 

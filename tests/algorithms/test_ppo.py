@@ -51,8 +51,10 @@ def test_the_ratio_before_any_update_is_exactly_one(name, encoder):
 
 def test_dropout_shows_in_the_first_ratio_and_is_said_once(caplog):
     env = toy("signals")
-    dropped = ModelConfig(encoder=EncoderConfig(hidden=16, layers=1, heads=2, dropout=0.3), policy_gain=1.0)
-    algorithm = learner(env, model=dropped)
+    algorithm = learner(env, model=SMALL.model_copy(update={"policy_gain": 1.0}))
+    algorithm.policy.encoder.register_forward_hook(
+        lambda encoder, _, h: torch.nn.functional.dropout(h, 0.3, encoder.training)
+    )
     with caplog.at_level(logging.WARNING):
         for batch in batches(env, algorithm, 2):
             assert algorithm.learn(batch)["ratio_start"] > 1.01

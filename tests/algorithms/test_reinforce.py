@@ -9,12 +9,13 @@ from tests.algorithms.picking import NODES, Picking, PickingConfig, orders, pick
 from tests.algorithms.worlds import SMALL, TOYS, toy
 from torchrl.envs import ExplorationType, set_exploration_type
 
-import edgewise as ew
+from edgewise.algorithms.config import ReinforceConfig
 from edgewise.algorithms.greedy_baseline import GreedyBaseline
 from edgewise.algorithms.reinforce import REINFORCE
 from edgewise.cli.main import main
 from edgewise.config.errors import ConfigError
 from edgewise.data.episodes import EpisodeRollout, play_episodes
+from edgewise.data.random_policy import RandomPolicy
 from edgewise.envs.base import Transition
 from edgewise.experiments.launch import resume, start
 from edgewise.experiments.load import load_config
@@ -102,7 +103,7 @@ def test_the_mean_gradient_is_that_of_the_expected_return(baseline, share):
 
 def test_episodes_of_an_instance_begin_alike_and_are_whole():
     env = picking(num_envs=14)
-    rollout = EpisodeRollout(env, ew.RandomPolicy(env.actions, env.graph), rollout_length=5, starts=4)
+    rollout = EpisodeRollout(env, RandomPolicy(env.actions, env.graph), rollout_length=5, starts=4)
     batch = rollout.collect()
     episodes = episodes_of(batch)
     assert rollout.num_instances == 3
@@ -122,7 +123,7 @@ def test_episodes_of_an_instance_begin_alike_and_are_whole():
 @pytest.mark.parametrize("starts", [3, 4, 6])
 def test_different_first_actions_are_legal_and_marked(starts):
     env = picking(num_envs=24, picks=2)
-    rollout = EpisodeRollout(env, ew.RandomPolicy(env.actions, env.graph), starts=starts, different=True)
+    rollout = EpisodeRollout(env, RandomPolicy(env.actions, env.graph), starts=starts, different=True)
     episodes = episodes_of(rollout.collect())
     for begin in range(0, len(episodes), starts):
         first = [int(episode["action"][0]) for episode in episodes[begin : begin + starts]]
@@ -238,7 +239,7 @@ def test_steps_and_updates_wait_for_no_value_of_another_device(fake_device, name
     env = toy(name, num_envs=4, device=fake_device)
     torch.manual_seed(0)
     actor = make_actor_critic(env.graph, env.actions, SMALL).actor
-    algorithm = REINFORCE(actor, ew.ReinforceConfig(baseline="mean"), device=fake_device)
+    algorithm = REINFORCE(actor, ReinforceConfig(baseline="mean"), device=fake_device)
     with torch.no_grad():
         steps, counted = play_episodes(env, algorithm.policy, env.reset(), longest=9)
     assert counted.shape == (4, 4)
@@ -269,7 +270,7 @@ def test_what_does_not_fit_is_refused_in_words(tmp_path, capsys):
     with pytest.raises(ConfigError, match="num_envs: got 1, expected 2 or more"):
         reinforce(one).make_collector(one, rollout_length=1)
     with pytest.raises(ValueError, match="use 2 starts or more, got 1"):
-        ew.ReinforceConfig(starts=1)
+        ReinforceConfig(starts=1)
     for arguments, reason in [
         (["hex", "--algorithm", "reinforce"], "a game of two players"),
         (["swarm", "--algorithm", "reinforce", "--model.recurrent", "true"], "model.recurrent"),

@@ -20,7 +20,7 @@ from edgewise.cli.verbs import GENERIC
 from edgewise.config.errors import ConfigError
 from edgewise.config.schema import find
 from edgewise.config.settings import from_flags
-from edgewise.experiments.defaults import schema_of
+from edgewise.experiments.defaults import defaults
 from edgewise.experiments.recipes import recipe
 from edgewise.plugins import Address, algorithms, environment, environments, load, recipes, systems
 from edgewise.terminal.parser import Parser
@@ -99,7 +99,7 @@ def train_faults(options, flags):
         return found if chosen is None else [*found, f"{source} has its algorithm already"]
     if source in environments():
         own = chosen is not None and is_file_or_address(chosen)
-        return [] if own else list(from_flags(schema_of(source, chosen or "ppo"), flags).problems)
+        return [] if own else list(from_flags(defaults(source, chosen or "ppo")[1], flags).problems)
     known = is_file_or_address(source) or options.plugin or not source.islower()
     return [] if known else [f"no recipe or environment {source}"]
 

@@ -216,15 +216,12 @@ SUBJECTS = [
             "conv": ("SAGEConv", {"kind": "gnn"}),
             "feed_forward": 2,
             "edge_hidden": 3,
-            "soft_cap": 1e-3,
             "layers": 2,
         },
         silent={
-            "compile": CPU,
             "dense": SPEED,
             "compact": SPEED,
             "part_size": "the same numbers with less memory: tests/models/encoders/test_partition.py",
-            "dropout": "acts while learning alone: tests/models/encoders/test_transformer.py",
         },
     ),
     Subject(

@@ -14,6 +14,7 @@ import edgewise as ew
 from edgewise.cli.main import main
 from edgewise.config.decoding import Decoding
 from edgewise.config.errors import ConfigError
+from edgewise.data.random_policy import RandomPolicy
 from edgewise.evaluation.evaluate import evaluate
 from edgewise.evaluation.result import Evaluation
 from edgewise.models.actor_critic import make_actor_critic
@@ -186,10 +187,10 @@ def test_what_does_not_fit_is_refused_in_words():
             decoded(how, env=team, episodes=2)
     env = picking(num_envs=2)
     with pytest.raises(ConfigError, match="no probabilities"):
-        decoded("beam:2", env=env, policy=ew.RandomPolicy(env.actions, env.graph), episodes=2)
+        decoded("beam:2", env=env, policy=RandomPolicy(env.actions, env.graph), episodes=2)
     game = ew.make_env("hex", num_envs=2, seed=0)
     with pytest.raises(ConfigError, match="a game of two players"):
-        decoded("sample:2", env=game, policy=ew.RandomPolicy(game.actions, game.graph), episodes=2)
+        decoded("sample:2", env=game, policy=RandomPolicy(game.actions, game.graph), episodes=2)
     with pytest.raises(ConfigError, match="needs a GraphEnv"):
         evaluate(Countdown, always(2), episodes=2, seed=0, decode=Decoding("sample", 2))
 

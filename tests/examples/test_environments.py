@@ -6,6 +6,7 @@ import torch
 from torchrl.envs.utils import check_env_specs
 
 import edgewise as ew
+from edgewise.graphs.convert import to_networkx
 
 FILES = {
     "tsp": "tsp/tsp.py",
@@ -32,7 +33,7 @@ def test_a_trained_policy_takes_graphs_of_pyg_and_networkx(examples, name, small
     assert env.actions.is_legal(action, root, env.graph).all()
     for number in range(2):
         data = ew.to_pyg(root["graph"], env.graph)[number]
-        graph = ew.to_networkx(root["graph"], env.graph)[number]
+        graph = to_networkx(root["graph"], env.graph)[number]
         if root.get("action_mask", None) is not None:
             data.action_mask = root["action_mask"][number, : data.num_nodes]
             networkx.set_node_attributes(graph, dict(enumerate(data.action_mask.tolist())), "action_mask")

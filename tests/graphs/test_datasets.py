@@ -13,6 +13,7 @@ from torch_geometric.data import Data, HeteroData, InMemoryDataset
 
 import edgewise as ew
 from edgewise.config.errors import ConfigError, DataError
+from edgewise.graphs.datasets import read_graphs
 from edgewise.graphs.graph_files import READERS, read_graph_file
 from edgewise.graphs.graph_set import SPLITS
 from edgewise.graphs.graph_store import dump_graph_set, load_graph_set
@@ -150,27 +151,25 @@ class Rings(InMemoryDataset):
 
 
 def test_a_pyg_dataset_is_a_list_of_graphs():
-    found = ew.read_graphs(Rings(range(3, 23)))
+    found = read_graphs(Rings(range(3, 23)))
     assert len(found) == 20
     assert [len(found.splits[split]) for split in SPLITS] == [16, 2, 2]
-    assert found.fingerprint("test") == ew.read_graphs([ring(size) for size in range(3, 23)]).fingerprint(
-        "test"
-    )
+    assert found.fingerprint("test") == read_graphs([ring(size) for size in range(3, 23)]).fingerprint("test")
 
 
 def test_the_split_by_content_depends_on_the_seed_alone():
     graphs = [ring(size) for size in range(3, 23)]
-    first, other = ew.read_graphs(graphs), ew.read_graphs(graphs[::-1])
+    first, other = read_graphs(graphs), read_graphs(graphs[::-1])
     assert {split: first.fingerprint(split) for split in SPLITS} == {
         split: other.fingerprint(split) for split in SPLITS
     }
-    assert ew.read_graphs(graphs, seed=1).fingerprint("test") != first.fingerprint("test")
+    assert read_graphs(graphs, seed=1).fingerprint("test") != first.fingerprint("test")
     members = [number for split in SPLITS for number in first.splits[split]]
     assert sorted(members) == list(range(20))
 
 
 def test_equal_graphs_stay_in_one_split():
-    found = ew.read_graphs([ring(size) for size in range(3, 13)] * 3)
+    found = read_graphs([ring(size) for size in range(3, 13)] * 3)
     owner = {}
     for split in SPLITS:
         for number in found.splits[split]:
@@ -183,7 +182,7 @@ def test_folders_are_splits(tmp_path):
         {f"{split}/g{n}.txt": path_of(3 * n + k) for k, split in enumerate(SPLITS, 1) for n in (1, 2)},
     )
     (tmp_path / "README.md").write_text("what this is")
-    found = ew.read_graphs(str(tmp_path))
+    found = read_graphs(str(tmp_path))
     assert {split: len(members) for split, members in found.splits.items()} == {
         "train": 2,
         "valid": 2,
@@ -198,15 +197,15 @@ def test_a_planted_leak_is_refused(tmp_path):
     with pytest.raises(
         DataError, match=r"c\.csv of the split test is the same graph as .*a\.txt of the split train"
     ):
-        ew.read_graphs(tmp_path)
+        read_graphs(tmp_path)
     with pytest.raises(DataError, match="same graph"):
-        ew.read_graphs({"train": [ring(3), ring(4)], "valid": [ring(5)], "test": [ring(4)]})
+        read_graphs({"train": [ring(3), ring(4)], "valid": [ring(5)], "test": [ring(4)]})
 
 
 def test_a_file_in_no_split_is_refused(tmp_path):
     write(tmp_path, {"train/a.txt": path_of(3), "b.txt": path_of(4)})
     with pytest.raises(DataError, match=r"b\.txt is beside the folders train"):
-        ew.read_graphs(tmp_path)
+        read_graphs(tmp_path)
 
 
 def test_an_empty_split_is_named(tmp_path):
@@ -246,21 +245,21 @@ def test_a_bad_file_is_named_with_its_line(tmp_path, name):
     text, message = BAD[name]
     write(tmp_path, {name: text})
     with pytest.raises(DataError, match=message):
-        ew.read_graphs(tmp_path / name)
+        read_graphs(tmp_path / name)
 
 
 def test_what_cannot_be_read_is_named(tmp_path):
     (tmp_path / "a.txt").write_bytes(b"0 1\n\xff\xfe 2\n")
     with pytest.raises(DataError, match=r"a\.txt:2: byte 0xff is not UTF-8"):
-        ew.read_graphs(tmp_path)
+        read_graphs(tmp_path)
     with pytest.raises(DataError, match="no such folder or file"):
-        ew.read_graphs(tmp_path / "nowhere")
+        read_graphs(tmp_path / "nowhere")
     (tmp_path / "b.pt").write_bytes(b"PK")
     with pytest.raises(DataError, match=r"b\.pt: files \.pt cannot be read"):
-        ew.read_graphs(tmp_path / "b.pt")
+        read_graphs(tmp_path / "b.pt")
     (tmp_path / "empty" / "val").mkdir(parents=True)
     with pytest.raises(DataError, match="holds no graph; it has subfolders val"):
-        ew.read_graphs(tmp_path / "empty")
+        read_graphs(tmp_path / "empty")
     with pytest.raises(ConfigError, match="not set"):
         ew.load_graphs(None)
 
@@ -283,7 +282,7 @@ def test_what_cannot_be_read_is_named(tmp_path):
 )
 def test_bad_objects_are_named(graphs, message):
     with pytest.raises(DataError, match=message):
-        ew.read_graphs(graphs)
+        read_graphs(graphs)
 
 
 @settings(max_examples=150)
@@ -296,7 +295,7 @@ def test_any_content_gives_a_graph_or_a_data_error(tmp_path_factory, suffix, con
 
 
 def test_a_stored_set_is_the_same_set(tmp_path):
-    found = ew.read_graphs([ring(size, shift=0.5) for size in range(3, 13)])
+    found = read_graphs([ring(size, shift=0.5) for size in range(3, 13)])
     path = tmp_path / "graphs.safetensors"
     path.write_bytes(dump_graph_set(found))
     again = load_graph_set(path)
@@ -312,7 +311,7 @@ def test_a_stored_set_is_the_same_set(tmp_path):
 
 
 def test_a_stored_set_with_a_planted_leak_is_refused(tmp_path):
-    found = ew.read_graphs([ring(size) for size in range(3, 13)])
+    found = read_graphs([ring(size) for size in range(3, 13)])
     object.__setattr__(found, "splits", {**found.splits, "test": found.splits["train"][:1]})
     path = tmp_path / "graphs.safetensors"
     path.write_bytes(dump_graph_set(found))
@@ -332,7 +331,7 @@ def test_a_stored_set_with_a_planted_leak_is_refused(tmp_path):
     ],
 )
 def test_a_hostile_stored_set_is_refused(tmp_path, key, value):
-    content = dump_graph_set(ew.read_graphs([ring(size) for size in range(3, 13)]))
+    content = dump_graph_set(read_graphs([ring(size) for size in range(3, 13)]))
     header = safe_header(content)
     path = tmp_path / "graphs.safetensors"
     path.write_bytes(save({**load(content), key: value}, metadata=header))
@@ -341,7 +340,7 @@ def test_a_hostile_stored_set_is_refused(tmp_path, key, value):
 
 
 def test_a_stored_set_with_foreign_splits_is_refused(tmp_path):
-    content = dump_graph_set(ew.read_graphs([ring(size) for size in range(3, 13)]))
+    content = dump_graph_set(read_graphs([ring(size) for size in range(3, 13)]))
     plain = json.loads(safe_header(content)["graphs"])
     path = tmp_path / "graphs.safetensors"
     for change in (
@@ -364,9 +363,9 @@ def safe_header(content):
 
 def test_a_changed_folder_is_read_again(tmp_path):
     write(tmp_path, {"a.txt": path_of(3), "b.txt": path_of(4), "c.txt": path_of(5)})
-    assert len(ew.read_graphs(tmp_path)) == 3
+    assert len(read_graphs(tmp_path)) == 3
     write(tmp_path, {"d.txt": path_of(6)})
-    assert len(ew.read_graphs(tmp_path)) == 4
+    assert len(read_graphs(tmp_path)) == 4
 
 
 def test_worlds_draw_graphs_with_their_own_generator():

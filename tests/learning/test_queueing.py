@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from edgewise.data.demonstrations import demonstrate
+from edgewise.data.rollout import Rollout
 from edgewise.envs.registry import make_env
 from edgewise.evaluation.request import EvaluationRequest
 from edgewise.evaluation.statistics import paired_difference
@@ -42,7 +42,11 @@ def test_a_clone_schedules_as_its_expert_does(tmp_path, record_property):
     algorithm = Builder(load_config("queueing-line3-clone")).parts().algorithm
     algorithm.load_state_dict(checkpoint.load(checkpoint.best(folder / "checkpoints"))["algorithm"])
     env = make_env("queueing", num_envs=64, seed=99)
-    match = float(algorithm.match(algorithm.label(demonstrate(env, MaxWeight(env), steps=500))))
+    match = float(
+        algorithm.match(
+            algorithm.label(Rollout(env, MaxWeight(env), rollout_length=500, keep_state=True).collect())
+        )
+    )
     cloned, expert = backlogs(folder, baselines=("maxweight",))
     record_property("match", match)
     record_property("backlog", [cloned, expert])

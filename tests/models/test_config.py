@@ -19,8 +19,7 @@ def test_importing_the_settings_does_not_import_torch():
     [
         ({"hidden": 10, "heads": 4}, "hidden=10 is not a multiple of heads=4"),
         ({"kind": "gnn", "conv": "GATConv", "hidden": 10}, "hidden=10 is not a multiple of heads=4"),
-        ({"dropout": 1.0}, "less than 1"),
-        ({"soft_cap": 0}, "greater than 0"),
+        ({"part_size": 0}, "greater than or equal to 1"),
         ({"layer": 3}, "layer"),
         ({"conv": "GATv3Conv"}, "GATv2Conv"),
     ],

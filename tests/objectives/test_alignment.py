@@ -2,9 +2,8 @@
 
 import pytest
 import torch
-from tensordict import TensorDict
 
-from edgewise.objectives.alignment import expand_agent_mask, match_shape, with_agent_done
+from edgewise.objectives.alignment import expand_agent_mask, match_shape
 
 
 @pytest.mark.parametrize(
@@ -37,18 +36,3 @@ def test_a_mask_of_agents_is_none_for_values_of_worlds():
     assert expand_agent_mask(mask, torch.zeros(2, 1), batch_dims=1) is None
     assert expand_agent_mask(None, torch.zeros(2, 3), batch_dims=1) is None
     assert torch.equal(expand_agent_mask(mask, torch.zeros(2, 3, 1), batch_dims=1).squeeze(-1), mask)
-
-
-def test_an_agent_is_done_with_its_world_or_by_itself_and_the_batch_is_left_alone():
-    ended = torch.tensor([[True, False], [False, False]])
-    following = {
-        "reward": torch.zeros(2, 2, 1),
-        "done": torch.tensor([[False], [True]]),
-        "terminated": torch.tensor([[False], [False]]),
-        "agents": {"terminated": ended},
-    }
-    batch = TensorDict({"next": following}, [2])
-    found = with_agent_done(batch)["next"]
-    assert found["done"].squeeze(-1).tolist() == [[True, False], [True, True]]
-    assert found["terminated"].squeeze(-1).tolist() == [[True, False], [False, False]]
-    assert batch["next", "done"].shape == (2, 1)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.objectives.oracles import by_rows
 
 from edgewise.objectives.retrace import retrace_target
-from edgewise.objectives.returns import generalized_advantage, n_step_return
+from edgewise.objectives.returns import generalized_advantage
 from edgewise.objectives.vtrace import vtrace
 
 numbers = st.floats(0, 1)
@@ -152,9 +152,7 @@ def test_on_policy_they_are_the_returns_that_are_known(rollout, gamma, lmbda):
     shifted = torch.cat([value[:, 1:], next_value[:, -1:]], 1)
     known["next_value"] = torch.where(done, next_value, shifted)
     found = retrace_target(reward, value, log_ratio=torch.zeros_like(log_ratio), lmbda=1.0, **known)
-    longest = n_step_return(
-        reward, known["next_value"], done=done, terminated=terminated, gamma=gamma, n=reward.shape[1]
-    )
+    _, longest = generalized_advantage(reward, value, lmbda=1.0, **known)
     torch.testing.assert_close(found, longest)
 
 

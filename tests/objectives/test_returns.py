@@ -1,17 +1,14 @@
 """Returns by the scan equal their definitions, whatever ends where."""
 
-import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.objectives.oracles import by_rows, double_sum, forward_view
+from tests.objectives.oracles import by_rows, double_sum
 from torchrl.objectives.value.functional import generalized_advantage_estimate
 
 from edgewise.objectives.returns import (
     discounted_scan,
     generalized_advantage,
-    lambda_return,
-    n_step_return,
     two_player_advantage,
 )
 
@@ -115,30 +112,6 @@ def test_advantages_carry_gradients():
     assert torch.autograd.gradcheck(advantages, inputs)
 
 
-@given(rollouts(), numbers, numbers)
-def test_lambda_returns_mix_n_step_returns(rollout, gamma, lmbda):
-    reward, _, next_value, done, terminated = rollout
-    found = lambda_return(reward, next_value, done=done, terminated=terminated, gamma=gamma, lmbda=lmbda)
-    expected = by_rows(
-        forward_view, reward, next_value, done, terminated, gamma=gamma, lmbda=lmbda, longest=None
-    )
-    torch.testing.assert_close(found, expected)
-
-
-@given(rollouts(), numbers, st.integers(1, 15))
-def test_n_step_returns_stop_at_ends(rollout, gamma, n):
-    reward, _, next_value, done, terminated = rollout
-    found = n_step_return(reward, next_value, done=done, terminated=terminated, gamma=gamma, n=n)
-    expected = by_rows(forward_view, reward, next_value, done, terminated, gamma=gamma, lmbda=None, longest=n)
-    torch.testing.assert_close(found, expected)
-
-
-def test_an_n_step_return_of_no_step_is_refused():
-    flags = torch.zeros(1, 3, dtype=torch.bool)
-    with pytest.raises(ValueError, match="at least 1, got 0"):
-        n_step_return(torch.ones(1, 3), torch.ones(1, 3), done=flags, terminated=flags, gamma=0.9, n=0)
-
-
 def one_sided(reward, value, next_value, player, next_player, done, terminated, **settings):
     """Independent: the sum of errors, each turned to the view of the one who moved first."""
     advantage = []
@@ -191,18 +164,3 @@ def test_strict_alternation_has_its_closed_form_and_a_wrong_sign_shows():
     assert (planted - expected).abs().amax() > 0.1
     same_player, _ = two_player_advantage(reward, value, player=player, next_player=player, **settings)
     assert (same_player - expected).abs().amax() > 0.1
-
-
-@given(rollouts(), numbers, numbers)
-def test_lambda_returns_are_as_exact_as_their_dtype(rollout, gamma, lmbda):
-    """Step by step from the end, in the same precision: float64 is not rounded to float32 in between."""
-    reward, _, next_value, done, terminated = rollout
-    ends = {"done": done, "terminated": terminated}
-    found = lambda_return(reward, next_value, gamma=gamma, lmbda=lmbda, **ends)
-    expected, later = torch.empty_like(reward), None
-    for step in reversed(range(reward.shape[1])):
-        value = next_value[:, step].masked_fill(terminated[:, step], 0.0)
-        cut = done[:, step] | terminated[:, step] if later is not None else torch.ones_like(done[:, step])
-        ahead = value if later is None else torch.where(cut, value, (1 - lmbda) * value + lmbda * later)
-        expected[:, step] = later = reward[:, step] + gamma * ahead
-    torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-12)

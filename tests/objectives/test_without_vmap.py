@@ -15,7 +15,6 @@ from edgewise.graphs.actions import AgentsContinuous, AgentsDiscrete, ChooseNode
 from edgewise.models import vmap_guard
 from edgewise.models.actor_critic import make_actor_critic
 from edgewise.models.config import EncoderConfig, ModelConfig
-from edgewise.objectives.alignment import with_agent_done
 from edgewise.objectives.graph_gae import GraphGAE
 from edgewise.objectives.without_vmap import without_vmap
 
@@ -68,6 +67,15 @@ def dqn(compact):
     network = QNetwork(SPEC, ChooseNode(), model(compact=compact))
     loss = DQNLoss(network, action_space="categorical", double_dqn=True, delay_value=True)
     return loss, acted(network, observed()).reshape(-1)
+
+
+def with_agent_done(batch):
+    """The batch with ends of agents, in the shape of their rewards, as TorchRL's losses need them."""
+    following = batch["next"].copy()
+    own = following["agents", "terminated"].unsqueeze(-1)
+    for name in ("done", "terminated"):
+        following[name] = following[name].unsqueeze(-2) | own
+    return batch.copy().set("next", following)
 
 
 def dqn_of_agents(compact):
@@ -174,13 +182,3 @@ def test_advantages_from_graph_gae_go_straight_into_the_loss():
     within.make_value_estimator(GraphGAE(value_network=parts.critic, **SETTINGS))
     ready = GraphGAE(value_network=parts.critic, **SETTINGS)(rollout.clone())
     torch.testing.assert_close(total(within, ready.reshape(-1)), total(within, rollout))
-
-
-def test_ends_take_the_shape_of_agents_rewards():
-    rollout = observed(AGENTS)
-    changed = with_agent_done(rollout)
-    world, own = rollout["next", "terminated"], rollout["next", "agents", "terminated"]
-    assert changed["next", "terminated"].shape == (3, 5, AGENTS, 1)
-    assert torch.equal(changed["next", "terminated"].squeeze(-1), own | world)
-    assert torch.equal(changed["next", "done"].squeeze(-1), own | rollout["next", "done"])
-    assert rollout["next", "done"].shape == (3, 5, 1)

@@ -46,7 +46,7 @@ class REINFORCE(Algorithm):
         >>> import edgewise as ew
         >>> from edgewise.models.actor_critic import make_actor_critic
         >>> env = ew.make_env("graphwalk", num_envs=16, seed=0)
-        >>> algorithm = REINFORCE(make_actor_critic(env.graph, env.actions).actor, ew.ReinforceConfig())
+        >>> algorithm = REINFORCE(make_actor_critic(env.graph, env.actions).actor, ReinforceConfig())
         >>> rollout = algorithm.make_collector(env, rollout_length=1)
         >>> metrics = algorithm.learn(rollout.collect())
     """

@@ -7,9 +7,7 @@ from collections.abc import Callable
 import torch
 from tensordict import TensorDictBase
 from torch import nn
-from torchrl.envs import EnvBase
 
-from edgewise.data.rollout import Rollout
 from edgewise.envs.policy import Policy
 
 
@@ -45,11 +43,6 @@ class ExpertMixture(nn.Module):
             by_expert = by_expert.reshape(*by_expert.shape, *[1] * (action.ndim - by_expert.ndim))
             action = torch.where(by_expert, _action(self.expert, tensordict), action)
         return tensordict.set("action", action)
-
-
-def demonstrate(env: EnvBase, expert: Policy, *, steps: int) -> TensorDictBase:
-    """Collect a rollout `[B, steps]` of an expert from a reset of `env`, with the simulator's `state`."""
-    return Rollout(env, expert, rollout_length=steps, keep_state=True).collect()
 
 
 def _action(policy: Policy, tensordict: TensorDictBase) -> torch.Tensor:

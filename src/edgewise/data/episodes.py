@@ -94,8 +94,9 @@ class EpisodeRollout:
 
     Example:
         >>> import edgewise as ew
+        >>> from edgewise.data.random_policy import RandomPolicy
         >>> env = ew.make_env("graphwalk", num_envs=8, seed=0)
-        >>> policy = ew.RandomPolicy(env.actions, env.graph)
+        >>> policy = RandomPolicy(env.actions, env.graph)
         >>> batch = EpisodeRollout(env, policy, rollout_length=1, starts=4).collect()
         >>> batch["next", "done"].sum(), batch["instance"].max() + 1
         (tensor(8), tensor(2))

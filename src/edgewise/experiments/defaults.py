@@ -58,11 +58,6 @@ def defaults(env_name: str, algorithm_name: str | None = None) -> tuple[Layer, t
     return Layer(f"the defaults for {short} with {short_name(chosen)}", values), schema
 
 
-def schema_of(env_name: str, algorithm_name: str) -> type[AnyRun]:
-    """Return the schema of runs of an environment with an algorithm."""
-    return defaults(env_name, algorithm_name)[1]
-
-
 def short_name(reference: str) -> str:
     """Return what a run of an environment or algorithm is called: its name, or that of its file or class.
 

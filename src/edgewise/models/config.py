@@ -56,22 +56,11 @@ class EncoderConfig(Config):
     messages are no longer linear in them; 0 for no such layer."""
     feed_forward: int = Field(0, ge=0)
     """Width of the feed-forward part of a transformer block as a multiple of `hidden`; 0 for no such part."""
-    soft_cap: float | None = Field(None, gt=0)
-    """Attention logits become `cap * tanh(logit / cap)`; none for no cap."""
-    beta: bool = False
-    """Whether to gate the skip connection inside attention."""
-    norm: Literal["layer", "graph"] = "layer"
-    """`layer` normalises each node separately; `graph` normalises over the whole graph, which breaks
-    locality."""
-    dropout: float = Field(0.0, ge=0, lt=1)
-    """Dropout of attention weights. Above zero, the ratio of PPO is not 1 at identical weights."""
     dense: Literal["auto", "always", "never"] = "auto"
     """When attention uses `[N, N]` matrices: `auto` (by a measured rule), `always` or `never`."""
     compact: bool | None = None
     """Whether the sparse path drops padding. By default it does on a CPU, where that is never slower, and not
     where shapes must be static: on a GPU, under vmap, in an export."""
-    compile: bool = False
-    """Whether to compile the encoder with `torch.compile(dynamic=True)`."""
     part_size: int | None = Field(None, ge=1)
     """Largest number of nodes that receive messages at once, for graphs whose messages do not fit into
     memory: larger batches run part by part, and again in the backward pass, with equal results. By default
@@ -99,11 +88,8 @@ class EncoderConfig(Config):
             return self
         reasons = {
             "the mlp passes no messages": self.kind == "mlp",
-            "norm graph needs all nodes at once": self.norm == "graph",
             "GCNConv needs the degrees of senders": self.kind == "gnn" and self.conv == "GCNConv",
-            "dropout would differ in the backward pass": self.dropout > 0,
             "dense always uses matrices of whole graphs": self.dense == "always",
-            "compiled encoders run on all nodes at once": self.compile,
         }
         wrong = [reason for reason, applies in reasons.items() if applies]
         if wrong:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from tensordict import TensorDictBase
 from torch import Tensor
 
 
@@ -63,20 +62,3 @@ def expand_agent_mask(mask: Tensor | None, value: Tensor, *, batch_dims: int) ->
     if mask is None or mask.shape[batch_dims:].numel() != value.shape[batch_dims:].numel():
         return None
     return mask.reshape(value.shape)
-
-
-def with_agent_done(batch: TensorDictBase) -> TensorDictBase:
-    """Return a copy of `batch` in which `done` and `terminated` under `next` have the shape of the reward.
-
-    TorchRL's temporal-difference losses need this shape if rewards are per agent. An agent is done if its
-    world is done or if the agent itself terminated. Only these entries are copied.
-    """
-    batch, following = batch.copy(), batch.get("next").copy()
-    reward, lead = following.get("reward"), batch.batch_dims
-    agent_terminated = expand_agent_mask(
-        following.get(("agents", "terminated"), None), reward, batch_dims=lead
-    )
-    for name in ("done", "terminated"):
-        flags = match_shape(following.get(name), reward, batch_dims=lead, name=name)
-        following.set(name, flags.clone() if agent_terminated is None else flags | agent_terminated)
-    return batch.set("next", following)

@@ -10,6 +10,14 @@ from edgewise.config.layers import ABSENT, Path, dotted, value_at
 from edgewise.config.model import Config
 from edgewise.config.schema import member_of
 
+ENCODER: Mapping[str, Any] = {
+    "soft_cap": None,
+    "beta": False,
+    "norm": "layer",
+    "dropout": 0.0,
+    "compile": False,
+}
+"""Settings of encoders that are gone."""
 REMOVED: Mapping[Path, Any] = {
     ("model", "sets"): "in_turn",
     ("model", "kge"): None,
@@ -21,6 +29,11 @@ REMOVED: Mapping[Path, Any] = {
     ("env", "skip_limit"): 20,
     ("env", "use_domains"): True,
     ("env", "with_rules_only"): True,
+    **{
+        (*section, name): only
+        for section in (("model", "encoder"), ("model", "graph"), ("model", "ego", "graph"))
+        for name, only in ENCODER.items()
+    },
 }
 """Settings that are gone, with the only value that this version still gives."""
 

@@ -8,13 +8,11 @@ import torch
 from tests.models.worlds import explicit_spec, radius_spec, random_graph, swarm
 from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode
-from torch_geometric.nn import GraphNorm as ReferenceGraphNorm
 
 from edgewise.graphs.proximity import Radius
 from edgewise.graphs.spec import GraphSpec
 from edgewise.models.config import EncoderConfig
 from edgewise.models.encoders.graph_batch import to_dense_batch, to_sparse_batch
-from edgewise.models.encoders.norm import GraphNorm
 from edgewise.models.encoders.transformer import GraphTransformer, TransformerBlock
 
 SIZES = [3, 7, 10, 20, 50, 200]
@@ -73,7 +71,7 @@ class SumBeforeAttention(GraphTransformer):
 
 
 class _Plain(nn.Module):
-    def forward(self, h, batch):
+    def forward(self, h):
         return h
 
 
@@ -181,38 +179,10 @@ def test_missing_edges_are_reported_once():
     assert encoder.diagnostics(graph)["edges/overflow"] == 0
 
 
-def test_dropout_warns_and_makes_training_differ_from_acting():
-    spec, graph = swarm(5, worlds=4)
-    with pytest.warns(UserWarning, match="PPO's ratio differ from 1"):
-        encoder = GraphTransformer(spec, EncoderConfig(dropout=0.1))
-    assert not torch.equal(encoder.train()(graph), encoder.eval()(graph))
-
-
-def test_without_dropout_training_and_acting_are_one():
+def test_training_and_acting_are_one():
     spec, graph = swarm(5, worlds=4)
     encoder = GraphTransformer(spec)
     assert torch.equal(encoder.train()(graph), encoder.eval()(graph))
-
-
-def test_graph_norm_equals_pyg_on_existing_nodes():
-    spec = explicit_spec()
-    graph = random_graph(spec, 5)
-    edges = spec.edges_of(graph)
-    flat, compact = to_sparse_batch(graph, spec, edges, compact=True)
-    norm, reference = GraphNorm(4), ReferenceGraphNorm(4)
-    for ours, theirs in ((norm.weight, "weight"), (norm.bias, "bias"), (norm.mean_scale, "mean_scale")):
-        ours.data.uniform_(0.5, 1.5)
-        getattr(reference, theirs).data.copy_(ours.data)
-    h = torch.randn(len(flat.x), 4)
-    expected = reference(h, flat.batch)
-    torch.testing.assert_close(norm(h, compact), expected)
-    absent = ~graph["node_mask"].unsqueeze(-1)
-    slots = flat.nodes(h).masked_fill(absent, 9.0)
-    static = to_sparse_batch(graph, spec, edges, compact=False)[1]
-    kept = graph["node_mask"].flatten()
-    padded = nn.functional.pad(slots.flatten(0, 1), (0, 0, 0, 1), value=9.0)
-    for found in (norm(slots, to_dense_batch(graph, edges)).flatten(0, 1), norm(padded, static)[:-1]):
-        torch.testing.assert_close(found[kept], expected, rtol=1e-5, atol=1e-5)
 
 
 def test_a_copy_has_its_own_weights():
@@ -243,7 +213,7 @@ def test_both_parts_of_a_block_add_to_what_they_read():
     nn.init.ones_(last.bias)
     torch.testing.assert_close(block(h, batch)[0], h + 1)
     nn.init.normal_(last.weight)
-    torch.testing.assert_close(block(h, batch)[0], h + block.feed_forward(block.feed_forward_norm(h, batch)))
+    torch.testing.assert_close(block(h, batch)[0], h + block.feed_forward(block.feed_forward_norm(h)))
     nn.init.zeros_(last.weight)
     nn.init.ones_(block.attention.project.bias)
     assert not torch.allclose(block(h, batch)[0], h + 1)

@@ -13,6 +13,7 @@ from edgewise.cli.main import main
 from edgewise.config.errors import CheckpointError, ConfigError, DataError
 from edgewise.evaluation.result import Evaluation
 from edgewise.graphs import in_memory as given
+from edgewise.graphs.datasets import read_graphs
 from edgewise.graphs.graph_set import SPLITS
 
 SHORT = {"total_frames": 256, "num_envs": 8, "rollout_length": 16, "episodes": 8, "progress": False}
@@ -82,7 +83,7 @@ def test_evaluation_names_its_split(run):
 
 def test_the_splits_are_recorded(run, folder):
     record = json.loads((run / "graphs.json").read_text())
-    found = ew.read_graphs(folder)
+    found = read_graphs(folder)
     assert record["trained_on"] == "train"
     assert {split: record["splits"][split]["sha256"] for split in SPLITS} == {
         split: found.fingerprint(split) for split in SPLITS
@@ -108,7 +109,7 @@ def test_a_run_resumes_on_the_same_graphs_only(run, folder, tmp_path):
 
 
 def test_graphs_that_were_trained_on_are_refused_as_test(run, folder, tmp_path):
-    trained = ew.read_graphs(folder)
+    trained = read_graphs(folder)
     leaked = trained.labels[trained.splits["train"][0]]
     (tmp_path / "test").mkdir()
     networkx.write_graphml(networkx.path_graph(30), tmp_path / "test" / "new.graphml")
@@ -147,7 +148,7 @@ def test_graphs_given_in_python_are_kept_in_the_run_folder(given_run):
     assert given_run.config.env.graphs.startswith("given:")
     assert given_run.evaluate(split="test").settings == {"split": "test"}
     record = json.loads((given_run / "graphs.json").read_text())
-    assert record["splits"]["test"]["sha256"] == ew.read_graphs(walks(12)).fingerprint("test")
+    assert record["splits"]["test"]["sha256"] == read_graphs(walks(12)).fingerprint("test")
 
 
 def test_another_process_resumes_and_evaluates_given_graphs(given_run, tmp_path):

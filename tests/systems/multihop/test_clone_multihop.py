@@ -5,7 +5,7 @@ import torch
 
 from edgewise.algorithms.clone import Clone
 from edgewise.algorithms.config import CloneConfig
-from edgewise.data.demonstrations import ExpertMixture, demonstrate
+from edgewise.data.demonstrations import ExpertMixture
 from edgewise.data.rollout import Rollout
 from edgewise.envs.registry import make_env
 from edgewise.evaluation.evaluate import evaluate
@@ -36,7 +36,9 @@ def test_a_clone_routes_as_its_expert_does():
     expert = "spbp"
     algorithm = cloned(expert, batches=3)
     env = make_env("multihop", networks=("cross",), num_envs=32, seed=9, max_steps=150)
-    fresh = algorithm.label(demonstrate(env, BASELINES[expert](env), steps=100))
+    fresh = algorithm.label(
+        Rollout(env, BASELINES[expert](env), rollout_length=100, keep_state=True).collect()
+    )
     assert float(algorithm.match(fresh)) >= 0.97
     taught, expected = backlog(env, algorithm.policy), backlog(env, BASELINES[expert](env))
     assert taught == pytest.approx(expected, rel=0.05)

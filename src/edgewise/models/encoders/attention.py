@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 _FEW = 8
 """Largest number of edge features that the dense layout adds one by one."""
@@ -23,7 +22,7 @@ class Weights(NamedTuple):
     """Attention logits and weights, for diagnostics.
 
     Attributes:
-        logits: after the soft cap; sparse `[L, H]`, dense `[G, H, N, N]` (target, source), which includes
+        logits: sparse `[L, H]`, dense `[G, H, N, N]` (target, source), which includes
             pairs without an edge.
         alpha: same shape; zero where there is no edge, but uniform for a node without incoming edges.
     """
@@ -41,29 +40,15 @@ class EdgeAttention(nn.Module):
         channels: width of input and output, a multiple of `heads`.
         heads: number of heads.
         edge_features: D, zero for edges without features.
-        soft_cap: logits become `cap * tanh(logit / cap)`; unlike clipping this keeps a gradient everywhere.
-        beta: gate between message and root instead of adding them.
-        dropout: of attention weights, with rescaling.
     """
 
-    def __init__(
-        self,
-        channels: int,
-        heads: int,
-        *,
-        edge_features: int = 0,
-        soft_cap: float | None = None,
-        beta: bool = False,
-        dropout: float = 0.0,
-    ) -> None:
+    def __init__(self, channels: int, heads: int, *, edge_features: int = 0) -> None:
         super().__init__()
         if channels % heads:
             raise ValueError(f"{channels} channels do not divide into {heads} heads")
         self.channels, self.heads, self.edge_features = channels, heads, edge_features
-        self.soft_cap, self.dropout = soft_cap, dropout
         self.project = nn.Linear(channels, 4 * channels)
         self.edge = nn.Parameter(torch.empty(edge_features, channels)) if edge_features else None
-        self.gate = nn.Linear(3 * channels, 1, bias=False) if beta else None
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -71,8 +56,6 @@ class EdgeAttention(nn.Module):
         self.project.reset_parameters()
         if self.edge is not None:
             nn.init.uniform_(self.edge, -(self.edge_features**-0.5), self.edge_features**-0.5)
-        if self.gate is not None:
-            self.gate.reset_parameters()
 
     def sparse(self, h: Tensor, edge_index: Tensor, edge_attr: Tensor | None) -> tuple[Tensor, Weights]:
         """Compute attention over the edges of a sparse batch.
@@ -91,12 +74,11 @@ class EdgeAttention(nn.Module):
         if self.edge is not None and edge_attr is not None:
             edge = edge_attr @ self.edge
             key, value = key + edge, value + edge
-        logits = self._cap(self._by_head(query.index_select(0, target) * key).sum(-1))
+        logits = self._by_head(query.index_select(0, target) * key).sum(-1)
         alpha = segment_softmax(logits, target, h.shape[0])
-        kept = functional.dropout(alpha, self.dropout, self.training).unsqueeze(-1)
-        message = (self._by_head(value) * kept).flatten(-2)
+        message = (self._by_head(value) * alpha.unsqueeze(-1)).flatten(-2)
         message = message.new_zeros(h.shape).index_add(0, target, message)
-        return self._join(message, root), Weights(logits, alpha)
+        return message + root, Weights(logits, alpha)
 
     def dense(self, h: Tensor, bias: Tensor, planes: Tensor | None) -> tuple[Tensor, Weights]:
         """Compute attention over matrices of all pairs.
@@ -114,16 +96,14 @@ class EdgeAttention(nn.Module):
         if self.edge is not None and planes is not None:
             edge_query = torch.einsum("gihc,dhc->ghid", query, self._edge_weight())
             logits = add_pair_terms(logits, edge_query, planes)
-        logits = self._cap(logits)
         alpha = (logits + bias.unsqueeze(1)).softmax(-1)
-        kept = functional.dropout(alpha, self.dropout, self.training)
-        message = kept @ value.transpose(1, 2)
+        message = alpha @ value.transpose(1, 2)
         if self.edge is not None and planes is not None:
-            edge_sums = pair_sums(kept, planes)
+            edge_sums = pair_sums(alpha, planes)
             message = message + torch.einsum("ghid,dhc->ghic", edge_sums, self._edge_weight())
         isolated = (bias.amax(-1) < 0).unsqueeze(-1)
         message = message.transpose(1, 2).flatten(-2).masked_fill(isolated, 0.0)
-        return self._join(message, root.flatten(-2)), Weights(logits, alpha)
+        return message + root.flatten(-2), Weights(logits, alpha)
 
     def _project(self, h: Tensor) -> tuple[Tensor, ...]:
         """Compute the scaled query, key, value and root, each `[..., H, C]`."""
@@ -138,16 +118,6 @@ class EdgeAttention(nn.Module):
     def _by_head(self, rows: Tensor) -> Tensor:
         """Reshape `[..., channels]` to `[..., H, C]`."""
         return rows.unflatten(-1, (self.heads, -1))
-
-    def _cap(self, logits: Tensor) -> Tensor:
-        return logits if self.soft_cap is None else self.soft_cap * torch.tanh(logits / self.soft_cap)
-
-    def _join(self, message: Tensor, root: Tensor) -> Tensor:
-        """Add or gate message and root, both `[..., channels]`."""
-        if self.gate is None:
-            return message + root
-        beta = torch.sigmoid(self.gate(torch.cat((message, root, message - root), -1)))
-        return beta * root + (1 - beta) * message
 
 
 def no_edge(dtype: torch.dtype) -> float:

@@ -13,12 +13,10 @@ from torch.nn import functional
 
 from edgewise.graphs.edges import Edges, needs_static_shapes, prefers_compact
 from edgewise.graphs.spec import GraphSpec
-from edgewise.models.compile import compile_module
 from edgewise.models.config import EncoderConfig
 from edgewise.models.encoders.attention import Weights
 from edgewise.models.encoders.diagnostics import activation_rms, attention_entropy, logit_max
 from edgewise.models.encoders.graph_batch import DenseBatch, GraphBatch, to_dense_batch, to_sparse_batch
-from edgewise.models.encoders.norm import make_norm
 from edgewise.models.encoders.partition import Part, run_block, split
 from edgewise.models.vmap_guard import may_compact
 
@@ -132,7 +130,7 @@ class Trunk(nn.Module):
 
     Args:
         graph: node features and types.
-        config: widths and norm.
+        config: widths.
         blocks: the steps of message passing.
     """
 
@@ -142,7 +140,7 @@ class Trunk(nn.Module):
         features, wide = graph.edge_features, edge_width(graph, config)
         self.embed_edges = EdgeEmbedding(features, wide) if features and config.edge_hidden else None
         self.blocks = nn.ModuleList(blocks)
-        self.norm = make_norm(config.norm, config.hidden)
+        self.norm = nn.LayerNorm(config.hidden)
         self.part_size = config.part_size
 
     def forward(self, x: Tensor, node_type: Tensor | None, batch: GraphBatch) -> Tensor:
@@ -150,7 +148,7 @@ class Trunk(nn.Module):
         h, parts, batch = self.embed(x, node_type), self.parts(batch), self.with_edges(batch)
         for block in self.blocks:
             h, _ = run_block(block, h, batch, parts)
-        return self.norm(h, batch)
+        return self.norm(h)
 
     def with_edges(self, batch: GraphBatch) -> GraphBatch:
         """Return the batch with embedded edge features, if they are embedded."""
@@ -184,7 +182,7 @@ class MessagePassingEncoder(GraphEncoder):
 
     def __init__(self, graph: GraphSpec, config: EncoderConfig, blocks: Sequence[Block]) -> None:
         super().__init__(graph, config)
-        self.trunk = compile_module(Trunk(graph, config, blocks), enabled=config.compile)
+        self.trunk = Trunk(graph, config, blocks)
         self._overflow: Tensor | None = None
 
     def forward(self, graph: TensorDict) -> Tensor:
@@ -228,7 +226,7 @@ class MessagePassingEncoder(GraphEncoder):
         if self._overflow is not None:
             statistics["edges/overflow"] = self._overflow.to(h.dtype)
             self._overflow = None
-        return {**statistics, "output/rms": activation_rms(self.trunk.norm(h, batch), batch)}
+        return {**statistics, "output/rms": activation_rms(self.trunk.norm(h), batch)}
 
     @torch.no_grad()
     def attention(self, graph: TensorDict) -> Tensor | None:

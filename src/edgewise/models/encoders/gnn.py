@@ -13,7 +13,6 @@ from edgewise.graphs.spec import GraphSpec
 from edgewise.models.config import Conv, EncoderConfig
 from edgewise.models.encoders.encoder import Block, MessagePassingEncoder, edge_width
 from edgewise.models.encoders.graph_batch import GraphBatch, SparseBatch
-from edgewise.models.encoders.norm import make_norm
 from edgewise.plugins import find
 
 
@@ -22,20 +21,20 @@ class ConvBlock(Block):
 
     Args:
         conv: the convolution.
-        config: width and norm.
+        config: its width.
         edge_features: whether the convolution takes `edge_attr`.
     """
 
     def __init__(self, conv: nn.Module, config: EncoderConfig, *, edge_features: bool) -> None:
         super().__init__()
-        self.norm = make_norm(config.norm, config.hidden)
+        self.norm = nn.LayerNorm(config.hidden)
         self.conv = conv
         self.edge_features = edge_features
 
     def forward(self, h: Tensor, batch: GraphBatch) -> tuple[Tensor, None]:
         """Return embeddings after one convolution; attention weights are not available."""
         assert isinstance(batch, SparseBatch)
-        z = self.norm(h, batch)
+        z = self.norm(h)
         if self.edge_features:
             attr = z.new_zeros(batch.edge_index.shape[1], 1) if batch.edge_attr is None else batch.edge_attr
             message = self.conv(z, batch.edge_index, edge_attr=attr)
@@ -95,7 +94,7 @@ def conv_class(reference: str) -> type[nn.Module]:
 def make_conv(kind: type[nn.Module], graph: GraphSpec, config: EncoderConfig) -> nn.Module:
     """Build a convolution from `hidden` to `hidden` channels that works in batches of padded graphs."""
     accepted, width = _arguments(kind), config.hidden
-    options: dict[str, Any] = {"add_self_loops": False, "norm": None, "dropout": config.dropout}
+    options: dict[str, Any] = {"add_self_loops": False, "norm": None}
     if wide := _edge_dim(kind, graph, config):
         options["edge_dim"] = wide
     options = {name: value for name, value in options.items() if name in accepted}

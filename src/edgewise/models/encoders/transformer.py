@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -13,40 +11,32 @@ from edgewise.models.config import EncoderConfig
 from edgewise.models.encoders.attention import EdgeAttention, Weights
 from edgewise.models.encoders.encoder import Block, MessagePassingEncoder, edge_width
 from edgewise.models.encoders.graph_batch import DenseBatch, GraphBatch
-from edgewise.models.encoders.norm import make_norm
 
 
 class TransformerBlock(Block):
     """Pre-norm attention with a residual, then an activation or a feed-forward layer with a residual.
 
     Args:
-        config: widths, heads, norm and options.
+        config: widths and heads.
         edge_features: D, zero for edges without features.
     """
 
     def __init__(self, config: EncoderConfig, edge_features: int) -> None:
         super().__init__()
-        self.norm = make_norm(config.norm, config.hidden)
-        self.attention = EdgeAttention(
-            config.hidden,
-            config.heads,
-            edge_features=edge_features,
-            soft_cap=config.soft_cap,
-            beta=config.beta,
-            dropout=config.dropout,
-        )
+        self.norm = nn.LayerNorm(config.hidden)
+        self.attention = EdgeAttention(config.hidden, config.heads, edge_features=edge_features)
         self.feed_forward = _feed_forward(config) if config.feed_forward else None
-        self.feed_forward_norm = make_norm(config.norm, config.hidden) if config.feed_forward else None
+        self.feed_forward_norm = nn.LayerNorm(config.hidden) if config.feed_forward else None
 
     def forward(self, h: Tensor, batch: GraphBatch) -> tuple[Tensor, Weights]:
         """Return embeddings after one step of attention over neighbours, and the attention weights."""
-        z = self.norm(h, batch)
+        z = self.norm(h)
         attend = self.attention.dense if isinstance(batch, DenseBatch) else self.attention.sparse
         message, weights = attend(z, batch[0], batch.edge_attr)
         if self.feed_forward is None or self.feed_forward_norm is None:
             return h + functional.silu(message), weights
         h = h + message
-        return h + self.feed_forward(self.feed_forward_norm(h, batch)), weights
+        return h + self.feed_forward(self.feed_forward_norm(h)), weights
 
 
 class GraphTransformer(MessagePassingEncoder):
@@ -65,19 +55,6 @@ class GraphTransformer(MessagePassingEncoder):
     matrices, for explicit graphs with many neighbours; parallel edges, which matrices cannot hold, are an
     error.
 
-    The effects of the options, measured with 3 to 50 agents:
-
-    - `dropout` applies to attention weights. Rollouts run without it and updates with it, so PPO's ratio is
-      not 1 at identical weights: at 0.1, between 4 % (3 agents) and 29 % (20 agents) of the samples are
-      clipped before the first update. A warning is given if `dropout > 0`.
-    - `beta` gates between the message and the root. Activations after 12 layers are 1.3 instead of 2.3, and
-      gradients are a third smaller; growth with the degree is unchanged.
-    - `norm="graph"` couples all nodes of a graph: a node without a path to an agent changes its output.
-      Without residuals it increased gradients 2 to 26 times; in these blocks it does not. It is meant for
-      comparisons.
-    - `soft_cap` bounds logits and keeps their gradient. Logits at initialisation are below 2, so a cap of 10
-      changes nothing.
-
     Args:
         graph: the graph's shape and edge source.
         config: see `EncoderConfig`; `kind` is ignored.
@@ -93,12 +70,6 @@ class GraphTransformer(MessagePassingEncoder):
 
     def __init__(self, graph: GraphSpec, config: EncoderConfig | None = None) -> None:
         config = config or EncoderConfig()
-        if config.dropout > 0:
-            warnings.warn(
-                f"dropout={config.dropout} in an actor makes PPO's ratio differ from 1 at identical weights: "
-                "rollouts run without it, updates with it; use 0 unless training is on fixed targets",
-                stacklevel=2,
-            )
         wide = edge_width(graph, config)
         blocks = [TransformerBlock(config, wide) for _ in range(config.layers)]
         super().__init__(graph, config, blocks)
