@@ -198,7 +198,6 @@ SUBJECTS = [
             "max_successors": 5,
             "max_steps": 2,
             "limit_fails": (True, {"max_steps": 2}),
-            "skip_limit": (1, {"skip_unary": True}),
             "reward": 1,
         },
         silent={

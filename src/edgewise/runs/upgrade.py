@@ -27,6 +27,15 @@ REMOVED: Mapping[Path, Any] = {
     ("algorithm", "weight_decay"): 1e-4,
     ("algorithm", "two_player"): False,
     ("algorithm", "adam_epsilon"): 1e-5,
+    ("model", "kge"): None,
+    ("model", "initialise"): False,
+    ("model", "fusion"): 0.0,
+    ("model", "keep_best"): None,
+    ("model", "shaping"): 0.0,
+    ("env", "skip_unary"): False,
+    ("env", "skip_limit"): 20,
+    ("env", "use_domains"): True,
+    ("env", "with_rules_only"): True,
     **{
         (*section, name): only
         for section in (("model", "encoder"), ("model", "graph"), ("model", "ego", "graph"))

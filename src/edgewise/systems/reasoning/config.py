@@ -37,10 +37,6 @@ class ReasoningConfig(Config):
     """Whether the last step terminates the proof as failed, with its reward, instead of truncating it."""
     memory: bool = True
     """Whether goals visited before in the episode are removed from the successors."""
-    skip_unary: bool = False
-    """Whether goals with a single successor are skipped."""
-    skip_limit: int = Field(20, ge=1)
-    """Maximum number of such goals in a row, before the proof is truncated."""
     give_up: bool = True
     """Whether there is an action `Endf` that ends the proof as failed."""
     claim: bool = False
@@ -54,11 +50,7 @@ class ReasoningConfig(Config):
     negative_ratio: int = Field(1, ge=0)
     """Corrupted queries per true query."""
     corrupt: Literal["head", "tail", "both"] = "tail"
-    """Which entity of a query is replaced."""
-    use_domains: bool = True
-    """Whether the replacement has the same domain, if the data has domains."""
-    with_rules_only: bool = True
-    """Whether to sample only queries whose predicate is the conclusion of a rule."""
+    """Which entity of a query is replaced, by one of the same domain if the data has domains."""
     proof_depths: WholeRange | None = None
     """Range of the number of steps of the shortest proof of sampled queries; none for all queries."""
 
