@@ -121,9 +121,9 @@ def build(worlds: int, minibatch: int) -> tuple[PPO, Rollout]:
         value_coefficient=1.0,
         entropy_coefficient=0.0,
         max_grad_norm=5.0,
-        adam_epsilon=1e-6,
     )
     algorithm = PPO(make_actor_critic(env.graph, env.actions, model), config)
+    algorithm.optimizer.param_groups[0]["eps"] = 1e-6
     return algorithm, Rollout(env, algorithm.behaviour, rollout_length=FRAMES // worlds)
 
 

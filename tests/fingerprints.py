@@ -103,7 +103,8 @@ def fingerprint(name, *, data=None):
         run = RunFolder.create(Path(scratch) / "run", config.to_plain())
         with run.locked():
             Trainer(config, replace(parts, evaluate=recorded_evaluate), run).run()
-    row["weights"] = digest(sorted(hashes_of(parts.algorithm.state_dict())))
+    state = parts.algorithm.state_dict()
+    row["weights"] = digest(sorted(hashes_of({key: state[key] for key in state if key != "scalars"})))
     row["evaluation"] = evaluations[-1]
     row["baselines"] = digest(each.encode() for each in evaluations[:-1])
     return row

@@ -4,6 +4,7 @@ import pytest
 import torch
 from tests.algorithms.worlds import SETTINGS, batches, learner, toy
 
+from edgewise.algorithms.config import SelfPlayConfig
 from edgewise.objectives.alignment import match_log_ratio
 
 
@@ -18,7 +19,7 @@ def weights(algorithm):
 @pytest.mark.parametrize("name", ["marked", "signals", "dials"])
 def test_on_steps_of_its_own_it_learns_as_always(name):
     env = toy(name)
-    config = SETTINGS.model_copy(update={"normalise_advantage": True})
+    config = SETTINGS
     one, other = learner(env, config=config), learner(env, config=config)
     batch = next(batches(env, one, 1)).clone()
     assert weights(one).equal(weights(other))
@@ -64,5 +65,6 @@ def test_older_steps_have_the_weights_of_their_probabilities(name):
 
 def test_which_settings_take_older_steps():
     assert learner(toy("marked")).takes_older_steps
-    for change in ({"two_player": True}, {"average_reward": True, "gamma": 1.0}):
-        assert not learner(toy("marked"), config=SETTINGS.model_copy(update=change)).takes_older_steps
+    averaged = SETTINGS.model_copy(update={"average_reward": True, "gamma": 1.0})
+    for config in (SelfPlayConfig(**SETTINGS.model_dump()), averaged):
+        assert not learner(toy("marked"), config=config).takes_older_steps

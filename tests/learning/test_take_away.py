@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from edgewise.algorithms.config import PPOConfig
+from edgewise.algorithms.config import PPOConfig, SelfPlayConfig
 from edgewise.algorithms.ppo import PPO
 from edgewise.config.model import Config
 from edgewise.data.rollout import Rollout
@@ -84,7 +84,8 @@ def trained(seed, *, two_player):
     torch.manual_seed(seed)
     env = TakeAway(TakeAwayConfig(), num_envs=64, seed=seed)
     model = ModelConfig(encoder=EncoderConfig(kind="mlp", hidden=64, layers=1), head_hidden=(32,))
-    config = PPOConfig(two_player=two_player, gamma=1.0, learning_rate=3e-3, minibatch_size=512)
+    settings = SelfPlayConfig if two_player else PPOConfig
+    config = settings(gamma=1.0, learning_rate=3e-3, minibatch_size=512)
     algorithm = PPO(make_actor_critic(env.graph, env.actions, model), config, seed=seed)
     rollout = Rollout(env, algorithm.policy, rollout_length=16)
     for _ in range(40):

@@ -34,5 +34,5 @@ def test_heads_do_not_matter_where_nothing_attends():
 
 
 def test_standard_deviations_must_fit():
-    with pytest.raises(ValidationError, match=r"initial_std=0\.1 must be above min_std=0\.2"):
-        ModelConfig(initial_std=0.1, min_std=0.2)
+    with pytest.raises(ValidationError, match=r"initial_std=0\.001 must be above 0\.001"):
+        ModelConfig(initial_std=0.001)

@@ -14,6 +14,10 @@ class PPOConfig(Config):
     """Proximal policy optimisation. Every number that is not in `fixed` can be scheduled by its name."""
 
     fixed: ClassVar[tuple[str, ...]] = ("intervention_above",)
+    two_player: ClassVar[bool] = False
+    """Whether rewards are from the view of the player who moved."""
+    adam_epsilon: ClassVar[float] = 1e-5
+    """Epsilon of Adam."""
 
     gamma: float = Field(0.99, ge=0, le=1)
     """Discount factor."""
@@ -42,25 +46,15 @@ class PPOConfig(Config):
     """Gradients are clipped to this norm, separately for actor and critic unless they share an encoder."""
     target_kl: float | None = Field(None, gt=0)
     """KL divergence above which no further epoch begins; none for no limit."""
-    normalise_advantage: bool = True
-    """Whether to normalise advantages over the batch, active agents only."""
     normalise_value: bool = False
     """Whether the critic predicts returns normalised by their running mean and standard deviation."""
-    value_decay: float = Field(0.99, ge=0, lt=1)
-    """Decay per batch of the running statistics of returns, if values are normalised."""
     value_chunk_size: int | None = Field(None, ge=1)
     """Maximum number of graphs that the critic evaluates at once; none for a value that suits the device."""
     boundary_budget: int | None = Field(None, ge=0)
     """Number of truncations per row to allocate, so that a GPU needs no synchronisation; none to count
     them."""
-    two_player: bool = False
-    """Whether the environment is a game of two players; rewards are from the view of the player who moved."""
-    adam_epsilon: float = Field(1e-5, gt=0)
-    """Epsilon of Adam."""
     average_reward: bool = False
     """Whether to optimise the average reward: rewards are reduced by their long-run mean, and gamma is 1."""
-    average_decay: float = Field(0.9, ge=0, lt=1)
-    """Decay per batch of the estimate of the mean reward."""
     intervention: str | None = None
     """Baseline of the environment that acts in worlds with a high load; none for no intervention."""
     intervention_above: float = Field(100.0, ge=0)
@@ -71,7 +65,7 @@ class PPOConfig(Config):
         if self.average_reward and self.gamma != 1.0:
             raise ValueError(f"average_reward is undiscounted: set gamma to 1, got {self.gamma}")
         if self.average_reward and self.two_player:
-            raise ValueError("average_reward is for one player: set two_player to false")
+            raise ValueError("average_reward is for one player, and this is a game of two")
         return self
 
 
@@ -168,6 +162,4 @@ class SelfPlayConfig(SelfPlaySettings, PPOConfig):
     """PPO for games of two players, against the current policy and snapshots of it."""
 
     fixed: ClassVar[tuple[str, ...]] = (*PPOConfig.fixed, *SelfPlaySettings.self_play_fixed)
-
-    two_player: bool = True
-    """Whether rewards are from the view of the player who moved; always true in self-play."""
+    two_player: ClassVar[bool] = True

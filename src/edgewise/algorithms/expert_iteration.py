@@ -28,6 +28,9 @@ from edgewise.scale.processes.group import ALONE, Group
 from edgewise.search.gumbel import SEARCH_POLICY, SEARCH_VALUE, GumbelSearch
 from edgewise.search.network import network_evaluator
 
+WEIGHT_DECAY = 1e-4
+"""Decoupled weight decay of Adam."""
+
 
 class ExpertIteration(Algorithm):
     """Learns a two-player game from its own tree search.
@@ -84,7 +87,7 @@ class ExpertIteration(Algorithm):
         self.optimizer = torch.optim.AdamW(
             self.actor_critic.parameters(),
             lr=config.learning_rate,
-            weight_decay=config.weight_decay,
+            weight_decay=WEIGHT_DECAY,
             fused=True,
         )
 
@@ -212,7 +215,7 @@ class ExpertIteration(Algorithm):
     def apply_config(self) -> None:
         """Pass changed numbers on to the optimizer."""
         for group in self.optimizer.param_groups:
-            group["lr"], group["weight_decay"] = self.config.learning_rate, self.config.weight_decay
+            group["lr"] = self.config.learning_rate
 
     def state_dict(self) -> dict[str, Any]:
         """Return everything that the next batch depends on, as nested dicts of tensors and numbers."""

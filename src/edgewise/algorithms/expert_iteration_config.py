@@ -35,8 +35,6 @@ class ExpertIterationConfig(Config):
     """Weight of the value that the search found in the value target; the rest is the outcome of the game."""
     value_coefficient: float = Field(1.0, ge=0)
     """Weight of the value loss."""
-    weight_decay: float = Field(1e-4, ge=0)
-    """Decoupled weight decay of Adam."""
     max_grad_norm: float = Field(1.0, gt=0)
     """Gradients are clipped to this norm."""
 

@@ -328,7 +328,7 @@ class OffPolicy(Algorithm, Generic[ConfigT]):
         self.replay_buffer.beta = self.config.beta
         for part, optimizer in self.optimizers.items():
             for group in optimizer.param_groups:
-                group["lr"], group["eps"] = self.learning_rate(part), self.config.adam_epsilon
+                group["lr"] = self.learning_rate(part)
 
     def state_dict(self) -> dict[str, Any]:
         """Return everything that the next `learn` depends on; large entries of the buffer are not copied."""

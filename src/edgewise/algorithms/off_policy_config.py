@@ -18,6 +18,8 @@ class OffPolicyConfig(Config):
     """
 
     fixed: ClassVar[tuple[str, ...]] = ("gamma", "n_step", "minibatch_size", "replay_size", "alpha")
+    adam_epsilon: ClassVar[float] = 1e-8
+    """Epsilon of Adam."""
 
     gamma: float = Field(0.99, ge=0, le=1)
     """Discount factor."""
@@ -25,8 +27,6 @@ class OffPolicyConfig(Config):
     """Steps between the first and the last observation of a transition."""
     learning_rate: float = Field(5e-4, ge=0)
     """Learning rate of Adam, for every network."""
-    adam_epsilon: float = Field(1e-8, gt=0)
-    """Epsilon of Adam."""
     max_grad_norm: float = Field(5.0, gt=0)
     """Gradients are clipped to this norm, separately for each network."""
     minibatch_size: int = Field(256, ge=1)

@@ -78,10 +78,8 @@ class PPO(Algorithm):
     ) -> None:
         self.config, self.device, self.group = config, torch.device(device), group
         self.actor_critic = actor_critic.to(self.device)
-        self.value_norm = ValueNorm(config.value_decay).to(self.device) if config.normalise_value else None
-        self.average_reward = (
-            AverageReward(config.average_decay).to(self.device) if config.average_reward else None
-        )
+        self.value_norm = ValueNorm().to(self.device) if config.normalise_value else None
+        self.average_reward = AverageReward().to(self.device) if config.average_reward else None
         # V-trace, which corrects for older weights, is for discounted rewards of one player without memory.
         self.takes_older_steps = not (config.two_player or config.average_reward or actor_critic.recurrent)
         self.generator = torch.Generator().manual_seed(seed)
@@ -181,7 +179,7 @@ class PPO(Algorithm):
             gamma=config.gamma,
             lmbda=config.lmbda,
             value_network=self.actor_critic.critic,
-            average_gae=config.normalise_advantage,
+            average_gae=True,
             value_chunk_size=config.value_chunk_size,
             two_player=config.two_player,
             value_transform=None if norm is None else norm.denormalise,
@@ -275,11 +273,7 @@ class PPO(Algorithm):
     def apply_config(self) -> None:
         """Pass changed numbers on to the optimizer."""
         for group in self.optimizer.param_groups:
-            group["lr"], group["eps"] = self.config.learning_rate, self.config.adam_epsilon
-        if self.value_norm is not None:
-            self.value_norm.decay = self.config.value_decay
-        if self.average_reward is not None:
-            self.average_reward.decay = self.config.average_decay
+            group["lr"] = self.config.learning_rate
 
     def state_dict(self) -> dict[str, Any]:
         """Return everything that the next `learn` depends on, as nested dicts of tensors and numbers."""

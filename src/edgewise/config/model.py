@@ -53,6 +53,8 @@ class Config(BaseModel):
 
     fixed: ClassVar[tuple[str, ...]] = ()
     """Names of numbers that must stay constant during a run, so that no schedule can change them."""
+    decided: ClassVar[tuple[str, ...]] = ()
+    """Names of fields that are decided by what is trained: no flag sets them, and no help text shows them."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)

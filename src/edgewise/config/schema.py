@@ -50,6 +50,8 @@ def _leaves(
     schema: type[Config], values: Config | None, path: Path, *, root: Config | None
 ) -> Iterator[Leaf]:
     for name, field in schema.model_fields.items():
+        if name in schema.decided:
+            continue
         default = getattr(values, name) if values is not None else _default(field)
         inner = config_type(field.annotation)
         if root is not None and values is not None:

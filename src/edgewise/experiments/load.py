@@ -30,9 +30,6 @@ from edgewise.runs.upgrade import upgrade
 
 log = logging.getLogger(__name__)
 
-CHOSEN = ("recipe", "env_name", "algorithm_name")
-"""Fields that say what a run is made of."""
-
 
 class Unchecked(Config):
     """Stands for the parts of a config whose fields only its recipe knows, while the recipe is unknown."""
@@ -104,7 +101,7 @@ def _over(
     if keywords:
         layers.append(from_keywords(schema, keywords))
     for layer in layers[below:]:
-        for name in CHOSEN:
+        for name in schema.decided:
             if layer.values.pop(name, None) is not None:
                 reason = "is chosen by what is trained, and cannot be changed by a setting"
                 layer.problems.append(Problem(layer.origin((name,)), (name,), reason))

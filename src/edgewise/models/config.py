@@ -31,6 +31,9 @@ BUILT_IN_ENCODERS = {
 
 ATTENTION_CONVS: frozenset[str] = frozenset({"GATv2Conv", "GATConv", "TransformerConv"})
 
+MIN_STD = 1e-3
+"""Lower bound of the standard deviation of continuous actions, before squashing."""
+
 REVISION = 1
 """Incremented when a model computes something else from the same weights; other checkpoints are refused."""
 
@@ -134,8 +137,6 @@ class ModelConfig(Config):
     almost uniform."""
     initial_std: float = Field(0.6, gt=0)
     """Initial standard deviation of continuous actions, before squashing."""
-    min_std: float = Field(1e-3, gt=0)
-    """Lower bound of that standard deviation."""
     prior: float | None = Field(None, gt=0)
     """Initial weight of `action_prior`, a score of each choice that some environments give. It is added to
     the logits with a learned positive weight, so a policy with a small `policy_gain` begins as the rule that
@@ -151,8 +152,8 @@ class ModelConfig(Config):
 
     @model_validator(mode="after")
     def _std_is_above_minimum(self) -> ModelConfig:
-        if self.initial_std <= self.min_std:
-            raise ValueError(f"initial_std={self.initial_std} must be above min_std={self.min_std}")
+        if self.initial_std <= MIN_STD:
+            raise ValueError(f"initial_std={self.initial_std} must be above {MIN_STD}")
         return self
 
 

@@ -17,7 +17,7 @@ from edgewise.config.errors import ConfigError
 from edgewise.graphs.actions import ActionLayout, AgentsContinuous, AgentsDiscrete
 from edgewise.graphs.keys import ACTIVE, GRAPH, MASK, PRIOR
 from edgewise.graphs.spec import GraphSpec
-from edgewise.models.config import ModelConfig
+from edgewise.models.config import MIN_STD, ModelConfig
 from edgewise.models.distributions.masked import MaskedCategorical, check_mask
 from edgewise.models.distributions.squashed import SquashedNormal
 from edgewise.models.policy_function import Decode
@@ -180,7 +180,7 @@ class AgentsDiscreteHead(Head):
 class AgentsContinuousHead(Head):
     """A squashed normal per agent; absent and inactive agents take the middle of the range.
 
-    The standard deviation depends on the observation and is never below `min_std`.
+    The standard deviation depends on the observation and is never below `MIN_STD`.
 
     Args:
         graph: shape of the graphs.
@@ -198,8 +198,7 @@ class AgentsContinuousHead(Head):
 
     def __init__(self, graph: GraphSpec, config: ModelConfig, *, layout: AgentsContinuous) -> None:
         super().__init__(graph, config, layout=layout)
-        self.min_std = config.min_std
-        self.raw_offset = math.log(math.expm1(config.initial_std - config.min_std))
+        self.raw_offset = math.log(math.expm1(config.initial_std - MIN_STD))
         width, outputs = config.encoder.hidden, 2 * layout.dim
         self.parameterise = feed_forward(width, config.head_hidden, outputs, gain=config.policy_gain)
         middle, half = (layout.low + layout.high) / 2, (layout.high - layout.low) / 2
@@ -212,7 +211,7 @@ class AgentsContinuousHead(Head):
         """Return a distribution per agent, batch `[*B, A]`."""
         acting = acting_agents(tensordict, self.layout.num_agents)
         loc, raw = self.parameterise(h[..., : acting.shape[-1], :]).chunk(2, -1)
-        scale = functional.softplus(raw + self.raw_offset) + self.min_std
+        scale = functional.softplus(raw + self.raw_offset) + MIN_STD
         return SquashedNormal(loc, scale, low=self.layout.low, high=self.layout.high, counted=acting)
 
     def tensors(self, h: Tensor, tensordict: TensorDict) -> dict[str, Tensor]:

@@ -20,6 +20,13 @@ ENCODER: Mapping[str, Any] = {
 """Settings of encoders that are gone."""
 REMOVED: Mapping[Path, Any] = {
     ("model", "sets"): "in_turn",
+    ("model", "min_std"): 1e-3,
+    ("algorithm", "normalise_advantage"): True,
+    ("algorithm", "value_decay"): 0.99,
+    ("algorithm", "average_decay"): 0.9,
+    ("algorithm", "weight_decay"): 1e-4,
+    ("algorithm", "two_player"): False,
+    ("algorithm", "adam_epsilon"): 1e-5,
     ("model", "kge"): None,
     ("model", "initialise"): False,
     ("model", "fusion"): 0.0,
@@ -37,7 +44,7 @@ REMOVED: Mapping[Path, Any] = {
         for name, only in ENCODER.items()
     },
 }
-"""Settings that are gone, with the only value that this version still gives."""
+"""Settings that are gone, with the only value left; that of a constant of the same name, if there is one."""
 
 
 def upgrade(values: Mapping[str, Any], schema: type[Config]) -> tuple[dict[str, Any], list[str]]:
@@ -70,6 +77,6 @@ def _removed(values: Mapping[str, Any], schema: type[Config]) -> Iterator[tuple[
         for depth, part in enumerate(path):
             member = member_of(holder, value_at(values, path[:depth]))
             if member is None or part not in member.model_fields:
-                yield path, only
+                yield path, getattr(member, str(part), only)
                 break
             holder = member.model_fields[str(part)].annotation
