@@ -101,7 +101,7 @@ def measure_ours(team: int, seed: int, encoder: MessagePassingEncoder | None = N
     """Measure one initialisation of `GraphTransformer`, or a trained encoder, in worlds of `team` agents."""
     env = worlds(team, seed)
     torch.manual_seed(seed)
-    encoder = encoder or GraphTransformer(env.graph, EncoderConfig(hidden=32, layers=3))
+    encoder = encoder or GraphTransformer(env.graph, EncoderConfig(hidden=32, layers=3, dense="always"))
     encoder.graph = env.graph
     graph = env.reset()["graph"]
     seen: dict[str, Any] = {}
