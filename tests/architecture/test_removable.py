@@ -21,22 +21,22 @@ def without(name, folder):
     """Make a copy of source and tests, of links, without one system and what tests it."""
     _link(Path(edgewise.__file__).parent, folder / "src" / "edgewise", besides=f"systems/{name}")
     _link(ROOT / "tests", folder / "tests", besides=f"systems/{name}")
-    for file in (folder / "tests").glob(f"*/*{name}*"):
-        file.unlink()
+    for file in (folder / "tests").rglob("*"):
+        if file.is_file() and name in file.stem.split("_"):
+            file.unlink()
     for entry in ("pyproject.toml", "benchmarks", "examples", "docs", "README.md"):
         (folder / entry).symlink_to(ROOT / entry)
     return folder
 
 
 def _link(source, target, *, besides):
-    """Link every entry of a folder into another one, except one entry of it or of a folder in it."""
-    first, _, rest = besides.partition("/")
+    """Make a folder with links to the entries of another one, except one; folders of tests are made too."""
     target.mkdir(parents=True)
     for entry in source.iterdir():
-        if entry.name == "__pycache__" or (entry.name == first and not rest):
+        if entry.name == "__pycache__" or str(entry).endswith(besides):
             continue
-        if entry.name == first or (entry.is_dir() and source.name == "tests"):
-            _link(entry, target / entry.name, besides=rest if entry.name == first else "-")
+        if entry.is_dir() and (entry.name == "systems" or ROOT / "tests" in entry.parents):
+            _link(entry, target / entry.name, besides=besides)
         else:
             (target / entry.name).symlink_to(entry)
 

@@ -47,7 +47,7 @@ def test_every_public_name_is_described():
 
 def test_every_environment_has_its_card_on_the_site():
     declared = {name for module in SYSTEMS for name in import_module(module).SYSTEM.environments}
-    assert {page.stem for page in (DOCS / "cards").glob("*.md")} == declared
+    assert {page.stem for page in (DOCS / "cards").glob("*.md")} >= declared
 
 
 def test_every_example_is_on_the_site():
