@@ -18,7 +18,7 @@ from edgewise.graphs.actions import AgentsContinuous, AgentsDiscrete
 from edgewise.graphs.edges import Explicit
 from edgewise.graphs.spec import GraphSpec
 from edgewise.models.agents.ego import EgoSpec
-from edgewise.models.config import EgoConfig, EgoGraphConfig
+from edgewise.models.config import EgoConfig, EncoderConfig
 
 SLOTS = 2
 
@@ -99,13 +99,13 @@ QUICK = {
     "tau": 0.02,
     "replay_size": 4096,
 }
-SMALL = EgoConfig(self_width=16, object_width=8, hidden=32, cosines=16)
-SMALL_MODELS = {
-    "flat": SMALL,
-    "graph": EgoConfig(
-        encoder="graph", graph=EgoGraphConfig(hidden=16, layers=1, heads=2), hidden=32, cosines=16
-    ),
-}
+SMALL = EgoConfig(
+    self_width=16,
+    object_width=8,
+    hidden=32,
+    cosines=16,
+    graph=EncoderConfig(hidden=16, layers=1, heads=2),
+)
 AGENTS = {
     "dqn": DQNConfig(**QUICK, epsilon=0.15),
     "rainbow": RainbowConfig(**QUICK, v_min=-0.5, v_max=2.5, sigma=0.1),

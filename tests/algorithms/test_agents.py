@@ -3,7 +3,7 @@
 import pytest
 import torch
 from tensordict import TensorDict
-from tests.algorithms.sea import AGENTS, SEA_OF, SEAS, SLOTS, SMALL_MODELS, agent, sea
+from tests.algorithms.sea import AGENTS, SEA_OF, SEAS, SLOTS, SMALL, agent, sea
 from torchrl.envs import ExplorationType, set_exploration_type
 
 from edgewise.algorithms.off_policy import OffPolicy
@@ -62,7 +62,7 @@ def illegal(action, layout):
 @every_agent
 @pytest.mark.parametrize("encoder", ["flat", "graph"])
 def test_no_action_is_illegal_and_who_is_inactive_idles(name, encoder):
-    learner = agent(name, model=SMALL_MODELS[encoder])
+    learner = agent(name, model=SMALL.model_copy(update={"encoder": encoder}))
     layout = SEAS[SEA_OF[name]].layout
     for _ in range(5):
         learner.update(transitions(name))
@@ -76,7 +76,7 @@ def test_no_action_is_illegal_and_who_is_inactive_idles(name, encoder):
 @every_agent
 @pytest.mark.parametrize("encoder", ["flat", "graph"])
 def test_nobody_active_is_no_trouble(name, encoder):
-    learner = agent(name, model=SMALL_MODELS[encoder])
+    learner = agent(name, model=SMALL.model_copy(update={"encoder": encoder}))
     nobody = TensorDict({"agents": {"ego": views(4, 3), "active": torch.zeros(4, 3, dtype=torch.bool)}}, [4])
     with set_exploration_type(ExplorationType.RANDOM):
         action = learner.policy(nobody)["action"]
@@ -199,7 +199,7 @@ def test_an_update_on_another_device(fake_device, monkeypatch, name, encoder):
     """Nothing mixes devices and nothing waits for a value; seeds alone are drawn on the host."""
     monkeypatch.setattr(OffPolicy, "_next_seed", lambda _: 0)
     monkeypatch.setattr("edgewise.algorithms.off_policy.ReplayBuffer", lambda *_, **__: None)
-    learner = agent(name, model=SMALL_MODELS[encoder], device=fake_device)
+    learner = agent(name, model=SMALL.model_copy(update={"encoder": encoder}), device=fake_device)
     metrics, error = learner.update(transitions(name).to(fake_device))
     learner._update_targets()
     assert error.device == fake_device

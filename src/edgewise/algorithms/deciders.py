@@ -75,7 +75,7 @@ class Deciders:
     @property
     def ego_config(self) -> EgoConfig:
         """The config of the encoder of `agents.ego`."""
-        return self.model if isinstance(self.model, EgoConfig) else self.model.ego or EgoConfig()
+        return self.model if isinstance(self.model, EgoConfig) else self.model.ego
 
     def features(self, role: Role) -> Features:
         """Build the module that embeds observations for an actor or a critic."""
@@ -224,8 +224,6 @@ def deciders_of(
             f"{env.name} has no observation per agent",
             hint="use an environment with `agents.ego`, or set model.observe to graph",
         )
-    if ego is None and isinstance(model, ValueConfig) and model.ego is not None:
-        raise ConfigError(f"model.ego: {env.name} has no observation per agent", hint="leave it out")
     if reads == "ego" and mixing in ("auto", "none") and not (paths and isinstance(model, ValueConfig)):
         return Deciders(env.actions, model, ego=ego, per_agent=True)
     if isinstance(model, EgoConfig):

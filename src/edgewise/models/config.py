@@ -157,13 +157,6 @@ class ModelConfig(Config):
         return self
 
 
-class EgoGraphConfig(EncoderConfig):
-    """Settings of the encoder that passes messages between an agent and its objects."""
-
-    layers: int = Field(2, ge=1)
-    """Number of message-passing layers."""
-
-
 class EgoConfig(Config):
     """A network over one agent's egocentric view: its own features and the objects around it."""
 
@@ -174,8 +167,8 @@ class EgoConfig(Config):
     """Width of the embedding of the agent's own features, in the flat encoder."""
     object_width: int = Field(40, ge=1)
     """Width of the embedding of each object, in the flat encoder."""
-    graph: EgoGraphConfig | None = None
-    """Settings of the graph encoder; only with `encoder: graph`."""
+    graph: EncoderConfig = EncoderConfig(layers=2)
+    """Settings of the graph encoder."""
     hidden: int = Field(128, ge=1)
     """Width of the two layers between features and output."""
     cosines: int = Field(64, ge=1)
@@ -189,14 +182,6 @@ class EgoConfig(Config):
     """Divisors of the agent's own features; empty for none."""
     object_scale: tuple[float, ...] = ()
     """Divisors of an object's features; empty for none."""
-
-    @model_validator(mode="after")
-    def _graph_is_for_the_graph_encoder(self) -> EgoConfig:
-        if self.encoder == "flat" and self.graph is not None:
-            raise ValueError("graph: has no effect with the flat encoder; set encoder to graph too")
-        if self.encoder == "graph" and self.graph is None:
-            object.__setattr__(self, "graph", EgoGraphConfig())
-        return self
 
     @property
     def units(self) -> tuple[float, float]:
@@ -228,11 +213,5 @@ class ValueConfig(Config):
     """Width of the two layers between features and output."""
     cosines: int = Field(64, ge=1)
     """Number of cosines that embed a quantile level, if quantiles are learned."""
-    ego: EgoConfig | None = None
-    """Encoder of `agents.ego`, if the networks read it; none for the default one."""
-
-    @model_validator(mode="after")
-    def _ego_is_read(self) -> ValueConfig:
-        if self.observe == "graph" and self.ego is not None:
-            raise ValueError("ego: has no effect, since the networks observe the graph alone")
-        return self
+    ego: EgoConfig = EgoConfig()
+    """Encoder of `agents.ego`, if the networks read it."""

@@ -18,18 +18,6 @@ ENCODER: Mapping[str, Any] = {
     "compile": False,
 }
 """Settings of encoders that are gone."""
-EGO: Mapping[str, Any] = {
-    "encoder": "flat",
-    "self_width": 56,
-    "object_width": 40,
-    "hidden": 128,
-    "cosines": 64,
-    "radius": 0.0,
-    "inputs": "scaled",
-    "self_scale": [],
-    "object_scale": [],
-}
-"""The section `model.ego` of a run that left it at its defaults."""
 REMOVED: Mapping[Path, Any] = {
     ("model", "sets"): "in_turn",
     ("model", "min_std"): 1e-3,
@@ -62,24 +50,11 @@ def upgrade(values: Mapping[str, Any], schema: type[Config]) -> tuple[dict[str, 
     reasons = []
     if not upgraded.get("workers"):
         upgraded.pop("ray", None)
-    _drop_unread_encoders(upgraded.get("model"))
     for path, only in list(_removed(upgraded, schema)):
         found = value_at(upgraded, path[:-1]).pop(path[-1])
         if found != only:
             reasons.append(f"{dotted(path)} = {found!r} is no longer possible, only {only!r}")
     return upgraded, reasons
-
-
-def _drop_unread_encoders(model: Any) -> None:
-    """Remove settings of encoders that a model of an off-policy algorithm does not have, in place."""
-    if not isinstance(model, dict):
-        return
-    ego = model.get("ego")
-    for owner in (model, ego):
-        if isinstance(owner, dict) and owner.get("encoder") == "flat":
-            owner.pop("graph", None)
-    if isinstance(ego, dict) and ego == EGO:
-        model["ego"] = None
 
 
 def _removed(values: Mapping[str, Any], schema: type[Config]) -> Iterator[tuple[Path, Any]]:

@@ -138,7 +138,6 @@ class GraphEgo(EgoEncoder):
             position_dim=2,
             node_types=2,
         )
-        assert config.graph is not None
         self.encoder = GraphTransformer(graph, config.graph)
         self.width = config.graph.hidden
 
