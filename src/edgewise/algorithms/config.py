@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
 from edgewise.algorithms.self_play_settings import SelfPlaySettings
-from edgewise.config.model import Config
+from edgewise.config.model import AppliesIf, Config
+
+IF_RECURRENT = AppliesIf("model.recurrent is true", lambda run, _: getattr(run.model, "recurrent", False))
+IF_INTERVENTION = AppliesIf("there is an intervention", lambda _, own: own.intervention is not None)
+IF_GREEDY = AppliesIf("baseline is greedy", lambda _, own: own.baseline == "greedy")
 
 
 class PPOConfig(Config):
@@ -29,7 +33,7 @@ class PPOConfig(Config):
     """Passes over each batch."""
     minibatch_size: int = Field(256, ge=1)
     """Graphs per minibatch; a graph is one step of one world with all its agents."""
-    chunk_length: int = Field(5, ge=1)
+    chunk_length: Annotated[int, IF_RECURRENT] = Field(5, ge=1)
     """Maximum length of the sequences that a recurrent model is trained on; it is reduced to a divisor of the
     rollout length."""
     clip: float = Field(0.2, gt=0)
@@ -57,7 +61,7 @@ class PPOConfig(Config):
     """Whether to optimise the average reward: rewards are reduced by their long-run mean, and gamma is 1."""
     intervention: str | None = None
     """Baseline of the environment that acts in worlds with a high load; none for no intervention."""
-    intervention_above: float = Field(100.0, ge=0)
+    intervention_above: Annotated[float, IF_INTERVENTION] = Field(100.0, ge=0)
     """Load above which the baseline acts; its steps are not used for the policy loss."""
 
     @model_validator(mode="after")
@@ -142,11 +146,11 @@ class ReinforceConfig(Config):
     longest_episode: int = Field(1000, ge=1)
     """Steps after which an episode counts as endless, where the environment has no `max_steps`; the run is
     then refused."""
-    challenge_every: int = Field(50, ge=1)
+    challenge_every: Annotated[int, IF_GREEDY] = Field(50, ge=1)
     """Batches between comparisons of the policy with its frozen copy, if the baseline is `greedy`."""
-    challenge_instances: int = Field(256, ge=2)
+    challenge_instances: Annotated[int, IF_GREEDY] = Field(256, ge=2)
     """Instances of such a comparison."""
-    significance: float = Field(0.05, gt=0, lt=1)
+    significance: Annotated[float, IF_GREEDY] = Field(0.05, gt=0, lt=1)
     """The policy replaces its frozen copy if a paired one-sided t-test gives a p-value below this."""
 
     @model_validator(mode="after")
