@@ -125,7 +125,16 @@ def test_commands_of_a_page_exist(page):
 
 def test_there_is_a_card_for_every_system_and_a_command_on_it():
     cards = [page for page in PAGES if page.parent.parent.name == "systems"]
-    assert {page.parent.name for page in cards} >= {"graphwalk", "queueing", "marine", "reasoning", "hex"}
+    assert {page.parent.name for page in cards} == {
+        "graphwalk",
+        "hex",
+        "hive",
+        "marine",
+        "multihop",
+        "queueing",
+        "reasoning",
+        "swarm",
+    }
     assert any(list(commands(page)) for page in cards)
 
 

@@ -32,6 +32,8 @@ REMOVED: Mapping[Path, Any] = {
     ("model", "fusion"): 0.0,
     ("model", "keep_best"): None,
     ("model", "shaping"): 0.0,
+    ("env", "overflow_cost"): None,
+    ("env", "service_deviation"): 1.0,
     ("env", "skip_unary"): False,
     ("env", "skip_limit"): 20,
     ("env", "use_domains"): True,

@@ -42,9 +42,8 @@ class MultihopConfig(Config):
     """Baseline whose scores are observed as `action_prior`, for models with `model.prior`: positive for the
     class that the baseline sends on a link, and larger the higher its pressure."""
     max_backlog: float = Field(1000.0, gt=0.0)
-    """Number of waiting packets above which an episode is truncated."""
-    overflow_cost: float | None = Field(None, ge=0.0)
-    """Extra cost of that slot; none for `max_backlog`."""
+    """Number of waiting packets above which an episode is truncated; that slot costs as many
+    in addition."""
     reward_scale: float = Field(1.0, gt=0.0)
     """Divisor of the costs."""
     max_steps: int = Field(1000, gt=0)

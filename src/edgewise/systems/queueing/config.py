@@ -100,8 +100,6 @@ class QueueingConfig(Config):
     """Mean of that distribution at every node, or the range from which each node samples its own at reset."""
     service_rates: tuple[float, ...] | None = None
     """One rate per node, in place of `service_rate`."""
-    service_deviation: float = Field(1.0, ge=0.0)
-    """Standard deviation of `normal` service, before rounding."""
     arrivals_servable: bool = False
     """Whether a packet can leave in the slot of its arrival."""
     initial_queue: int = Field(0, ge=0)
@@ -114,9 +112,8 @@ class QueueingConfig(Config):
     interference_penalty: float = Field(0.0, ge=0.0)
     """Cost of each node that a conflict silences."""
     max_backlog: float = Field(1000.0, gt=0.0)
-    """Number of waiting packets above which an episode is truncated."""
-    overflow_cost: float | None = Field(None, ge=0.0)
-    """Extra cost of that slot; none for `max_backlog`."""
+    """Number of waiting packets above which an episode is truncated; that slot costs as many
+    in addition."""
     reward_scale: Annotated[float, Field(gt=0.0)] | Literal["nodes"] = 1.0
     """Divisor of the costs: a number, or `nodes` for the number of nodes of each graph, so that worlds with
     large graphs do not outweigh the others in training."""
