@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal, Self
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -16,6 +17,14 @@ IF_GREEDY = AppliesIf("baseline is greedy", lambda _, own: own.baseline == "gree
 
 class PPOConfig(Config):
     """Proximal policy optimisation. Every number that is not in `fixed` can be scheduled by its name."""
+
+    removed: ClassVar[Mapping[str, Any]] = {
+        "normalise_advantage": True,
+        "value_decay": 0.99,
+        "average_decay": 0.9,
+        "two_player": False,
+        "adam_epsilon": 1e-5,
+    }
 
     fixed: ClassVar[tuple[str, ...]] = ("intervention_above",)
     two_player: ClassVar[bool] = False
@@ -164,6 +173,8 @@ class ReinforceConfig(Config):
 
 class SelfPlayConfig(SelfPlaySettings, PPOConfig):
     """PPO for games of two players, against the current policy and snapshots of it."""
+
+    removed: ClassVar[Mapping[str, Any]] = {"two_player": True}
 
     fixed: ClassVar[tuple[str, ...]] = (*PPOConfig.fixed, *SelfPlaySettings.self_play_fixed)
     two_player: ClassVar[bool] = True

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal, Self
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -21,6 +22,8 @@ class OffPolicyConfig(Config):
     Every number that is not in `fixed` can be scheduled by its name. A frame is one step of one
     world; a transition is one step of one agent.
     """
+
+    removed: ClassVar[Mapping[str, Any]] = {"adam_epsilon": 1e-8}
 
     fixed: ClassVar[tuple[str, ...]] = ("gamma", "n_step", "minibatch_size", "replay_size", "alpha")
     adam_epsilon: ClassVar[float] = 1e-8

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal, get_args
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import Field, field_validator, model_validator
 
@@ -49,6 +50,14 @@ IF_QUANTILES = AppliesIf("quantiles are learned", lambda run, _: hasattr(run.alg
 
 class EncoderConfig(Config):
     """Settings of an encoder, which computes node embeddings from a graph."""
+
+    removed: ClassVar[Mapping[str, Any]] = {
+        "soft_cap": None,
+        "beta": False,
+        "norm": "layer",
+        "dropout": 0.0,
+        "compile": False,
+    }
 
     kind: str = "transformer"
     """`transformer` (the default), `gnn` (any PyG convolution), `mlp` (a baseline for graphs of fixed size),
@@ -125,6 +134,8 @@ class EncoderConfig(Config):
 
 class ModelConfig(Config):
     """Settings of an actor and a critic."""
+
+    removed: ClassVar[Mapping[str, Any]] = {"sets": "in_turn", "min_std": 1e-3}
 
     builder: ClassVar[str] = "edgewise.models.actor_critic:actor_critic_of"
 

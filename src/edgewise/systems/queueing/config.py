@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
@@ -86,6 +87,8 @@ IF_ONE_RATE = AppliesIf(
 
 class QueueingConfig(Config):
     """Conflict-graph scheduling; the environment card explains each setting."""
+
+    removed: ClassVar[Mapping[str, Any]] = {"overflow_cost": None, "service_deviation": 1.0}
 
     graphs: tuple[str, ...] = Field(("line3",), min_length=1)
     """Names of the conflict graphs; each world samples one at reset."""
