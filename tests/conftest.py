@@ -23,7 +23,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
 
 SYSTEMS = ("graphwalk", "hex", "hive", "marine", "multihop", "queueing", "reasoning", "swarm")
 ABSENT = [name for name in SYSTEMS if find_spec(f"edgewise.systems.{name}") is None]
-NAMED = re.compile(rf"(?<=[\"'.:])({'|'.join(ABSENT)})\b|systems import .*\b({'|'.join(ABSENT)})\b")
+NAMED = re.compile(rf"(?<=[\"'.:/])({'|'.join(ABSENT)})\b|systems import .*\b({'|'.join(ABSENT)})\b")
 IMPORTED = re.compile(r"^from ((?:tests|benchmarks)[\w.]*) import (\w+)", re.MULTILINE)
 
 

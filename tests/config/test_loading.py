@@ -1,6 +1,6 @@
 """Layers win over each other in order, and every problem is named with its place, all at once."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import pytest
 from hypothesis import given
@@ -11,10 +11,13 @@ from edgewise.config.documents import read
 from edgewise.config.errors import ConfigError
 from edgewise.config.layers import Layer
 from edgewise.config.loading import resolve
-from edgewise.config.model import Config
+from edgewise.config.model import AppliesIf, Config
 from edgewise.config.run import RunConfig, Stage, TrainingConfig, Until
 from edgewise.config.schedules import Cosine, Linear
+from edgewise.config.schema import leaves, unused_settings
 from edgewise.config.settings import from_flags, from_keywords
+from edgewise.experiments.recipes import recipe
+from edgewise.plugins import recipes
 
 
 class Problem(Config):
@@ -238,3 +241,45 @@ def test_a_stage_must_say_when_it_ends(fields):
 
 def test_what_is_written_is_read_back():
     assert Run.from_plain(BASE.to_plain()) == BASE
+
+
+class Walk(Config):
+    noisy: bool = False
+    noise: Annotated[float, AppliesIf("noisy is true", lambda _, own: own.noisy)] = 0.1
+    """Size of the noise."""
+
+
+class Tour(Config):
+    long: bool = True
+    walk: Walk = Walk()
+    rest: Annotated[int, AppliesIf("walk.noisy is true", lambda run, _: run.walk.noisy)] = 3
+
+
+def test_a_setting_without_effect_is_refused_where_it_is_given():
+    base, flags = Layer("recipe"), Layer("flags", {"walk": {"noise": 0.2}, "rest": 4})
+    with pytest.raises(ConfigError) as caught:
+        resolve(Tour, [base, flags])
+    assert "walk.noise: would have no effect: it applies only if noisy is true" in str(caught.value)
+    assert "rest: would have no effect: it applies only if walk.noisy is true" in str(caught.value)
+    chosen = resolve(Tour, [base, flags, Layer("more", {"walk": {"noisy": True}})])
+    assert (chosen.walk.noise, chosen.rest) == (0.2, 4)
+
+
+def test_a_setting_that_the_first_layer_left_without_effect_is_no_problem():
+    """A flag may switch off what a recipe has settings for."""
+    recipe = Layer("recipe", {"walk": {"noisy": True, "noise": 0.2}})
+    chosen = resolve(Tour, [recipe, Layer("flags", {"walk": {"noisy": False}})])
+    assert chosen.walk.noise == 0.2
+
+
+def test_a_setting_without_effect_is_not_shown():
+    shown = {".".join(map(str, leaf.path)) for leaf in leaves(Tour, Tour())}
+    assert shown == {"long", "walk.noisy"}
+    noisy = Tour(walk=Walk(noisy=True))
+    assert {leaf.path[-1] for leaf in leaves(Tour, noisy)} == {"long", "noisy", "noise", "rest"}
+    assert {leaf.path[-1] for leaf in leaves(Tour)} == {"long", "noisy", "noise", "rest"}
+
+
+@pytest.mark.parametrize("name", recipes())
+def test_no_recipe_has_a_setting_without_effect(name):
+    assert list(unused_settings(recipe(name).config)) == []

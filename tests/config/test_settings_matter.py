@@ -103,11 +103,9 @@ SUBJECTS = [
             "load": 0.5,
             "service_rate": (2.0, {"service_law": "poisson"}),
             "service_rates": (0.5, 1.0, 1.5),
-            "service_deviation": (0.3, {"service_law": "normal"}),
             "arrivals_servable": (True, {"arrival_rate": 0.9}),
             "interference_penalty": 3.0,
             "max_backlog": (2.0, {"initial_queue": 3}),
-            "overflow_cost": (7.0, {"initial_queue": 3, "max_backlog": 2.0}),
             "max_steps": 4,
         },
         silent={
@@ -122,7 +120,6 @@ SUBJECTS = [
             "network_seed": (1, {"networks": ("barabasi8*2",)}),
             "network_load": (0.4, {"networks": ("barabasi8*2",)}),
             "max_backlog": 1.0,
-            "overflow_cost": (7.0, {"max_backlog": 1.0}),
             "max_steps": 4,
         },
     ),
@@ -198,7 +195,6 @@ SUBJECTS = [
             "max_successors": 5,
             "max_steps": 2,
             "limit_fails": (True, {"max_steps": 2}),
-            "skip_limit": (1, {"skip_unary": True}),
             "reward": 1,
         },
         silent={

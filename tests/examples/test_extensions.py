@@ -129,6 +129,8 @@ def test_own_verb(tsp, small, tmp_path, capsys):
         planned = json.loads(capsys.readouterr().out)
         assert sorted(planned["tour"]) == list(range(7))
         assert main(["--help", *plugins]) == 0
+        assert "salesman" in capsys.readouterr().out
+        assert main(["salesman", *plugins]) == 0
         assert "plan one tour with a trained policy" in capsys.readouterr().out
 
 

@@ -238,14 +238,11 @@ SYSTEM = ew.System("mine", verbs=(ew.Verb("greet", "say hello", __name__),))
 """
 
 RECIPE = """
-import edgewise as ew
-from edgewise.experiments.load import load_config
+from dataclasses import replace
 
-RECIPE = ew.Recipe(
-    name="walk-quick",
-    summary="a short walk",
-    config=load_config("graphwalk-ppo").model_copy(update={"recipe": "walk-quick", "name": "walk-quick"}),
-)
+from edgewise.experiments.recipes import recipe
+
+RECIPE = replace(recipe("graphwalk-ppo"), name="walk-quick", summary="a short walk")
 """
 
 FLAGS = ["--total-frames=32", "--num-envs=4", "--rollout-length=8"]

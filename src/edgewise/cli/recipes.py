@@ -31,8 +31,8 @@ def run(options: Namespace, console: Console) -> int:
 
 def _list(names: list[str], console: Console) -> int:
     found = [recipe(name) for name in names]
-    data = [{"name": r.name, "env": r.env, "algorithm": r.algorithm, "summary": r.summary} for r in found]
-    rows = [[r.name, r.env, r.algorithm, r.summary] for r in found]
+    rows = [[r.name, r.config.env_name, r.config.algorithm_name, r.summary] for r in found]
+    data = [dict(zip(("name", "env", "algorithm", "summary"), row, strict=True)) for row in rows]
     console.show(data, table(["recipe", "env", "algorithm", "summary"], rows))
     return 0
 
@@ -52,7 +52,7 @@ def _check(names: list[str], console: Console) -> int:
     results: dict[str, str | None] = {}
     for name in names:
         try:
-            check_recipe(recipe(name))
+            check_recipe(recipe(name).config)
             results[name] = None
         except ConfigError as error:
             results[name] = str(error)

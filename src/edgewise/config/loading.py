@@ -12,7 +12,7 @@ from edgewise.config.layers import Layer, Path, Problem, config_error, merge, or
 from edgewise.config.model import Config
 from edgewise.config.overrides import OverrideProblem, override_problems
 from edgewise.config.run import OVERRIDE_ERROR, RunConfig
-from edgewise.config.schema import annotation_at, config_type, kinds_of, member_of
+from edgewise.config.schema import annotation_at, config_type, kinds_of, member_of, unused_settings
 from edgewise.config.wording import describe_errors, did_you_mean, errors_by_path
 
 ConfigT = TypeVar("ConfigT", bound=Config)
@@ -32,11 +32,19 @@ def resolve(schema: type[ConfigT], layers: Sequence[Layer]) -> ConfigT:
     problems = [problem for layer in layers for problem in layer.problems]
     try:
         config = schema.from_plain(values)
+        problems += _unused(config, layers)
     except ValidationError as error:
         problems += _problems(schema, values, layers=layers, error=error)
     if problems:
         raise config_error(problems)
     return config
+
+
+def _unused(config: Config, layers: Sequence[Layer]) -> Iterator[Problem]:
+    """Yield the settings that were given over the first layer, and have no effect."""
+    for path, reason in unused_settings(config):
+        if any(layer.sets(path) for layer in layers[1:]):
+            yield Problem(origin_of(layers, path), path, f"would have no effect: it applies only if {reason}")
 
 
 def _problems(

@@ -3,10 +3,31 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict
+
+
+@dataclass(frozen=True)
+class AppliesIf:
+    """Marks a setting that has an effect only with some values of others, as metadata of its annotation.
+
+    Elsewhere help texts leave it out, and it is refused where it is given.
+
+    Args:
+        words: when it applies, as in "it applies only if ...".
+        test: decides that from the whole config, such as that of a run, and the section of the setting.
+
+    Example:
+        >>> class WalkConfig(Config):
+        ...     noisy: bool = False
+        ...     noise: Annotated[float, AppliesIf("noisy is true", lambda _, own: own.noisy)] = 0.1
+    """
+
+    words: str
+    test: Callable[[Any, Any], bool]
 
 
 class Config(BaseModel):
@@ -32,6 +53,10 @@ class Config(BaseModel):
 
     fixed: ClassVar[tuple[str, ...]] = ()
     """Names of numbers that must stay constant during a run, so that no schedule can change them."""
+    removed: ClassVar[Mapping[str, Any]] = {}
+    """Settings of the version before that are gone, with the only value left, for configs of old runs."""
+    decided: ClassVar[tuple[str, ...]] = ()
+    """Names of fields that are decided by what is trained: no flag sets them, and no help text shows them."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, Generic, Literal, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, Literal, Self, TypeVar
 
 from pydantic import Field, JsonValue, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from edgewise.config.cluster import CLUSTER
-from edgewise.config.model import Config
+from edgewise.config.model import AppliesIf, Config
 from edgewise.config.overrides import override_problems
 from edgewise.config.schedules import Schedule
 
@@ -93,12 +93,15 @@ class EvaluationStage(Config):
     """Environment settings of this group, out of those that a curriculum may change."""
 
 
+IF_ONE_STAGE = AppliesIf("there are no evaluation.stages", lambda _, own: not own.stages)
+
+
 class EvaluationConfig(Config):
     """The fixed instances on which policies are evaluated, independent of the curriculum."""
 
     every: int | None = Field(50_000, gt=0)
     """Frames between evaluations; none to evaluate only at the end."""
-    episodes: int = Field(64, gt=0)
+    episodes: Annotated[int, IF_ONE_STAGE] = Field(64, gt=0)
     """Number of instances; they are sampled once from `seed` and evaluated as one batch."""
     seed: int = Field(1_000_003, ge=0, lt=2**63)
     """Random seed of the instances, separate from the seed of the run."""
@@ -166,6 +169,8 @@ class RayConfig(Config):
 
 class RunConfig(Config, Generic[EnvT, ModelT, AlgorithmT]):
     """Configuration of one run. On a CPU, equal configurations give bit-equal runs."""
+
+    decided: ClassVar[tuple[str, ...]] = ("recipe", "env_name", "algorithm_name")
 
     recipe: str | None = None
     """Recipe that the run started from; none where environment and algorithm were chosen by themselves."""

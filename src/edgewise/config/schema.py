@@ -11,7 +11,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from edgewise.config.layers import Path, dotted, value_at
-from edgewise.config.model import Config
+from edgewise.config.model import AppliesIf, Config
 from edgewise.config.wording import did_you_mean
 
 MAX_LISTED = 30
@@ -41,18 +41,48 @@ class Leaf:
 def leaves(schema: type[Config], values: Config | None = None, path: Path = ()) -> Iterator[Leaf]:
     """Yield every leaf of `schema` in order; defaults come from `values` if given.
 
-    An optional section that `values` do not have is left out: its settings do not apply.
+    Settings that do not apply with these values are left out, and so are optional sections that are none.
     """
+    return _leaves(schema, values, path, root=values)
+
+
+def _leaves(
+    schema: type[Config], values: Config | None, path: Path, *, root: Config | None
+) -> Iterator[Leaf]:
     for name, field in schema.model_fields.items():
+        if name in schema.decided:
+            continue
         default = getattr(values, name) if values is not None else _default(field)
         inner = config_type(field.annotation)
-        if inner is not None and values is not None and default is None:
-            continue
+        if root is not None and values is not None:
+            is_absent = inner is not None and default is None
+            if is_absent or why_unused(field, root, values):
+                continue
         if inner is None:
             yield Leaf((*path, name), field.annotation, _description(schema, name), default)
         else:
             nested = default if isinstance(default, Config) else None
-            yield from leaves(type(nested) if nested else inner, nested, (*path, name))
+            yield from _leaves(type(nested) if nested else inner, nested, (*path, name), root=root)
+
+
+def why_unused(field: FieldInfo, root: Config, section: Config) -> str:
+    """Return why a setting has no effect with the values of a config; empty if it has."""
+    marks = [mark for mark in field.metadata if isinstance(mark, AppliesIf)]
+    return next((mark.words for mark in marks if not mark.test(root, section)), "")
+
+
+def unused_settings(config: Config) -> Iterator[tuple[Path, str]]:
+    """Yield path and reason of every setting that is off its default and has no effect."""
+
+    def within(section: Config, path: Path) -> Iterator[tuple[Path, str]]:
+        for name, field in type(section).model_fields.items():
+            value, reason = getattr(section, name), why_unused(field, config, section)
+            if reason and value != _default(field):
+                yield (*path, name), reason
+            elif isinstance(value, Config):
+                yield from within(value, (*path, name))
+
+    return within(config, ())
 
 
 def find(schema: type[Config], name: str) -> tuple[Path, Any] | str:

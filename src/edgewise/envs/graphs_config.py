@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from edgewise.config.errors import ConfigError
-from edgewise.config.model import Config
+from edgewise.config.model import AppliesIf, Config
+
+IF_GRAPHS = AppliesIf("graphs are given", lambda _, own: own.graphs is not None)
 
 
 class GraphsConfig(Config):
@@ -23,9 +25,9 @@ class GraphsConfig(Config):
 
     graphs: str | None = None
     """Folder or file of graphs to use as instances: GraphML, edge lists, CSV or node-link JSON."""
-    split: Literal["train", "valid", "test", "all"] = "train"
+    split: Annotated[Literal["train", "valid", "test", "all"], IF_GRAPHS] = "train"
     """Split of the graphs that worlds are drawn from; evaluation uses `valid` if it is not told otherwise."""
-    split_seed: int = Field(0, ge=0)
+    split_seed: Annotated[int, IF_GRAPHS] = Field(0, ge=0)
     """Random seed of the split, where graphs have no folders train, valid and test."""
 
 

@@ -71,7 +71,12 @@ class Trained:
 
 
 def load_trained(
-    run: Path, *, settings: Mapping[str, Any] | None = None, which: str = "best", device: str | None = None
+    run: Path,
+    *,
+    settings: Mapping[str, Any] | None = None,
+    which: str = "best",
+    device: str | None = None,
+    config: AnyRun | None = None,
 ) -> Trained:
     """Load the policy of a run, for its own environment or one of other settings.
 
@@ -80,12 +85,14 @@ def load_trained(
         settings: fields of the environment's config that differ, such as its size.
         which: the `best` checkpoint or the `latest`, where `run` is not a checkpoint itself.
         device: of the policy; the run's own device if not given.
+        config: of the run, if it was read already.
 
     Raises:
         CheckpointError: the checkpoint is damaged, or its weights do not fit these settings.
     """
     folder, path = _locate(run, which)
-    config = load_config(folder.config_file, keywords={"device": device} if device else None)
+    config = load_config(folder.config_file) if config is None else config
+    config = config.model_copy(update={"device": device or config.device})
     warn_of_changes(config, folder.path)
     folder.warn_of_damage("config.json", "versions.json")
     settings = with_named_graphs(settings or {})
@@ -166,7 +173,9 @@ def load_on_instances(run: Path, request: EvaluationRequest) -> tuple[Trained, I
     chosen = own.evaluation
     differing = with_split(own.env, {**chosen.settings, **with_named_graphs(request.settings)})
     refuse_trained_graphs(own.env, differing, _folder(run).path)
-    trained = load_trained(run, settings=differing, which=request.checkpoint, device=request.device)
+    trained = load_trained(
+        run, settings=differing, which=request.checkpoint, device=request.device, config=own
+    )
     stages = () if request.settings else chosen.stages
     changes = {
         "stages": tuple(

@@ -19,6 +19,7 @@ from edgewise.experiments.graph_record import refuse_changed_graphs, refuse_trai
 from edgewise.experiments.imported import Weights, set_weights
 from edgewise.experiments.load import load_config
 from edgewise.experiments.memory_check import refuse_too_large
+from edgewise.report.page import write_report
 from edgewise.runs import durable
 from edgewise.runs.code import accept_code, refuse_changes, warn_of_changes, write_code
 from edgewise.runs.folder import RunFolder
@@ -226,8 +227,6 @@ def _drive(trainer: Trainer, run: RunFolder, group: Group) -> None:
 
 def _report(run: RunFolder) -> None:
     """Write the report; a failure is logged, and never loses the run."""
-    from edgewise.report.page import write_report
-
     try:
         write_report(run.path)
     except (EdgewiseError, OSError, ValueError) as error:

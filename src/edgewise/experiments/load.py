@@ -30,9 +30,6 @@ from edgewise.runs.upgrade import upgrade
 
 log = logging.getLogger(__name__)
 
-CHOSEN = ("recipe", "env_name", "algorithm_name")
-"""Fields that say what a run is made of."""
-
 
 class Unchecked(Config):
     """Stands for the parts of a config whose fields only its recipe knows, while the recipe is unknown."""
@@ -104,7 +101,7 @@ def _over(
     if keywords:
         layers.append(from_keywords(schema, keywords))
     for layer in layers[below:]:
-        for name in CHOSEN:
+        for name in schema.decided:
             if layer.values.pop(name, None) is not None:
                 reason = "is chosen by what is trained, and cannot be changed by a setting"
                 layer.problems.append(Problem(layer.origin((name,)), (name,), reason))
@@ -130,12 +127,12 @@ def _base(
 ) -> tuple[list[Layer], type[AnyRun]]:
     """Return the layers below flags, and their schema; a stand-in where what is trained is unknown."""
     if source in plugins.recipes() or _is_recipe(source):
+        found = recipe(source)
         if algorithm is not None:
             raise ConfigError(
                 f"{source} is a recipe, which has its algorithm already",
-                hint=f"name the environment instead: {recipe(source).env} --algorithm {algorithm}",
+                hint=f"name the environment instead: {found.config.env_name} --algorithm {algorithm}",
             )
-        found = recipe(source)
         layers = [Layer(f"recipe {source}", {**found.config.to_plain(), "recipe": source})]
         return (layers if file is None else [*layers, _read_for(source, file)]), found.schema
     if _is_file(source):

@@ -9,6 +9,7 @@ import pytest
 import torch
 from tests.experiments.devtools import Browser
 from tests.report.browser import needs_chromium
+from tests.systems.hive.game_reader import read_game
 
 from edgewise.cli.main import main
 from edgewise.config.errors import ConfigError, DataError
@@ -17,7 +18,6 @@ from edgewise.experiments.browser.server import LARGEST_BODY, GameServer
 from edgewise.experiments.browser.session import Session
 from edgewise.experiments.launch import start
 from edgewise.experiments.load import load_config
-from edgewise.systems.hive.game_file import read_game
 
 THREE = {"size": 3}
 TINY = {

@@ -65,7 +65,8 @@ def actor_of(name):
     torch.manual_seed(0)
     env_name, settings, model = KINDS[name]
     env = ew.make_env(env_name, num_envs=3, seed=0, **settings)
-    actor = make_actor_critic(env.graph, env.actions, ModelConfig(**{**SMALL, **model})).actor
+    config_class = plugins.environment(env_name).load("model") or ModelConfig
+    actor = make_actor_critic(env.graph, env.actions, config_class(**{**SMALL, **model})).actor
     add_noise(actor)
     return actor.eval(), env
 

@@ -173,7 +173,6 @@ def test_no_process_outlives_a_command_that_is_killed(tmp_path):
     ("words", "message"),
     [
         ("graphwalk-ppo --processes 3", "training.num_envs: got 32, which 3 processes cannot share equally"),
-        ("graphwalk-ppo --processes 2 --num-envs auto", "auto measures a single process"),
         ("marine-dqn --processes 2 --minibatch-size 33", "algorithm.minibatch_size: got 33"),
         ("graphwalk-ppo --processes 0", "processes"),
     ],

@@ -60,7 +60,7 @@ def test_the_reward_is_the_backlog_before_arrivals():
 
 
 def test_overflow_is_truncated_and_costs():
-    env = multihop(4, networks=("two-path",), max_backlog=5.0, overflow_cost=7.0)
+    env = multihop(4, networks=("two-path",), max_backlog=5.0)
     root = env.reset()
     while not root["done"].all():
         step = env.step(root.set("action", torch.zeros(4, 8, dtype=torch.int64)))
@@ -69,7 +69,7 @@ def test_overflow_is_truncated_and_costs():
         assert torch.equal(root["truncated"].squeeze(-1), over)
         before_arrivals = step["state", "queues"].sum((-2, -1))
         assert torch.equal(over, before_arrivals > 5.0)
-        assert torch.equal(step["next", "reward"].squeeze(-1), -(before_arrivals + 7.0 * over))
+        assert torch.equal(step["next", "reward"].squeeze(-1), -(before_arrivals + 5.0 * over))
     assert not root["terminated"].any()
     assert (root["metrics", "overflow"] == 1.0).all()
 

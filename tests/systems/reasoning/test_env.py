@@ -18,7 +18,6 @@ from edgewise.systems.reasoning.engine import oracle
 from edgewise.systems.reasoning.engine.expansion_cache import ExpansionCache
 from edgewise.systems.reasoning.engine.successors import Successors
 from edgewise.systems.reasoning.knowledge.dataset import load_dataset
-from edgewise.systems.reasoning.potential import Potential
 
 TABLE = [  # true positive, false negative, false positive, true negative, and the same given up
     (1.0, 0.0, 0.0, 0.0, 0.0),
@@ -38,7 +37,6 @@ def played(env, steps=40):
     "fields",
     [
         {"view": "state"},
-        {"skip_unary": True, "skip_limit": 3},
         {"assume": True, "claim": True, "memory": False},
         {"limit_fails": False, "corrupt": "both", "negative_ratio": 3, "reward": 5},
     ],
@@ -260,27 +258,6 @@ def test_stock_policies_play_the_padded_view():
     assert batch["action_log_prob"].isfinite().all()
 
 
-def test_goals_that_were_passed_over_are_not_offered_again(tmp_path):
-    """From p there is q or u; q leads to r alone, and r to s, t, and back to q."""
-    for name in ("valid", "test"):
-        (tmp_path / f"{name}.txt").write_text(f"p({name},b).\n")
-    (tmp_path / "train.txt").write_text("".join(f"{predicate}(b,b).\n" for predicate in "pqrstu"))
-    rules = ("q -> p", "u -> p", "r -> q", "s -> r", "t -> r", "q -> r", "u -> s", "p -> t")
-    lines = [
-        "r{}:1:{}(x,y) -> {}(x,y)\n".format(number, *rule.split(" -> ")) for number, rule in enumerate(rules)
-    ]
-    (tmp_path / "rules.txt").write_text("".join(lines))
-    fields = {"skip_unary": True, "skip_limit": 3, "negative_ratio": 0, "give_up": False}
-    env = make_env("reasoning", data=str(tmp_path), split="test", **fields)
-    names = env.dataset.vocabulary.predicate_names
-    root = env.reset()
-    for choices, chosen in ((["q", "u"], 0), (["s", "t"], 1)):
-        found = env.successors(root["goal"])
-        assert [names[first] for first in found.successors[:, 0, 0].tolist()] == choices
-        root = env.step(root.set("action", torch.tensor([chosen])))["next"]
-    assert env.successors(root["goal"]).failed.all()
-
-
 def test_data_without_rules_is_refused(tmp_path):
     for name in ("train", "valid", "test"):
         (tmp_path / f"{name}.txt").write_text("p(a,b).\n")
@@ -319,13 +296,3 @@ def test_clauses_are_rows_of_the_data_where_facts_are_withheld():
     facts = env.successors.program.facts
     assert len(facts) < 0.6 * len(env.dataset.facts)
     assert torch.equal(env.dataset.facts[facts.fact[:-1], 1:].int(), facts.arguments[:-1])
-
-
-def test_an_end_promises_nothing_whatever_goal_it_left():
-    """As where the limit counts as failure; a goal with a variable first promises nothing either."""
-    potential = Potential(lambda atoms: -atoms[:, 1].float(), weight=0.5, gamma=0.9)
-    before = torch.tensor([[[1, 2, 3]], [[1, 2, 3]], [[1, 2, 9]]])
-    after = torch.tensor([[[1, 4, 3]], [[1, 4, 3]], [[1, 4, 3]]])
-    over = torch.tensor([False, True, False])
-    gained = potential.shaping_reward(before, after, over=over, num_entities=5)
-    torch.testing.assert_close(gained, torch.tensor([1.0 - 1.8, 1.0, -1.8]))

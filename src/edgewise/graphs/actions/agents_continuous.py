@@ -10,7 +10,7 @@ from torch import Tensor
 from torchrl.data import Bounded, TensorSpec
 
 from edgewise.graphs.actions.layout import ActionLayout, check_action
-from edgewise.graphs.actions.marks import ActionMarks
+from edgewise.graphs.actions.marks import ActionMarks, active_agents
 from edgewise.graphs.keys import GRAPH
 from edgewise.graphs.spec import GraphSpec
 
@@ -74,4 +74,5 @@ class AgentsContinuous(ActionLayout):
     def marks(self, action: Tensor, observation: TensorDictBase) -> ActionMarks:
         """Draw the vectors of active agents as arrows; the largest possible number has length 1."""
         vectors = action.float() / max(abs(self.low), abs(self.high), 1e-9)
-        return ActionMarks(arrows=vectors.masked_fill(~self.active_agents(observation).unsqueeze(-1), 0.0))
+        active = active_agents(observation, self.num_agents).unsqueeze(-1)
+        return ActionMarks(arrows=vectors.masked_fill(~active, 0.0))

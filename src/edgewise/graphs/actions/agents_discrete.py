@@ -9,7 +9,7 @@ from torch import Tensor
 
 from edgewise.graphs.actions.discrete import DiscreteLayout
 from edgewise.graphs.actions.layout import Choices
-from edgewise.graphs.actions.marks import ActionMarks
+from edgewise.graphs.actions.marks import ActionMarks, active_agents
 from edgewise.graphs.keys import ACTIVE, GRAPH, MASK
 from edgewise.graphs.spec import GraphSpec
 
@@ -52,7 +52,7 @@ class AgentsDiscrete(DiscreteLayout):
 
     def marks(self, action: Tensor, observation: TensorDictBase) -> ActionMarks:
         """Label the active agents with their actions."""
-        active = self.active_agents(observation).tolist()
+        active = active_agents(observation, self.num_agents).tolist()
         return ActionMarks(
             labels={agent: str(choice) for agent, choice in enumerate(action.tolist()) if active[agent]}
         )

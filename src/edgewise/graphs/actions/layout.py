@@ -12,7 +12,7 @@ from torchrl.data import TensorSpec
 
 from edgewise.config.errors import ConfigError
 from edgewise.graphs.actions.marks import ActionMarks, listed
-from edgewise.graphs.keys import ACTIVE, MASK
+from edgewise.graphs.keys import MASK
 from edgewise.graphs.spec import GraphSpec
 
 
@@ -167,11 +167,6 @@ class ActionLayout(ABC):
                 f"{type(self).__name__} needs `action_mask` beside `graph`, and the observation has none"
             )
         return mask
-
-    def active_agents(self, observation: TensorDictBase) -> Tensor:
-        """Return which agents are active in one world, `[A]` bool; all if the observation does not say."""
-        active: Tensor | None = observation.get(ACTIVE, None)
-        return torch.ones(self.num_agents, dtype=torch.bool) if active is None else active
 
 
 def check_action(action: Tensor, *, shape: tuple[int, ...], dtype: torch.dtype) -> None:

@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+import torch
+from tensordict import TensorDictBase
 from torch import Tensor
+
+from edgewise.graphs.keys import ACTIVE
 
 MAX_SHOWN = 6
 """Most nodes, edges or numbers that a caption lists."""
@@ -30,6 +34,12 @@ class ActionMarks:
     edge_shades: Tensor | None = None
     labels: Mapping[int, str] = field(default_factory=dict)
     arrows: Tensor | None = None
+
+
+def active_agents(observation: TensorDictBase, num_agents: int) -> Tensor:
+    """Return which agents are active in one world, `[A]` bool; all if the observation does not say."""
+    active: Tensor | None = observation.get(ACTIVE, None)
+    return torch.ones(num_agents, dtype=torch.bool) if active is None else active
 
 
 def listed(items: Sequence[int] | Sequence[str]) -> str:

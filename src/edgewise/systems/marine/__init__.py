@@ -14,13 +14,13 @@ SYSTEM = System(
         ),
     },
     recipes={
-        "marine-dqn": "edgewise.systems.marine.recipes.dqn:RECIPE",
+        "marine-dqn": "edgewise.systems.marine.recipes.stages:DQN",
         "marine-quick": "edgewise.systems.marine.recipes.quick:RECIPE",
-        "marine-rainbow": "edgewise.systems.marine.recipes.rainbow:RECIPE",
-        "marine-iqn": "edgewise.systems.marine.recipes.iqn:RECIPE",
-        "marine-ac-iqn": "edgewise.systems.marine.recipes.ac_iqn:RECIPE",
-        "marine-sac": "edgewise.systems.marine.recipes.sac:RECIPE",
-        "marine-ddpg": "edgewise.systems.marine.recipes.ddpg:RECIPE",
+        "marine-rainbow": "edgewise.systems.marine.recipes.stages:RAINBOW",
+        "marine-iqn": "edgewise.systems.marine.recipes.stages:IQN",
+        "marine-ac-iqn": "edgewise.systems.marine.recipes.stages:AC_IQN",
+        "marine-sac": "edgewise.systems.marine.recipes.stages:SAC",
+        "marine-ddpg": "edgewise.systems.marine.recipes.stages:DDPG",
     },
     verbs=(
         Verb(

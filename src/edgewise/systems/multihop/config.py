@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
@@ -29,6 +30,8 @@ def shipped_names() -> list[str]:
 class MultihopConfig(Config):
     """Multi-class multi-hop networks; the environment card explains each setting."""
 
+    removed: ClassVar[Mapping[str, Any]] = {"overflow_cost": None}
+
     networks: tuple[str, ...] = Field(("two-path",), min_length=1)
     """Names or files of the networks; each world samples one at reset."""
     network_seed: int = Field(0, ge=0, lt=2**63)
@@ -42,9 +45,8 @@ class MultihopConfig(Config):
     """Baseline whose scores are observed as `action_prior`, for models with `model.prior`: positive for the
     class that the baseline sends on a link, and larger the higher its pressure."""
     max_backlog: float = Field(1000.0, gt=0.0)
-    """Number of waiting packets above which an episode is truncated."""
-    overflow_cost: float | None = Field(None, ge=0.0)
-    """Extra cost of that slot; none for `max_backlog`."""
+    """Number of waiting packets above which an episode is truncated; that slot costs as many
+    in addition."""
     reward_scale: float = Field(1.0, gt=0.0)
     """Divisor of the costs."""
     max_steps: int = Field(1000, gt=0)

@@ -76,18 +76,12 @@ class MultihopEnv(GraphEnv[MultihopConfig]):
             "backlog_sum": state["backlog_sum"] + backlog,
             "overflow": overflow,
         }
-        cost = backlog + self.overflow_cost * overflow
+        cost = backlog + self.config.max_backlog * overflow
         return Transition(after, reward=-cost / config.reward_scale, truncated=overflow)
 
     def load(self, state: TensorDict) -> Tensor:
         """Return the number of waiting packets, `[B]`."""
         return dynamics.backlog(state["queues"])
-
-    @property
-    def overflow_cost(self) -> float:
-        """Additional cost of a slot that overflows."""
-        given = self.config.overflow_cost
-        return self.config.max_backlog if given is None else given
 
     def observe(self, state: TensorDict) -> Entries:
         """Return the graph over pairs of node and class, the metrics and, if the config asks, a prior."""

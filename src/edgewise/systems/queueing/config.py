@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from edgewise.config.model import Config
+from edgewise.config.model import AppliesIf, Config
 from edgewise.envs.ranges import RealRange, lower_bound, upper_bound
 
 Kind = Literal[
@@ -78,8 +79,16 @@ def _parse_edges(name: str, num_nodes: int, text: str) -> GraphName:
     return GraphName("edges", num_nodes, edges=tuple({(min(pair), max(pair)): None for pair in pairs}))
 
 
+IF_NO_LOAD = AppliesIf("there is no load", lambda _, own: own.load is None)
+IF_ONE_RATE = AppliesIf(
+    "there are no load and no arrival_rates", lambda _, own: own.load is None and own.arrival_rates is None
+)
+
+
 class QueueingConfig(Config):
     """Conflict-graph scheduling; the environment card explains each setting."""
+
+    removed: ClassVar[Mapping[str, Any]] = {"overflow_cost": None, "service_deviation": 1.0}
 
     graphs: tuple[str, ...] = Field(("line3",), min_length=1)
     """Names of the conflict graphs; each world samples one at reset."""
@@ -87,21 +96,19 @@ class QueueingConfig(Config):
     """Random seed of the random graphs, independent of the seed of the environment."""
     arrival_law: Literal["bernoulli", "poisson", "fixed"] = "bernoulli"
     """Distribution of the packets that arrive per slot."""
-    arrival_rate: RealRange = 0.4
+    arrival_rate: Annotated[RealRange, IF_ONE_RATE] = 0.4
     """Mean arrivals per slot at every node, or the range from which each node samples its own at reset."""
-    arrival_rates: tuple[float, ...] | None = None
+    arrival_rates: Annotated[tuple[float, ...] | None, IF_NO_LOAD] = None
     """One rate per node, in place of `arrival_rate`."""
     load: RealRange | None = None
     """Arrival rate as a fraction of the largest uniform rate that the graph can carry, in place of
     `arrival_rate`; a range is sampled per world."""
-    service_law: Literal["fixed", "bernoulli", "poisson", "normal"] = "fixed"
+    service_law: Annotated[Literal["fixed", "bernoulli", "poisson", "normal"], IF_NO_LOAD] = "fixed"
     """Distribution of the packets that a node can send per slot."""
-    service_rate: RealRange = 1.0
+    service_rate: Annotated[RealRange, IF_NO_LOAD] = 1.0
     """Mean of that distribution at every node, or the range from which each node samples its own at reset."""
-    service_rates: tuple[float, ...] | None = None
+    service_rates: Annotated[tuple[float, ...] | None, IF_NO_LOAD] = None
     """One rate per node, in place of `service_rate`."""
-    service_deviation: float = Field(1.0, ge=0.0)
-    """Standard deviation of `normal` service, before rounding."""
     arrivals_servable: bool = False
     """Whether a packet can leave in the slot of its arrival."""
     initial_queue: int = Field(0, ge=0)
@@ -114,9 +121,8 @@ class QueueingConfig(Config):
     interference_penalty: float = Field(0.0, ge=0.0)
     """Cost of each node that a conflict silences."""
     max_backlog: float = Field(1000.0, gt=0.0)
-    """Number of waiting packets above which an episode is truncated."""
-    overflow_cost: float | None = Field(None, ge=0.0)
-    """Extra cost of that slot; none for `max_backlog`."""
+    """Number of waiting packets above which an episode is truncated; that slot costs as many
+    in addition."""
     reward_scale: Annotated[float, Field(gt=0.0)] | Literal["nodes"] = 1.0
     """Divisor of the costs: a number, or `nodes` for the number of nodes of each graph, so that worlds with
     large graphs do not outweigh the others in training."""

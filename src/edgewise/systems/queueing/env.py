@@ -97,7 +97,7 @@ class QueueingEnv(GraphEnv[QueueingConfig]):
         backlog = dynamics.backlog(queues)
         overflow = backlog > config.max_backlog
         silenced = (action & ~active).sum(-1)
-        cost = backlog + config.interference_penalty * silenced + self.overflow_cost * overflow
+        cost = backlog + config.interference_penalty * silenced + config.max_backlog * overflow
         after = {
             "queues": queues,
             "service": self.laws.service(state["service_rate"], self.generator) * exists,
@@ -112,12 +112,6 @@ class QueueingEnv(GraphEnv[QueueingConfig]):
     def load(self, state: TensorDict) -> Tensor:
         """Return the number of waiting packets, `[B]`."""
         return dynamics.backlog(state["queues"])
-
-    @property
-    def overflow_cost(self) -> float:
-        """Additional cost of a slot that overflows."""
-        given = self.config.overflow_cost
-        return self.config.max_backlog if given is None else given
 
     def observe(self, state: TensorDict) -> Entries:
         """Return the conflict graph, the metrics and, if the config asks for it, a prior."""

@@ -14,6 +14,9 @@ from edgewise.systems.queueing.config import QueueingConfig
 from edgewise.systems.queueing.graphs import ConflictGraphs
 from edgewise.systems.queueing.sets.heaviest import uniform_capacity
 
+SERVICE_DEVIATION = 1.0
+"""Standard deviation of `normal` service, before rounding."""
+
 
 @dataclass(frozen=True)
 class Laws:
@@ -28,9 +31,7 @@ def laws_of(config: QueueingConfig) -> Laws:
     return Laws(
         arrival=Law(config.arrival_law, highest_rate=config.highest_arrival_rate),
         service=Law(
-            config.service_law,
-            deviation=config.service_deviation,
-            highest_rate=config.highest_service_rate,
+            config.service_law, deviation=SERVICE_DEVIATION, highest_rate=config.highest_service_rate
         ),
     )
 

@@ -16,10 +16,10 @@ SYSTEM = System(
     },
     recipes={
         "reasoning-countries": "edgewise.systems.reasoning.recipes.countries:RECIPE",
-        "reasoning-family": "edgewise.systems.reasoning.recipes.family:RECIPE",
+        "reasoning-family": "edgewise.systems.reasoning.recipes.knowledge_graph:FAMILY",
         "reasoning-mined": "edgewise.systems.reasoning.recipes.mined:RECIPE",
-        "reasoning-umls": "edgewise.systems.reasoning.recipes.umls:RECIPE",
-        "reasoning-wn18rr": "edgewise.systems.reasoning.recipes.wn18rr:RECIPE",
+        "reasoning-umls": "edgewise.systems.reasoning.recipes.knowledge_graph:UMLS",
+        "reasoning-wn18rr": "edgewise.systems.reasoning.recipes.knowledge_graph:WN18RR",
     },
     verbs=(
         Verb(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -12,6 +13,13 @@ from edgewise.envs.ranges import WholeRange, lower_bound
 
 class ReasoningConfig(Config):
     """Queries, facts and rules, actions and rewards."""
+
+    removed: ClassVar[Mapping[str, Any]] = {
+        "skip_unary": False,
+        "skip_limit": 20,
+        "use_domains": True,
+        "with_rules_only": True,
+    }
 
     data: str = "countries_s3"
     """Folder with train.txt, valid.txt, test.txt and rules, or the name of a dataset of the package."""
@@ -37,10 +45,6 @@ class ReasoningConfig(Config):
     """Whether the last step terminates the proof as failed, with its reward, instead of truncating it."""
     memory: bool = True
     """Whether goals visited before in the episode are removed from the successors."""
-    skip_unary: bool = False
-    """Whether goals with a single successor are skipped."""
-    skip_limit: int = Field(20, ge=1)
-    """Maximum number of such goals in a row, before the proof is truncated."""
     give_up: bool = True
     """Whether there is an action `Endf` that ends the proof as failed."""
     claim: bool = False
@@ -54,11 +58,7 @@ class ReasoningConfig(Config):
     negative_ratio: int = Field(1, ge=0)
     """Corrupted queries per true query."""
     corrupt: Literal["head", "tail", "both"] = "tail"
-    """Which entity of a query is replaced."""
-    use_domains: bool = True
-    """Whether the replacement has the same domain, if the data has domains."""
-    with_rules_only: bool = True
-    """Whether to sample only queries whose predicate is the conclusion of a rule."""
+    """Which entity of a query is replaced, by one of the same domain if the data has domains."""
     proof_depths: WholeRange | None = None
     """Range of the number of steps of the shortest proof of sampled queries; none for all queries."""
 

@@ -48,14 +48,14 @@ class Corruption:
         self.first, self.size, self.rank = first[group_of], sizes[group_of], rank
 
     @classmethod
-    def of(cls, dataset: Dataset, *, use_domains: bool = True) -> Corruption:
+    def of(cls, dataset: Dataset) -> Corruption:
         """Build the sampler for a dataset."""
         words = dataset.vocabulary
         return cls(
             dataset.known(),
             num_predicates=words.num_predicates,
             num_entities=words.num_entities,
-            domains=dataset.domains if use_domains else None,
+            domains=dataset.domains,
         )
 
     def to(self, device: torch.device | str) -> Corruption:

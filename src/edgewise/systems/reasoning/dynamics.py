@@ -77,14 +77,6 @@ def remember(history: Tensor, code: Tensor, *, step: Tensor) -> Tensor:
     return torch.where(place == step.unsqueeze(-1), code.unsqueeze(-1), history)
 
 
-def remember_all(history: Tensor, codes: Tensor) -> Tensor:
-    """Append `codes` `[B, K]`, zeros last, to `history` `[B, H]`, as far as they fit."""
-    room, number = history.shape[-1], torch.arange(codes.shape[-1], device=codes.device)
-    place = (history != 0).sum(-1, keepdim=True) + number
-    wider = torch.cat((history, torch.zeros_like(codes)), -1)
-    return wider.scatter(-1, place, codes)[:, :room]
-
-
 def outcome(success: Tensor, label: Tensor) -> Tensor:
     """Classify proofs as true positive, false negative, false positive or true negative, `[B]` int64."""
     return torch.where(

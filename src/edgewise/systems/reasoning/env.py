@@ -35,11 +35,9 @@ from edgewise.systems.reasoning.engine.expand import Expansion
 from edgewise.systems.reasoning.engine.expansion_cache import ExpansionCache
 from edgewise.systems.reasoning.engine.extra_actions import ExtraActions
 from edgewise.systems.reasoning.engine.program import Program
-from edgewise.systems.reasoning.engine.skip_unary import skip_unary
 from edgewise.systems.reasoning.engine.successors import Successors
 from edgewise.systems.reasoning.knowledge.dataset import load_dataset
 from edgewise.systems.reasoning.knowledge.placement import can_count, to_device
-from edgewise.systems.reasoning.potential import Potential
 
 
 class ReasoningEnv(GraphEnv[ReasoningConfig]):
@@ -71,7 +69,7 @@ class ReasoningEnv(GraphEnv[ReasoningConfig]):
                 max_atoms=config.max_atoms,
                 rows=scenario.available_facts(self.dataset.facts, config.withheld),
             )
-            corruption = Corruption.of(self.dataset, use_domains=config.use_domains)
+            corruption = Corruption.of(self.dataset)
             queries = self._load_queries()
         words = self.dataset.vocabulary
         self.ends = dynamics.Ends(
@@ -90,7 +88,6 @@ class ReasoningEnv(GraphEnv[ReasoningConfig]):
         ).to(self.device)
         self.corruption = corruption.to(self.device)
         self._expansion_cache = ExpansionCache()
-        self._potential: Potential | None = None
         self._depths: tuple[int, Tensor] | None = None
         self._split_queries = to_device(queries, self.device).to(torch.int64)
         self.set_queries(queries, torch.ones(len(queries), dtype=torch.bool))
@@ -110,10 +107,6 @@ class ReasoningEnv(GraphEnv[ReasoningConfig]):
         self._queries = to_device(queries, self.device).to(torch.int64)
         self._labels = to_device(labels, self.device).to(torch.bool)
         self._cursor = 0
-
-    def set_potential(self, potential: Potential | None) -> None:
-        """Set the potential that shapes the rewards; None turns shaping off."""
-        self._potential = potential
 
     def check_stage(self, stage: ReasoningConfig) -> None:
         """Raise ConfigError if no query has a proof of the depths of a stage."""
@@ -141,11 +134,7 @@ class ReasoningEnv(GraphEnv[ReasoningConfig]):
         atoms = dynamics.start(query, max_atoms=config.max_atoms)
         history = torch.zeros(count, self._history_length, dtype=torch.int64, device=self.device)
         query = query.to(torch.int32)
-        if config.skip_unary:
-            atoms, _, visited = self._skip_unary(atoms, query, history)
-            history = dynamics.remember_all(history, visited)
-        else:
-            history[:, 0] = goal_hash(atoms)
+        history[:, 0] = goal_hash(atoms)
         weight = 1.0 / max(1, stage.negative_ratio)
         return {
             "atoms": atoms,
@@ -157,15 +146,12 @@ class ReasoningEnv(GraphEnv[ReasoningConfig]):
 
     def advance(self, state: TensorDict, action: Tensor) -> Transition:
         """Move to the chosen successor and compute the reward of finished proofs."""
-        config, query, label = self.config, state["query"], state["label"]
+        config, label = self.config, state["label"]
         atoms = self._chosen(state, action)
         if config.assume:
             atoms = dynamics.drop_assumed(atoms, self.ends)
-        step, history, truncated = state["step"] + 1, state["history"], None
-        if config.skip_unary:
-            atoms, truncated, visited = self._skip_unary(atoms, query, history)
-            history = dynamics.remember_all(history, visited) if config.memory else history
-        elif config.memory:
+        step, history = state["step"] + 1, state["history"]
+        if config.memory:
             history = dynamics.remember(history, goal_hash(atoms), step=step)
         over = dynamics.is_over(atoms, self.ends)
         if config.limit_fails:
@@ -173,13 +159,8 @@ class ReasoningEnv(GraphEnv[ReasoningConfig]):
         reward = dynamics.reward(
             atoms, label, kind=config.reward, negative_weight=state["negative_weight"], ends=self.ends
         )
-        reward = torch.where(over, reward, 0.0)
-        if self._potential is not None:
-            reward = reward + self._potential.shaping_reward(
-                state["atoms"], atoms, over=over, num_entities=self.dataset.vocabulary.num_entities
-            )
         after = {"atoms": atoms, "history": history}
-        return Transition(after, reward=reward, terminated=over, truncated=truncated)
+        return Transition(after, reward=torch.where(over, reward, 0.0), terminated=over)
 
     def observe(self, state: TensorDict) -> Entries:
         """Return the goal, the number of its successors and, in the padded view, all successors."""
@@ -259,33 +240,20 @@ class ReasoningEnv(GraphEnv[ReasoningConfig]):
 
     @property
     def _history_length(self) -> int:
-        """Maximum number of goals in an episode, skipped ones included."""
-        passed = self.config.skip_limit if self.config.skip_unary else 0
-        return self.config.max_steps * (1 + passed) if self.config.memory else 1
-
-    def _skip_unary(self, atoms: Tensor, query: Tensor, history: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        return skip_unary(
-            self.successors,
-            atoms,
-            query=query,
-            history=history,
-            ends=self.ends,
-            limit=self.config.skip_limit,
-        )
+        """Maximum number of goals in an episode."""
+        return self.config.max_steps if self.config.memory else 1
 
     def _load_queries(self) -> Tensor:
         """Return the true queries of the split, `[n, 3]`."""
         if not self.dataset.rules:
             message = f"{self.config.data} has no rules to prove with"
             raise ConfigError(message, hint="name a rule file in the setting `rules`")
-        queries = self.dataset.split(self.config.split)
-        if self.config.with_rules_only:
-            heads = torch.tensor(sorted({rule.head[0] for rule in self.dataset.rules}))
-            queries = scenario.queries_with_rules(queries, heads)
+        heads = torch.tensor(sorted({rule.head[0] for rule in self.dataset.rules}))
+        queries = scenario.queries_with_rules(self.dataset.split(self.config.split), heads)
         if not len(queries):
             raise ConfigError(
                 f"no {self.config.split} query of {self.config.data} has a predicate in the head of a rule",
-                hint="set with_rules_only to false",
+                hint="name another split or another rule file",
             )
         return queries
 

@@ -29,7 +29,6 @@ from edgewise.systems.reasoning.engine import resolve
 from edgewise.systems.reasoning.engine.canonical import canonical, goal_hash
 from edgewise.systems.reasoning.engine.expand import expand
 from edgewise.systems.reasoning.engine.extra_actions import ExtraActions
-from edgewise.systems.reasoning.engine.skip_unary import skip_unary
 from edgewise.systems.reasoning.engine.successors import Successors
 from edgewise.systems.reasoning.knowledge import index
 from edgewise.systems.reasoning.knowledge.rules import Rule
@@ -124,33 +123,6 @@ def test_a_call_takes_batches_of_any_shape():
     flat, square = successors(goal), successors(goal.reshape(3, 2))
     assert torch.equal(flat.successors, square.successors)
     assert flat.counts.tolist() == [2, 1] * 3
-
-
-def test_steps_without_a_choice_are_passed_and_circles_end():
-    chain = Base([(3, 1, 1), (3, 1, 2)], CIRCLE[:2])
-    successors = Successors(chain.program(), cap=5)
-    states = torch.stack([to_ids([(1, 1, "X1"), (2, "X1", 4)])])
-    settings = {"query": nothing(), "history": torch.zeros(1, 1, dtype=torch.int64), "ends": ENDS}
-    atoms, cut, met = skip_unary(successors, states, limit=5, **settings)
-    assert to_goal(atoms[0]) == ((3, 1, "X1"), (2, "X1", 4))
-    assert not cut
-    assert (met != 0).tolist() == [[True] * 3 + [False] * 3]
-    assert met[0, 2] == goal_hash(atoms)
-    at_limit, cut, _ = skip_unary(successors, states, limit=2, **settings)
-    assert torch.equal(at_limit, atoms)
-    assert not cut
-    _, cut, _ = skip_unary(successors, states, limit=1, **settings)
-    assert cut
-    around = Successors(Base([], CIRCLE).program(), cap=5)
-    atoms, cut, _ = skip_unary(around, torch.stack([to_ids([(1, 1, 2)])]), limit=9, **settings)
-    assert to_goal(atoms[0]) == ((3, 1, 2),)
-    assert not cut
-
-
-def test_what_does_not_fit_the_history_is_forgotten_and_nothing_else_moves():
-    history = torch.tensor([[7, 8, 0, 0], [7, 0, 0, 0]])
-    codes = torch.tensor([[1, 2, 3], [4, 5, 0]])
-    assert dynamics.remember_all(history, codes).tolist() == [[7, 8, 1, 2], [7, 4, 5, 0]]
 
 
 @given(bases, st.lists(goals, min_size=1, max_size=4), ground, st.integers(1, 6))

@@ -147,7 +147,12 @@ def test_validation_and_test_atoms_change_no_rule(tmp_path, edgewise):
         folder.mkdir()
         write(folder, train, held, held)
         out = folder / "mined.txt"
-        assert edgewise("mine", folder, "--out", out, "--min-support", 1, "--min-confidence", 0).code == 0
+        assert (
+            edgewise(
+                "reasoning", "mine", folder, "--out", out, "--min-support", 1, "--min-confidence", 0
+            ).code
+            == 0
+        )
         texts.append([line for line in out.read_text().splitlines() if not line.startswith("%")])
     assert texts[0] == texts[1]
     data = load_dataset(tmp_path / "leaking", rules=NO_RULES)
@@ -170,6 +175,6 @@ def test_facts_beside_the_training_file_are_mined_too(tmp_path, edgewise):
     texts = []
     for folder in folders:
         out = folder / "mined.txt"
-        assert edgewise("mine", folder, "--out", out).code == 0
+        assert edgewise("reasoning", "mine", folder, "--out", out).code == 0
         texts.append([line for line in out.read_text().splitlines() if not line.startswith("%")])
     assert texts[0] == texts[1]

@@ -94,9 +94,8 @@ def ranks_by_rules(scorer, data):
             rows = atoms[batch.atom]
             left_out = answers[side].of_questions(rows[:, 0], rows[:, given])
             for method, score in scorer.scores(batch.relation, batch.given, METHODS).items():
-                found[method][side, batch.atom] = filtered_ranks(
-                    score[batch.question], rows[:, true], *left_out
-                )
+                table = torch.from_numpy(score)[batch.question]
+                found[method][side, batch.atom] = filtered_ranks(table, rows[:, true], *left_out)
     return {method: ranks.flatten() for method, ranks in found.items()}
 
 

@@ -15,9 +15,8 @@ from edgewise.systems.reasoning.engine.support import proving_share, usable_matc
 from edgewise.systems.reasoning.env import ReasoningEnv
 from edgewise.systems.reasoning.evaluation.proof_scores import beam_search_proofs, oracle_proofs, policy_steps
 from edgewise.systems.reasoning.evaluation.rank import RankOptions, candidates_of, rank_run
-from edgewise.systems.reasoning.models.build import load_embedding, make_prover
+from edgewise.systems.reasoning.models.build import make_prover
 from edgewise.systems.reasoning.models.config import ProofConfig
-from edgewise.systems.reasoning.potential import Potential
 
 SMALL = {
     "env": {"data": "countries_s2", "max_steps": 4},
@@ -78,26 +77,6 @@ def test_withheld_facts_are_out_of_reach_in_training_and_back_in_evaluation():
     assert torch.equal(first.successors, expected.successors)
 
 
-def test_a_potential_changes_returns_by_what_the_first_goal_promised(env):
-    gamma = 0.9
-    potential = Potential(lambda atoms: -atoms[:, 1].float(), weight=0.5, gamma=gamma)
-    plain, shaped = (ReasoningEnv(env.config, num_envs=16, seed=3) for _ in range(2))
-    shaped.set_potential(potential)
-    one, other = plain.reset(), shaped.reset()
-    promised = 0.5 * -one["goal", "query"][:, 1].float()
-    difference = torch.zeros(16)
-    running = torch.ones(16, dtype=torch.bool)
-    for step in range(plain.config.max_steps):
-        action = torch.zeros(16, dtype=torch.int64)
-        one, other = (
-            world.step(root.set("action", action))["next"] for world, root in ((plain, one), (shaped, other))
-        )
-        difference += (gamma**step) * (other["reward"] - one["reward"]).squeeze(-1) * running
-        running = running & ~one["done"].squeeze(-1)
-    assert not running.any()
-    torch.testing.assert_close(difference, -promised)
-
-
 def test_whether_a_training_query_is_true_cannot_be_seen_in_counts(env):
     facts, program = env.dataset.facts, env.successors.program
     variable = torch.full_like(facts[:, 2:], env.dataset.vocabulary.num_entities + 1)
@@ -143,13 +122,6 @@ def test_ranking_a_run(tmp_path):
     assert found.ranked[0].figures["mrr"] > 0.9
     with pytest.raises(ConfigError, match="embeddings"):
         rank_run(run, "hybrid", RankOptions())
-
-
-def test_couplings_without_embeddings_are_refused(env):
-    with pytest.raises(ConfigError, match=r"model.fusion.*model.shaping"):
-        load_embedding(ProofConfig(fusion=1.0, shaping=0.1), env)
-    assert load_embedding(ProofConfig(), env) is None
-    assert make_prover(env, ProofConfig(hidden=8)).actor.in_keys == ["goal"]
 
 
 def test_a_prover_acts_on_another_device_and_never_waits(fake_device):

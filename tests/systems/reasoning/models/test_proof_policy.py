@@ -18,7 +18,7 @@ from edgewise.systems.reasoning.models.decision import (
     rule_evidence,
 )
 from edgewise.systems.reasoning.models.proof_encoder import ProofDot, ProofGraph, Symbols
-from edgewise.systems.reasoning.models.proof_policy import _rank_within, make_proof_actor_critic
+from edgewise.systems.reasoning.models.proof_policy import make_proof_actor_critic
 
 SYMBOLS = Symbols(predicates=8, entities=10, variables=6, rules=3)
 X, Y = 11, 12
@@ -130,7 +130,7 @@ def _decision():
     )
 
 
-def _actor_critic(config, plausibility=None, evidence=None):
+def _actor_critic(config, evidence=None):
     torch.manual_seed(0)
     return make_proof_actor_critic(
         SYMBOLS,
@@ -138,7 +138,6 @@ def _actor_critic(config, plausibility=None, evidence=None):
         expand=lambda _: _decision(),
         read_goals=lambda _: (_decision().atoms, _decision().query, None),
         in_keys=["x"],
-        plausibility=plausibility,
         evidence=evidence,
     )
 
@@ -178,28 +177,6 @@ def test_actor_and_critic_act_value_and_learn(encoder):
     (distribution.log_prob(acted["action"]).sum() + value.sum()).backward()
     used = [name for name, parameter in model.named_parameters() if parameter.grad is not None]
     assert any("predicate" in name for name in used)
-
-
-def test_fusion_adds_plausibility_of_ground_first_atoms_alone():
-    plain = _actor_critic(PLAIN)
-    fused = _actor_critic(
-        PLAIN.model_copy(update={"fusion": 2.0}), plausibility=lambda atoms: -atoms[:, 1].double()
-    )
-    fused.load_state_dict(plain.state_dict())
-    gained = fused.actor.score(_decision()) - plain.actor.score(_decision())
-    torch.testing.assert_close(gained, torch.tensor([0.0, -2.0, -8.0, -8.0, 0.0]), check_dtype=False)
-
-
-def test_only_the_most_plausible_are_kept_beside_those_without_one():
-    config = PLAIN.model_copy(update={"keep_best": 1})
-    actor = _actor_critic(config, plausibility=lambda atoms: -atoms[:, 2].double()).actor
-    logits = actor.score(_decision())
-    assert (logits > -1e8).tolist() == [True, True, False, True, True]
-
-
-def test_rank_within_owners():
-    rank = _rank_within(torch.tensor([1.0, 3.0, 2.0, 7.0]), torch.tensor([0, 0, 0, 4]))
-    assert rank.tolist() == [2, 0, 1, 0]
 
 
 @pytest.mark.parametrize("encoder", ["graph", "dot"])

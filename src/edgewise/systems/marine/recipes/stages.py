@@ -1,16 +1,23 @@
-"""Settings shared by the marine recipes: worlds of all stages in one batch, evaluation and schedules."""
+"""All stages of the boats, with one recipe for each algorithm: worlds of all stages in one batch."""
 
 from __future__ import annotations
 
-from typing import Literal, cast
+from typing import Literal
 
-from edgewise.algorithms.off_policy_config import DistributionalConfig, OffPolicyConfig
+from edgewise.algorithms.off_policy_config import (
+    ACIQNConfig,
+    DDPGConfig,
+    DistributionalConfig,
+    DQNConfig,
+    IQNConfig,
+    OffPolicyConfig,
+    RainbowConfig,
+    SACConfig,
+)
 from edgewise.config.run import (
-    AnyRun,
     CheckpointConfig,
     EvaluationConfig,
     EvaluationStage,
-    RunConfig,
     TrainingConfig,
 )
 from edgewise.config.schedules import Linear, Schedule
@@ -52,13 +59,9 @@ def marine_recipe(
             less than a tenth of the run.
         worlds: number of worlds of each stage in an evaluation.
     """
-    name = f"marine-{algorithm}"
-    schema = cast(type[AnyRun], RunConfig.__class_getitem__((MarineConfig, MarineEgoConfig, type(config))))
-    run = schema(
-        recipe=name,
-        env_name="marine",
-        algorithm_name=algorithm,
-        name=name,
+    return Recipe(
+        f"marine-{algorithm}",
+        summary,
         env=MarineConfig(
             num_robots=(3, 5),
             num_obstacles=(0, 4),
@@ -91,7 +94,6 @@ def marine_recipe(
         ),
         checkpoint=CheckpointConfig(every=total_frames // 2),
     )
-    return Recipe(name=name, summary=summary, config=run)
 
 
 def schedules(config: OffPolicyConfig, total_frames: int, *, exploring: float = 0.25) -> dict[str, Schedule]:
@@ -127,3 +129,103 @@ def stage_settings(stage: tuple[int, int, float]) -> dict[str, int | float]:
         "num_obstacles": obstacles,
         "min_start_goal_dis": distance,
     }
+
+
+AC_IQN = marine_recipe(
+    "ac-iqn",
+    ACIQNConfig(
+        n_step=5,
+        learning_rate=1e-3,
+        updates_per_transition=0.02,
+        prioritised=True,
+        target_noise=0.1,
+        quantiles=4,
+        target_quantiles=4,
+        risk="cvar",
+        risk_alpha=0.4,
+    ),
+    actions="continuous",
+    summary="all the boats' stages with an actor and an implicit-quantile critic",
+    exploring=0.6,
+)
+"""AC-IQN: a deterministic actor with an implicit-quantile critic steers boats by two continuous thrusts."""
+
+IQN = marine_recipe(
+    "iqn",
+    IQNConfig(
+        n_step=5,
+        learning_rate=1e-3,
+        updates_per_transition=0.02,
+        prioritised=True,
+        quantiles=4,
+        target_quantiles=4,
+        exploring_quantiles=4,
+        acting_quantiles=8,
+        risk="cvar",
+        risk_alpha=0.5,
+    ),
+    actions="discrete",
+    summary="all the boats' stages with implicit quantile networks; policies can be risk-averse",
+    evaluations=1,
+    worlds=50,
+)
+"""IQN: implicit quantile networks over 25 thrust choices."""
+
+DQN = marine_recipe(
+    "dqn",
+    DQNConfig(
+        dueling=True,
+        n_step=5,
+        learning_rate=1e-3,
+        updates_per_transition=0.02,
+        prioritised=True,
+        # A loss that is linear from an error of 1 on learns the median of returns, and rare collisions hardly
+        # change a median. Squared errors have larger gradients.
+        huber_delta=20.0,
+        max_grad_norm=100.0,
+    ),
+    actions="discrete",
+    summary="all the boats' stages with double DQN over 25 thrust choices",
+    total_frames=250_000,
+    evaluations=1,
+    worlds=50,
+)
+"""Double DQN over 25 thrust choices."""
+
+RAINBOW = marine_recipe(
+    "rainbow",
+    RainbowConfig(v_min=-15.0, v_max=60.0, learning_rate=1e-3, updates_per_transition=0.02),
+    actions="discrete",
+    summary="all the boats' stages with Rainbow: categorical returns, noise, n steps, priorities",
+    total_frames=150_000,
+    evaluations=1,
+    worlds=50,
+)
+"""Rainbow over 25 thrust choices: categorical returns, noisy networks, n-step returns, priorities."""
+
+SAC = marine_recipe(
+    "sac",
+    SACConfig(
+        n_step=5, learning_rate=1e-3, updates_per_transition=0.02, prioritised=True, max_grad_norm=100.0
+    ),
+    actions="continuous",
+    summary="all the boats' stages with soft actor-critic and a learned temperature",
+)
+"""SAC: soft actor-critic with a learned temperature steers boats by two continuous thrusts."""
+
+DDPG = marine_recipe(
+    "ddpg",
+    DDPGConfig(
+        n_step=5,
+        learning_rate=1e-3,
+        updates_per_transition=0.02,
+        prioritised=True,
+        target_noise=0.1,
+        huber_delta=20.0,
+        max_grad_norm=100.0,
+    ),
+    actions="continuous",
+    summary="all the boats' stages with deterministic policy gradients",
+    exploring=0.375,
+)
+"""DDPG: a deterministic policy gradient steers boats by two continuous thrusts."""

@@ -52,7 +52,7 @@ def configure(parser: Parser) -> None:
     parser.add_argument(
         "--kge",
         metavar="FOLDER",
-        help="folder of embeddings written by `edgewise reasoning kge`; that of the run if not given",
+        help="folder of embeddings written by `edgewise reasoning kge`",
     )
     parser.add_argument(
         "--beam",

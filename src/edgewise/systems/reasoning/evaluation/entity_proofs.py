@@ -15,13 +15,17 @@ from edgewise.experiments.load import load_config
 from edgewise.runs.folder import RunFolder
 from edgewise.systems.reasoning.env import ReasoningEnv
 from edgewise.systems.reasoning.evaluation.beam_search import Steps
-from edgewise.systems.reasoning.evaluation.proof_scores import atoms_at_once, policy_steps, prove_atoms
+from edgewise.systems.reasoning.evaluation.proof_scores import (
+    atoms_at_once,
+    plausibility,
+    policy_steps,
+    prove_atoms,
+)
 from edgewise.systems.reasoning.evaluation.rank import embedding_of, make_ranking_env
 from edgewise.systems.reasoning.evaluation.rule_ranking import RuleScorer
 from edgewise.systems.reasoning.knowledge.dataset import Dataset
 from edgewise.systems.reasoning.mining.relations import Ints
 from edgewise.systems.reasoning.mining.rule_book import RuleBook
-from edgewise.systems.reasoning.models.build import plausibility
 from edgewise.systems.reasoning.models.proof_policy import ProofActor
 
 
@@ -104,7 +108,7 @@ def entity_proofs_of_run(
             f"{run} is a run on {env.config.data}, whose facts are not those of {dataset.name}",
             hint="train a policy on the same folder with --env.data",
         )
-    embedding = embedding_of(env, kge or trained.config.model.kge, needed=env.config.assume)
+    embedding = embedding_of(env, kge, needed=env.config.assume)
     sure = None if embedding is None else plausibility(embedding)
     book = RuleScorer(env.dataset).book
     policy = policy_steps(env, cast(ProofActor, trained.policy), plausibility=sure)

@@ -9,13 +9,18 @@ import torch
 from torch import Tensor
 
 from edgewise.systems.reasoning import dynamics
+from edgewise.systems.reasoning.embeddings.embedding import KnowledgeEmbedding
 from edgewise.systems.reasoning.engine import oracle
 from edgewise.systems.reasoning.engine.support import proving_share
 from edgewise.systems.reasoning.env import ReasoningEnv
 from edgewise.systems.reasoning.evaluation.beam_search import Offered, Proofs, Steps, search
 from edgewise.systems.reasoning.evaluation.candidates import Candidates, batches
+from edgewise.systems.reasoning.knowledge.vocabulary import SPECIALS
 from edgewise.systems.reasoning.models.decision import log_weights, rule_numbers
-from edgewise.systems.reasoning.models.proof_policy import Plausibility, ProofActor
+from edgewise.systems.reasoning.models.proof_policy import ProofActor
+
+Plausibility = Callable[[Tensor], Tensor]
+"""Maps ground atoms `[N, 3]` to log-probabilities `[N]` of an embedding model."""
 
 AT_ONCE = 4096
 """Most candidates per search batch."""
@@ -171,3 +176,16 @@ def _table(
         if progress is not None:
             progress(len(place))
     return ProofTable(score.view(shape), depth.view(shape), expanded)
+
+
+def plausibility(embedding: KnowledgeEmbedding) -> Plausibility:
+    """Return a function from ground atoms to log-probabilities; `<predicate>_kge` counts as its predicate."""
+    offset = embedding.num_predicates + len(SPECIALS)
+
+    @torch.no_grad()
+    def log_probability(atoms: Tensor) -> Tensor:
+        predicate, head, tail = atoms.long().unbind(-1)
+        predicate = torch.where(predicate > offset, predicate - offset, predicate)
+        return embedding.log_probability(torch.stack((predicate, head, tail), -1))
+
+    return log_probability

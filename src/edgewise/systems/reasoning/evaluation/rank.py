@@ -34,6 +34,7 @@ from edgewise.systems.reasoning.evaluation.proof_scores import (
     ProofTable,
     beam_search_proofs,
     oracle_proofs,
+    plausibility,
     policy_steps,
 )
 from edgewise.systems.reasoning.evaluation.rule_ranking import RuleScorer, list_scores
@@ -43,7 +44,6 @@ from edgewise.systems.reasoning.evaluation.search_curve import (
     has_weights,
     search_curve,
 )
-from edgewise.systems.reasoning.models.build import plausibility
 from edgewise.systems.reasoning.models.proof_policy import ProofActor
 
 Mode = Literal["rl", "rules", "kge", "hybrid", "oracle"]
@@ -71,7 +71,7 @@ class RankOptions:
         beam: number of goals kept per query.
         beams: further beam widths, for a table of MRR against expanded goals.
         depth: maximum number of steps of a proof; that of the environment if not given.
-        kge: folder of embeddings; that of the run if not given.
+        kge: folder of embeddings; None for none.
         oracle_depth: maximum number of steps of the exhaustive search.
         seed: random seed of queries and candidates.
     """
@@ -146,7 +146,7 @@ def rank_run(run: Path, mode: Mode, options: RankOptions, *, which: str = "best"
     env = make_ranking_env(trained.config)
     actor = cast(ProofActor, trained.policy)
     needed = mode in ("kge", "hybrid") or env.config.assume
-    model = embedding_of(env, options.kge or trained.config.model.kge, needed=needed)
+    model = embedding_of(env, options.kge, needed=needed)
     lists = candidates_of(env, options, split=options.split)
     tables = proofs_of(env, actor, lists, options, embedding=model)
     scores = {name: found.log_probability.clamp(min=UNPROVED) for name, found in tables.items()}
@@ -211,7 +211,7 @@ def embedding_of(env: ReasoningEnv, folder: str | None, *, needed: bool) -> Know
         if not needed:
             return None
         raise ConfigError(
-            "ranking by embeddings or assumptions needs embeddings, but neither --kge nor the run names any",
+            "ranking by embeddings or assumptions needs embeddings, but --kge names none",
             hint=f"train them with `edgewise reasoning kge {env.config.data}` and give their folder as --kge",
         )
     return load_kge(folder, vocabulary=env.dataset.vocabulary)
@@ -230,7 +230,7 @@ def candidates_of(env: ReasoningEnv, options: RankOptions, *, split: str) -> Can
         num_entities=dataset.vocabulary.num_entities,
         sides=sides[env.config.corrupt],
         negatives=options.negatives,
-        domains=dataset.domains.values() if env.config.use_domains else (),
+        domains=dataset.domains.values(),
         seed=options.seed,
     )
 

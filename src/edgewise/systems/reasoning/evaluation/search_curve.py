@@ -13,8 +13,8 @@ from edgewise.systems.reasoning.env import ReasoningEnv
 from edgewise.systems.reasoning.evaluation.beam_search import Steps
 from edgewise.systems.reasoning.evaluation.candidate_ranks import mean_reciprocal_rank, ranks
 from edgewise.systems.reasoning.evaluation.candidates import Candidates
-from edgewise.systems.reasoning.evaluation.proof_scores import beam_search_proofs, policy_steps
-from edgewise.systems.reasoning.models.proof_policy import Plausibility, ProofActor
+from edgewise.systems.reasoning.evaluation.proof_scores import Plausibility, beam_search_proofs, policy_steps
+from edgewise.systems.reasoning.models.proof_policy import ProofActor
 
 UNPROVED = -1e9
 """Score of candidates without a proof, below all others."""

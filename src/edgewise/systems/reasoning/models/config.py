@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from edgewise.config.model import Config
 
 
 class ProofConfig(Config):
     """Settings of the policy that selects proof steps, and of its critic."""
+
+    removed: ClassVar[Mapping[str, Any]] = {
+        "kge": None,
+        "initialise": False,
+        "fusion": 0.0,
+        "keep_best": None,
+        "shaping": 0.0,
+    }
 
     builder: ClassVar[str] = "edgewise.systems.reasoning.models.build:build_prover"
 
@@ -36,29 +45,8 @@ class ProofConfig(Config):
     almost uniform."""
     temperature: float = Field(0.2, gt=0)
     """Divisor of the logits of `dot`, whose states have length 1."""
-    kge: str | None = None
-    """Folder with embeddings written by `edgewise reasoning kge`; the settings below need it."""
-    initialise: bool = False
-    """Whether to initialise entities with these embeddings, projected to `hidden`."""
-    fusion: float = Field(0.0, ge=0)
-    """Weight of the embeddings' log-probability of a successor's first atom in its logit, if the atom is
-    ground."""
-    keep_best: int | None = Field(None, ge=1)
-    """Number of most probable successors, by the embeddings, that stay available among those with a ground
-    first atom; none for all. Other successors and actions that end the proof are always available."""
-    shaping: float = Field(0.0, ge=0)
-    """Weight of potential-based reward shaping; the potential is the log-probability of a goal's first
-    atom."""
 
     @property
     def reads_matches(self) -> bool:
         """Whether the policy reads how many facts match each atom."""
         return self.counts and self.encoder == "graph"
-
-    @model_validator(mode="after")
-    def _entities_exist(self) -> ProofConfig:
-        if self.initialise and self.encoder == "graph" and not self.entities:
-            raise ValueError(
-                "initialise=true needs entities=true: otherwise entities have no embeddings to initialise"
-            )
-        return self

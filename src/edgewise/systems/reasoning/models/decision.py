@@ -35,8 +35,6 @@ class Decision:
         origin: `[L]` int64, the number of its rule from 1; 0 for a fact or an end.
         matches: `[N, A]` and `[L, A]`, the number of facts of the environment that match each atom of the
             states and of the successors; None if the policy does not read them.
-        plausibility: `[L]`, log-probability of each successor's first atom by an embedding model; None if the
-            policy computes it itself.
     """
 
     atoms: Tensor
@@ -45,7 +43,6 @@ class Decision:
     owner: Tensor
     origin: Tensor
     matches: tuple[Tensor, Tensor] | None = None
-    plausibility: Tensor | None = None
 
 
 Expand = Callable[[TensorDictBase], Decision]

@@ -11,7 +11,6 @@ import torch
 from tensordict import TensorDictBase
 from torch import Generator
 
-from edgewise.config.errors import ConfigError
 from edgewise.models.distributions.ragged import RaggedCategorical
 from edgewise.models.policy_function import PolicyFunction, TensorInfo, Tensors
 from edgewise.systems.reasoning.models.decision import Decision, Expand
@@ -29,9 +28,6 @@ class ProofFunction(PolicyFunction):
         score: computes the logits of successors.
         expand: maps observations to decisions.
         env: an environment of the policy.
-
-    Raises:
-        ConfigError: the policy ranks successors, which is not a function that can be exported.
     """
 
     outputs = {  # noqa: RUF012 - never changed
@@ -45,12 +41,7 @@ class ProofFunction(PolicyFunction):
 
     def __init__(self, score: StepScore, expand: Expand, *, env: Any) -> None:
         super().__init__()
-        if score.config.keep_best is not None:
-            raise ConfigError(
-                "model.keep_best ranks the successors of a state, which cannot be exported",
-                hint="train or load the policy with model.keep_best of none",
-            )
-        self.score, self._expand, self._own = copy.deepcopy(score), expand, [score]
+        self.score, self._expand = copy.deepcopy(score), expand
         symbols, program = score.symbols, env.successors.program
         self.sizes = {STATES: env.num_envs, SUCCESSORS: 4 * env.num_envs, ATOMS: program.max_atoms}
         below = symbols.entities + symbols.variables + 1
@@ -72,11 +63,6 @@ class ProofFunction(PolicyFunction):
                 TensorInfo("matches", ints, (STATES, ATOMS), facts, most),
                 TensorInfo("successor_matches", ints, (SUCCESSORS, ATOMS), facts, most),
             )
-        if score.plausibility is not None:
-            meaning = (
-                "log-probability of each successor's first atom by the embedding model, 0 with variables"
-            )
-            self.inputs += (TensorInfo("plausibility", torch.float32, (SUCCESSORS,), meaning),)
 
     def forward(self, inputs: Tensors) -> Tensors:
         """Return logits `[successors]` and actions `[states]`."""
@@ -87,7 +73,6 @@ class ProofFunction(PolicyFunction):
             owner=inputs["owner"],
             origin=inputs["origin"],
             matches=(inputs["matches"], inputs["successor_matches"]) if "matches" in inputs else None,
-            plausibility=inputs.get("plausibility"),
         )
         found = RaggedCategorical(self.score(decision), decision.owner, num_segments=decision.atoms.shape[0])
         return {"logits": found.logits, "action": found.mode}
@@ -105,8 +90,6 @@ class ProofFunction(PolicyFunction):
         }
         if decision.matches is not None:
             found["matches"], found["successor_matches"] = decision.matches[0], decision.matches[1][rows]
-        if self._own[0].plausibility is not None:
-            found["plausibility"] = self._own[0].log_probability(decision)
         return found
 
     def sample(self, sizes: Mapping[str, int], generator: Generator) -> Tensors:

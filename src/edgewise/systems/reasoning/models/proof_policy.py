@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from edgewise.systems.reasoning.engine.expand import Expansion
     from edgewise.systems.reasoning.env import ReasoningEnv
 
-Plausibility = Callable[[Tensor], Tensor]
-"""Maps ground atoms `[N, 3]` to log-probabilities `[N]` of an embedding model."""
-
 DETERMINISTIC = (InteractionType.DETERMINISTIC, InteractionType.MODE, InteractionType.MEAN)
 
 
@@ -37,7 +34,6 @@ class StepScore(nn.Module):
         encoder: encodes states to `[N, C]`.
         symbols: sizes of the tables.
         config: see `ProofConfig`.
-        plausibility: log-probability of ground atoms, for fusion; None for none.
         evidence: `[R + 1, 3]`, see `rule_evidence`; needed if the config uses it.
     """
 
@@ -49,14 +45,13 @@ class StepScore(nn.Module):
         symbols: Symbols,
         config: ProofConfig,
         *,
-        plausibility: Plausibility | None,
         evidence: Tensor | None = None,
     ) -> None:
         super().__init__()
         used = evidence if config.prior > 0 or config.evidence else None
         # The rules belong to the data, not to the parameters of the policy.
         self.register_buffer("evidence", used, persistent=False)
-        self.encoder, self.config, self.symbols, self.plausibility = encoder, config, symbols, plausibility
+        self.encoder, self.config, self.symbols = encoder, config, symbols
         width = config.hidden
         self.origin = nn.Embedding(symbols.rules + 1, width) if config.encoder == "graph" else None
         self.score = (
@@ -86,32 +81,7 @@ class StepScore(nn.Module):
             logits = self.score(torch.cat((state, after, rule), -1)).squeeze(-1)
         if self.evidence is not None and self.config.prior > 0:
             logits = logits + self.config.prior * self.evidence[decision.origin, 1]
-        return logits if self.plausibility is None else self._fused(logits, decision)
-
-    def log_probability(self, decision: Decision) -> Tensor:
-        """Return the embedding model's log-probability of each successor's first atom, `[L]`.
-
-        It is zero if the atom has variables.
-        """
-        assert self.plausibility is not None
-        ground = self._is_ground(decision)
-        inputs = torch.where(ground.unsqueeze(-1), decision.successors[:, 0], 1)
-        return torch.where(ground, self.plausibility(inputs), 0.0)
-
-    def _is_ground(self, decision: Decision) -> Tensor:
-        """Return which successors have a first atom without variables, `[L]` bool."""
-        terms = decision.successors[:, 0, 1:]
-        return (terms > 0).all(-1) & (terms <= self.symbols.entities).all(-1)
-
-    def _fused(self, logits: Tensor, decision: Decision) -> Tensor:
-        """Add the embedding model's log-probability of each successor's first atom."""
-        ground, found = self._is_ground(decision), decision.plausibility
-        log_probability = self.log_probability(decision) if found is None else torch.where(ground, found, 0.0)
-        logits = logits + self.config.fusion * log_probability
-        if self.config.keep_best is None:
-            return logits
-        rank = _rank_within(torch.where(ground, log_probability, -torch.inf), decision.owner)
-        return logits.masked_fill(ground & (rank >= self.config.keep_best), -1e9)
+        return logits
 
 
 class ProofActor(TensorDictModuleBase):
@@ -157,11 +127,7 @@ class ProofActor(TensorDictModuleBase):
         return self.decide(make_decision(env, atoms, query, found, matches=matches))
 
     def as_function(self, env: Any) -> ProofFunction:
-        """Return the actor as a function of named tensors, for export.
-
-        Raises:
-            ConfigError: the policy ranks successors, which is not a function that can be exported.
-        """
+        """Return the actor as a function of named tensors, for export."""
         return ProofFunction(self.score, self._expand, env=env)
 
     @contextmanager
@@ -232,7 +198,6 @@ def make_proof_actor_critic(
     expand: Expand,
     read_goals: ReadGoals,
     in_keys: Sequence[NestedKey],
-    plausibility: Plausibility | None = None,
     evidence: Tensor | None = None,
     make_expand: Callable[[Any], Expand] | None = None,
 ) -> ProofActorCritic:
@@ -244,7 +209,6 @@ def make_proof_actor_critic(
         expand: maps observations to decisions.
         read_goals: maps observations to states, their queries and counts of matching facts.
         in_keys: keys that both read.
-        plausibility: log-probability of ground atoms, used for fusion and pruning.
         evidence: weights and supports of the rules, see `rule_evidence`.
         make_expand: see `ProofActor`.
     """
@@ -254,38 +218,7 @@ def make_proof_actor_critic(
             return ProofDot(symbols, config)
         return ProofGraph(symbols, config)
 
-    fused = plausibility if config.fusion > 0 or config.keep_best is not None else None
-    score = StepScore(encoder(), symbols, config, plausibility=fused, evidence=evidence)
+    score = StepScore(encoder(), symbols, config, evidence=evidence)
     actor = ProofActor(score, expand, in_keys=in_keys, make_expand=make_expand)
     critic = ProofCritic(encoder(), config, read_goals=read_goals, in_keys=in_keys)
     return ProofActorCritic(actor, critic)
-
-
-def initialise_entities(model: ProofActorCritic, vectors: Tensor) -> None:
-    """Initialise entity embeddings with vectors `[E, D]`, projected to the model's width and scale.
-
-    Raises:
-        ValueError: the model's entities have no embeddings.
-    """
-    tables = [
-        table for name, table in model.named_parameters() if name.endswith(("entity.weight", "term.weight"))
-    ]
-    tables = [table for table in tables if len(table) > len(vectors)]
-    if not tables:
-        raise ValueError("entities have no embeddings to initialise: set entities=True")
-    for table in tables:
-        width = table.shape[1]
-        projection = nn.init.orthogonal_(table.new_empty(max(width, vectors.shape[1]), width))
-        projected = functional.pad(vectors, (0, max(0, width - vectors.shape[1]))).to(table) @ projection
-        with torch.no_grad():
-            table[1 : len(vectors) + 1] = projected * (table.std() / projected.std())
-
-
-def _rank_within(scores: Tensor, owner: Tensor) -> Tensor:
-    """Rank each score within its owner, 0 for the highest; `owner` is non-decreasing."""
-    order = scores.argsort(descending=True, stable=True)
-    order = order[owner[order].argsort(stable=True)]
-    first = torch.searchsorted(owner, owner)
-    rank = torch.empty_like(owner)
-    rank[order] = torch.arange(len(owner), device=owner.device)
-    return rank - first

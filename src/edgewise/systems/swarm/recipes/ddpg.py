@@ -2,45 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from edgewise.algorithms.off_policy_config import DDPGConfig
-from edgewise.config.run import RunConfig
 from edgewise.config.schedules import Linear
-from edgewise.experiments.recipe import Recipe
-from edgewise.models.config import ValueConfig
-from edgewise.systems.swarm.config import SwarmConfig
 from edgewise.systems.swarm.recipes.sac import RECIPE as SAC
 
-RECIPE = Recipe(
+TRAINING = SAC.config.training
+
+RECIPE = replace(
+    SAC,
     name="swarm-ddpg",
     summary="three agents with continuous thrust learn to reach their goals among obstacles, by DDPG",
-    config=RunConfig[SwarmConfig, ValueConfig, DDPGConfig](
-        recipe="swarm-ddpg",
-        env_name="swarm",
-        algorithm_name="ddpg",
-        name="swarm-ddpg",
-        env=SAC.config.env,
-        model=SAC.config.model,
-        algorithm=DDPGConfig(
-            gamma=0.9,
-            n_step=3,
-            tau=0.05,
-            epsilon=0.0,
-            huber_delta=10.0,
-            max_grad_norm=10.0,
-            minibatch_size=256,
-            updates_per_transition=1 / 64,
-            learning_starts=3200,
-            replay_size=200_000,
-        ),
-        training=SAC.config.training.model_copy(
-            update={
-                "schedules": {
-                    **SAC.config.training.schedules,
-                    "action_noise": Linear(start=0.5, end=0.1),
-                }
-            }
-        ),
-        evaluation=SAC.config.evaluation,
-        checkpoint=SAC.config.checkpoint,
+    algorithm=DDPGConfig(
+        gamma=0.9,
+        n_step=3,
+        tau=0.05,
+        epsilon=0.0,
+        huber_delta=10.0,
+        max_grad_norm=10.0,
+        minibatch_size=256,
+        updates_per_transition=1 / 64,
+        learning_starts=3200,
+        replay_size=200_000,
+    ),
+    training=TRAINING.model_copy(
+        update={"schedules": {**TRAINING.schedules, "action_noise": Linear(start=0.5, end=0.1)}}
     ),
 )

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from edgewise.experiments.recipe import Recipe
+from dataclasses import replace
+
 from edgewise.systems.swarm.config import SwarmConfig
 from edgewise.systems.swarm.recipes.mappo import RECIPE as SMALL
 
-RECIPE = Recipe(
+RECIPE = replace(
+    SMALL,
     name="swarm-mappo-mixed",
     summary="teams of three to ten agents, mixed in one batch, learn to reach their goals among obstacles",
-    config=SMALL.config.model_copy(
-        update={
-            "recipe": "swarm-mappo-mixed",
-            "name": "swarm-mappo-mixed",
-            "env": SwarmConfig(num_agents=(3, 10), num_obstacles=(0, 10), reward="individual"),
-        }
-    ),
+    env=SwarmConfig(num_agents=(3, 10), num_obstacles=(0, 10), reward="individual"),
 )

@@ -15,7 +15,7 @@ from benchmarks.kill_resume import differences
 from tests.cli.conftest import FLAGS
 from tests.isolation import isolated
 from tests.scale.workers.runs import config_of, equal, parts_of, same_batches, trained
-from tests.scale.workers.test_failures import ENVIRONMENT
+from tests.scale.workers.test_worker import ENVIRONMENT
 
 from edgewise import plugins
 from edgewise.cli.main import main
