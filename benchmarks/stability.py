@@ -25,13 +25,14 @@ from torch import Tensor, nn
 from edgewise.algorithms.ppo import PPO
 from edgewise.data.rollout import Rollout
 from edgewise.models.actor_critic import make_actor_critic
-from edgewise.models.config import FAITHFUL, EncoderConfig, ModelConfig, Remedies
+from edgewise.models.config import EncoderConfig, ModelConfig
 from edgewise.models.encoders.diagnostics import activation_rms, logit_max
 from edgewise.models.encoders.encoder import MessagePassingEncoder
 from edgewise.models.encoders.transformer import GraphTransformer
 from edgewise.systems.swarm import observe
 from edgewise.systems.swarm.config import SwarmConfig
 from edgewise.systems.swarm.env import SwarmEnv
+from edgewise.systems.swarm.models.config import FAITHFUL, Remedies
 from edgewise.systems.swarm.models.informarl import InforMARLTrunk
 from edgewise.systems.swarm.models.informarl_encoder import InforMARLEncoder
 from edgewise.systems.swarm.recipes.mappo import RECIPE
@@ -100,7 +101,7 @@ def measure_ours(team: int, seed: int, encoder: MessagePassingEncoder | None = N
     """Measure one initialisation of `GraphTransformer`, or a trained encoder, in worlds of `team` agents."""
     env = worlds(team, seed)
     torch.manual_seed(seed)
-    encoder = encoder or GraphTransformer(env.graph, EncoderConfig(hidden=32, layers=3))
+    encoder = encoder or GraphTransformer(env.graph, EncoderConfig(hidden=32, layers=3, dense="always"))
     encoder.graph = env.graph
     graph = env.reset()["graph"]
     seen: dict[str, Any] = {}
