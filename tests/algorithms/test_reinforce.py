@@ -298,11 +298,12 @@ SETTINGS = {
 }
 
 
-@pytest.mark.parametrize(
-    "chosen", [{"first_actions": "different"}, {"baseline": "greedy", "challenge_every": 2}]
-)
+GREEDY = {"baseline": "greedy", "challenge_every": 2, "challenge_instances": 8, "significance": 0.9}
+
+
+@pytest.mark.parametrize("chosen", [{"first_actions": "different"}, GREEDY])
 def test_a_run_resumes_bit_for_bit(tmp_path, chosen):
-    algorithm = {"starts": 4, "challenge_instances": 8, "significance": 0.9, **chosen}
+    algorithm = {"starts": 4, **chosen}
     config = load_config("graphwalk", algorithm="reinforce", keywords={**SETTINGS, "algorithm": algorithm})
     whole = start(config, folder=tmp_path / "whole")
     shutil.copytree(whole, tmp_path / "again")

@@ -168,13 +168,14 @@ def of_self_play(**settings):
     """Three batches of small games, whose opponents are snapshots from the second on."""
     small = {"pool_share": 0.5, "pool_size": 2, "snapshot_every": 1, "epochs": 1} | settings
     sections = {
-        "algorithm": small,
         "env": {"size": 2, "opening_plies": 0},
         "model": {"encoder": {"hidden": 8, "layers": 1}},
         "training": {"num_envs": 8, "rollout_length": 3, "curriculum": []},
         "evaluation": {"episodes": 2, "settings": {"size": 2}, "baselines": []},
     }
-    parts, found = Builder(load_config("hex-selfplay", keywords=sections)).parts(), {}
+    config = load_config("hex-selfplay", keywords=sections)
+    config = config.model_copy(update={"algorithm": config.algorithm.model_copy(update=small)})
+    parts, found = Builder(config).parts(), {}
     torch.manual_seed(0)
     for number in range(3):
         batch = parts.rollout.collect()

@@ -14,8 +14,10 @@ from edgewise.config.loading import resolve
 from edgewise.config.model import AppliesIf, Config
 from edgewise.config.run import RunConfig, Stage, TrainingConfig, Until
 from edgewise.config.schedules import Cosine, Linear
-from edgewise.config.schema import leaves
+from edgewise.config.schema import leaves, unused_settings
 from edgewise.config.settings import from_flags, from_keywords
+from edgewise.experiments.recipes import recipe
+from edgewise.plugins import recipes
 
 
 class Problem(Config):
@@ -276,3 +278,8 @@ def test_a_setting_without_effect_is_not_shown():
     noisy = Tour(walk=Walk(noisy=True))
     assert {leaf.path[-1] for leaf in leaves(Tour, noisy)} == {"long", "noisy", "noise", "rest"}
     assert {leaf.path[-1] for leaf in leaves(Tour)} == {"long", "noisy", "noise", "rest"}
+
+
+@pytest.mark.parametrize("name", recipes())
+def test_no_recipe_has_a_setting_without_effect(name):
+    assert list(unused_settings(recipe(name).config)) == []

@@ -8,7 +8,8 @@ import pytest
 
 from edgewise.config.errors import CheckpointError, ConfigError
 from edgewise.experiments.load import load_config
-from edgewise.runs.upgrade import REMOVED, upgrade
+from edgewise.models.config import ModelConfig
+from edgewise.runs.upgrade import upgrade
 from edgewise.training.fitting import check_fit
 
 ZOO = Path(__file__).parents[2] / "src/edgewise/zoo"
@@ -36,7 +37,7 @@ def folder(tmp_path):
 
 def test_the_zoo_was_written_by_an_earlier_version():
     assert json.loads((ZOO / OLD / "versions.json").read_text())["format"] == 2
-    assert old_values()["model"]["sets"] == REMOVED["model", "sets"]
+    assert old_values()["model"]["sets"] == ModelConfig.removed["sets"]
 
 
 def test_removed_settings_with_the_value_that_is_left_are_dropped():

@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal, Self
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
 from edgewise.algorithms.self_play_settings import SelfPlaySettings
-from edgewise.config.model import Config
+from edgewise.config.model import AppliesIf, Config
+
+IF_RECURRENT = AppliesIf("model.recurrent is true", lambda run, _: getattr(run.model, "recurrent", False))
+IF_INTERVENTION = AppliesIf("there is an intervention", lambda _, own: own.intervention is not None)
+IF_GREEDY = AppliesIf("baseline is greedy", lambda _, own: own.baseline == "greedy")
 
 
 class PPOConfig(Config):
     """Proximal policy optimisation. Every number that is not in `fixed` can be scheduled by its name."""
+
+    removed: ClassVar[Mapping[str, Any]] = {
+        "normalise_advantage": True,
+        "value_decay": 0.99,
+        "average_decay": 0.9,
+        "two_player": False,
+        "adam_epsilon": 1e-5,
+    }
 
     fixed: ClassVar[tuple[str, ...]] = ("intervention_above",)
     two_player: ClassVar[bool] = False
@@ -29,7 +42,7 @@ class PPOConfig(Config):
     """Passes over each batch."""
     minibatch_size: int = Field(256, ge=1)
     """Graphs per minibatch; a graph is one step of one world with all its agents."""
-    chunk_length: int = Field(5, ge=1)
+    chunk_length: Annotated[int, IF_RECURRENT] = Field(5, ge=1)
     """Maximum length of the sequences that a recurrent model is trained on; it is reduced to a divisor of the
     rollout length."""
     clip: float = Field(0.2, gt=0)
@@ -57,7 +70,7 @@ class PPOConfig(Config):
     """Whether to optimise the average reward: rewards are reduced by their long-run mean, and gamma is 1."""
     intervention: str | None = None
     """Baseline of the environment that acts in worlds with a high load; none for no intervention."""
-    intervention_above: float = Field(100.0, ge=0)
+    intervention_above: Annotated[float, IF_INTERVENTION] = Field(100.0, ge=0)
     """Load above which the baseline acts; its steps are not used for the policy loss."""
 
     @model_validator(mode="after")
@@ -142,11 +155,11 @@ class ReinforceConfig(Config):
     longest_episode: int = Field(1000, ge=1)
     """Steps after which an episode counts as endless, where the environment has no `max_steps`; the run is
     then refused."""
-    challenge_every: int = Field(50, ge=1)
+    challenge_every: Annotated[int, IF_GREEDY] = Field(50, ge=1)
     """Batches between comparisons of the policy with its frozen copy, if the baseline is `greedy`."""
-    challenge_instances: int = Field(256, ge=2)
+    challenge_instances: Annotated[int, IF_GREEDY] = Field(256, ge=2)
     """Instances of such a comparison."""
-    significance: float = Field(0.05, gt=0, lt=1)
+    significance: Annotated[float, IF_GREEDY] = Field(0.05, gt=0, lt=1)
     """The policy replaces its frozen copy if a paired one-sided t-test gives a p-value below this."""
 
     @model_validator(mode="after")
@@ -160,6 +173,8 @@ class ReinforceConfig(Config):
 
 class SelfPlayConfig(SelfPlaySettings, PPOConfig):
     """PPO for games of two players, against the current policy and snapshots of it."""
+
+    removed: ClassVar[Mapping[str, Any]] = {"two_player": True}
 
     fixed: ClassVar[tuple[str, ...]] = (*PPOConfig.fixed, *SelfPlaySettings.self_play_fixed)
     two_player: ClassVar[bool] = True

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Self
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
 
 from pydantic import Field, model_validator
 
@@ -11,6 +12,8 @@ from edgewise.config.model import Config
 
 class ExpertIterationConfig(Config):
     """Expert iteration for games of two players. Every number that is not in `fixed` can be scheduled."""
+
+    removed: ClassVar[Mapping[str, Any]] = {"weight_decay": 1e-4}
 
     fixed: ClassVar[tuple[str, ...]] = ("buffer_size",)
 

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal, Self
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
 from edgewise.algorithms.self_play_settings import SelfPlaySettings
-from edgewise.config.model import Config
+from edgewise.config.model import AppliesIf, Config
+
+IF_PRIORITISED = AppliesIf("prioritised is true", lambda _, own: own.prioritised)
+IF_EXPERT = AppliesIf("there is an expert", lambda _, own: own.expert is not None)
+IF_RISK = AppliesIf("risk is not mean", lambda _, own: own.risk != "mean")
+IF_ADAPTIVE = AppliesIf("risk is adaptive", lambda _, own: own.risk == "adaptive")
 
 
 class OffPolicyConfig(Config):
@@ -16,6 +22,8 @@ class OffPolicyConfig(Config):
     Every number that is not in `fixed` can be scheduled by its name. A frame is one step of one
     world; a transition is one step of one agent.
     """
+
+    removed: ClassVar[Mapping[str, Any]] = {"adam_epsilon": 1e-8}
 
     fixed: ClassVar[tuple[str, ...]] = ("gamma", "n_step", "minibatch_size", "replay_size", "alpha")
     adam_epsilon: ClassVar[float] = 1e-8
@@ -48,16 +56,16 @@ class OffPolicyConfig(Config):
     (`memmap`)."""
     prioritised: bool = False
     """Whether transitions are sampled by priority, which is their error."""
-    alpha: float = Field(0.5, ge=0, le=1)
+    alpha: Annotated[float, IF_PRIORITISED] = Field(0.5, ge=0, le=1)
     """Exponent of the priority; 0 samples uniformly."""
-    beta: float = Field(0.4, ge=0, le=1)
+    beta: Annotated[float, IF_PRIORITISED] = Field(0.4, ge=0, le=1)
     """Exponent of the importance weights; 1 corrects the sampling bias fully. Usually scheduled to rise to
     1."""
     expert: str | None = None
     """Baseline of the environment that acts in part of the collection; none for no expert."""
-    expert_share: float = Field(0.0, ge=0, le=1)
+    expert_share: Annotated[float, IF_EXPERT] = Field(0.0, ge=0, le=1)
     """Fraction of worlds and steps in which the expert acts."""
-    cloning_coefficient: float = Field(0.0, ge=0)
+    cloning_coefficient: Annotated[float, IF_EXPERT] = Field(0.0, ge=0)
     """Weight of a behaviour-cloning loss on the actions in the replay buffer; for buffers filled by an
     expert."""
 
@@ -95,9 +103,9 @@ class DistributionalConfig(OffPolicyConfig):
     risk: Literal["mean", "cvar", "adaptive"] = "mean"
     """Objective over the return distribution: `mean`; `cvar`, the mean of the worst fraction `risk_alpha`;
     `adaptive`, a fraction that shrinks with the distance to the nearest object."""
-    risk_alpha: float = Field(0.5, gt=0, le=1)
+    risk_alpha: Annotated[float, IF_RISK] = Field(0.5, gt=0, le=1)
     """Worst fraction of returns for `cvar`, and the smallest fraction for `adaptive`."""
-    risk_reach: float = Field(10.0, gt=0)
+    risk_reach: Annotated[float, IF_ADAPTIVE] = Field(10.0, gt=0)
     """Distance to the nearest object from which on `adaptive` uses all returns."""
 
 

@@ -53,6 +53,8 @@ class Config(BaseModel):
 
     fixed: ClassVar[tuple[str, ...]] = ()
     """Names of numbers that must stay constant during a run, so that no schedule can change them."""
+    removed: ClassVar[Mapping[str, Any]] = {}
+    """Settings of the version before that are gone, with the only value left, for configs of old runs."""
     decided: ClassVar[tuple[str, ...]] = ()
     """Names of fields that are decided by what is trained: no flag sets them, and no help text shows them."""
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal, get_args
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import Field, field_validator, model_validator
 
-from edgewise.config.model import Config
+from edgewise.config.model import AppliesIf, Config
 from edgewise.plugins import Address, listed
 
 Conv = Literal[
@@ -38,8 +39,25 @@ REVISION = 1
 """Incremented when a model computes something else from the same weights; other checkpoints are refused."""
 
 
+IF_ATTENTION = AppliesIf("the encoder has attention", lambda _, own: own.kind != "mlp" and own.attends)
+IF_CONVOLUTION = AppliesIf("kind is gnn", lambda _, own: own.kind not in ("transformer", "mlp"))
+IF_TRANSFORMER = AppliesIf("kind is transformer", lambda _, own: own.kind not in ("gnn", "mlp"))
+IF_MESSAGES = AppliesIf("kind is not mlp", lambda _, own: own.kind != "mlp")
+IF_FLAT = AppliesIf("encoder is flat", lambda _, own: own.encoder == "flat")
+IF_GRAPH = AppliesIf("encoder is graph", lambda _, own: own.encoder == "graph")
+IF_QUANTILES = AppliesIf("quantiles are learned", lambda run, _: hasattr(run.algorithm, "quantiles"))
+
+
 class EncoderConfig(Config):
     """Settings of an encoder, which computes node embeddings from a graph."""
+
+    removed: ClassVar[Mapping[str, Any]] = {
+        "soft_cap": None,
+        "beta": False,
+        "norm": "layer",
+        "dropout": 0.0,
+        "compile": False,
+    }
 
     kind: str = "transformer"
     """`transformer` (the default), `gnn` (any PyG convolution), `mlp` (a baseline for graphs of fixed size),
@@ -48,26 +66,31 @@ class EncoderConfig(Config):
     """Width of every embedding; a multiple of `heads`."""
     layers: int = Field(3, ge=1)
     """Number of message-passing layers, or of hidden layers of the `mlp`."""
-    heads: int = Field(4, ge=1)
+    heads: Annotated[int, IF_ATTENTION] = Field(4, ge=1)
     """Number of attention heads."""
-    conv: str = "GATv2Conv"
+    conv: Annotated[str, IF_CONVOLUTION] = "GATv2Conv"
     """Convolution of kind `gnn`: `GATv2Conv`, `GATConv`, `TransformerConv`, `GINEConv`, `GINConv`,
     `SAGEConv`, `GENConv`, `GCNConv`, `GraphConv`, or the name or address of an own one, such as
     `my_conv.py:MyConv`."""
-    edge_hidden: int = Field(0, ge=0)
+    edge_hidden: Annotated[int, IF_MESSAGES] = Field(0, ge=0)
     """Width of a layer with an activation that edge features pass before all message-passing layers, so that
     messages are no longer linear in them; 0 for no such layer."""
-    feed_forward: int = Field(0, ge=0)
+    feed_forward: Annotated[int, IF_MESSAGES] = Field(0, ge=0)
     """Width of the feed-forward part of a transformer block as a multiple of `hidden`; 0 for no such part."""
-    dense: Literal["auto", "always", "never"] = "auto"
+    dense: Annotated[Literal["auto", "always", "never"], IF_TRANSFORMER] = "auto"
     """When attention uses `[N, N]` matrices: `auto` (by a measured rule), `always` or `never`."""
-    compact: bool | None = None
+    compact: Annotated[bool | None, IF_MESSAGES] = None
     """Whether the sparse path drops padding. By default it does on a CPU, where that is never slower, and not
     where shapes must be static: on a GPU, under vmap, in an export."""
-    part_size: int | None = Field(None, ge=1)
+    part_size: Annotated[int | None, IF_MESSAGES] = Field(None, ge=1)
     """Largest number of nodes that receive messages at once, for graphs whose messages do not fit into
     memory: larger batches run part by part, and again in the backward pass, with equal results. By default
     all nodes at once."""
+
+    @property
+    def attends(self) -> bool:
+        """Whether messages are weighted by attention; that of an own encoder is not known."""
+        return self.kind != "gnn" or self.conv in ATTENTION_CONVS or self.conv not in get_args(Conv)
 
     @field_validator("kind")
     @classmethod
@@ -101,8 +124,7 @@ class EncoderConfig(Config):
 
     @model_validator(mode="after")
     def _heads_divide_hidden(self) -> EncoderConfig:
-        attends = self.kind == "transformer" or (self.kind == "gnn" and self.conv in ATTENTION_CONVS)
-        if attends and self.hidden % self.heads:
+        if self.kind in ("transformer", "gnn") and self.attends and self.hidden % self.heads:
             raise ValueError(
                 f"hidden={self.hidden} is not a multiple of heads={self.heads}: "
                 "each head gets hidden / heads channels"
@@ -112,6 +134,8 @@ class EncoderConfig(Config):
 
 class ModelConfig(Config):
     """Settings of an actor and a critic."""
+
+    removed: ClassVar[Mapping[str, Any]] = {"sets": "in_turn", "min_std": 1e-3}
 
     builder: ClassVar[str] = "edgewise.models.actor_critic:actor_critic_of"
 
@@ -163,15 +187,15 @@ class EgoConfig(Config):
     encoder: Literal["flat", "graph"] = "flat"
     """`flat` concatenates the object slots in order; `graph` passes messages between the agent and its
     objects, independent of their order and number."""
-    self_width: int = Field(56, ge=1)
+    self_width: Annotated[int, IF_FLAT] = Field(56, ge=1)
     """Width of the embedding of the agent's own features, in the flat encoder."""
-    object_width: int = Field(40, ge=1)
+    object_width: Annotated[int, IF_FLAT] = Field(40, ge=1)
     """Width of the embedding of each object, in the flat encoder."""
-    graph: EncoderConfig = EncoderConfig(layers=2)
+    graph: Annotated[EncoderConfig, IF_GRAPH] = EncoderConfig(layers=2)
     """Settings of the graph encoder."""
     hidden: int = Field(128, ge=1)
     """Width of the two layers between features and output."""
-    cosines: int = Field(64, ge=1)
+    cosines: Annotated[int, IF_QUANTILES] = Field(64, ge=1)
     """Number of cosines that embed a quantile level, if quantiles are learned."""
     radius: float = Field(0.0, ge=0)
     """Radius of an agent, for its distance to objects."""
@@ -211,7 +235,7 @@ class ValueConfig(Config):
     """How node embeddings are pooled into a graph embedding."""
     hidden: int = Field(128, ge=1)
     """Width of the two layers between features and output."""
-    cosines: int = Field(64, ge=1)
+    cosines: Annotated[int, IF_QUANTILES] = Field(64, ge=1)
     """Number of cosines that embed a quantile level, if quantiles are learned."""
     ego: EgoConfig = EgoConfig()
     """Encoder of `agents.ego`, if the networks read it."""

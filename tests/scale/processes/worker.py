@@ -29,7 +29,7 @@ from edgewise.scale.processes.group import this_group
 from edgewise.training.callbacks import Callback, StopTraining
 
 UPDATES = 20
-SMALL_MODEL = {"model.encoder.hidden": 16, "model.encoder.layers": 1, "model.encoder.heads": 2}
+SMALL_MODEL = {"model.encoder.hidden": 16, "model.encoder.layers": 1}
 ON_POLICY = {
     "graphwalk": ("graphwalk-ppo", {"training.num_envs": 8, "training.rollout_length": 20}),
     "swarm": (

@@ -47,7 +47,7 @@ def config_for(source, **settings):
 
     if source == "graphwalk-ppo" or source.startswith("marine"):
         return config_of(source, **settings)
-    narrow = {"model.encoder.hidden": 8, "model.encoder.heads": 2, "model.encoder.layers": 1}
+    narrow = {"model.encoder.hidden": 8, "model.encoder.layers": 1}
     search = {"env.size": 2, "algorithm.simulations": 2, "algorithm.considered": 2}
     besides = {"hex-expert": search | narrow}
     kept = {"training.num_envs": 4, "training.rollout_length": 4, "evaluation.episodes": 2, "workers": 2}

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
@@ -28,6 +29,8 @@ def shipped_names() -> list[str]:
 
 class MultihopConfig(Config):
     """Multi-class multi-hop networks; the environment card explains each setting."""
+
+    removed: ClassVar[Mapping[str, Any]] = {"overflow_cost": None}
 
     networks: tuple[str, ...] = Field(("two-path",), min_length=1)
     """Names or files of the networks; each world samples one at reset."""

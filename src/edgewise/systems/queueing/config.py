@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from edgewise.config.model import Config
+from edgewise.config.model import AppliesIf, Config
 from edgewise.envs.ranges import RealRange, lower_bound, upper_bound
 
 Kind = Literal[
@@ -78,8 +79,16 @@ def _parse_edges(name: str, num_nodes: int, text: str) -> GraphName:
     return GraphName("edges", num_nodes, edges=tuple({(min(pair), max(pair)): None for pair in pairs}))
 
 
+IF_NO_LOAD = AppliesIf("there is no load", lambda _, own: own.load is None)
+IF_ONE_RATE = AppliesIf(
+    "there are no load and no arrival_rates", lambda _, own: own.load is None and own.arrival_rates is None
+)
+
+
 class QueueingConfig(Config):
     """Conflict-graph scheduling; the environment card explains each setting."""
+
+    removed: ClassVar[Mapping[str, Any]] = {"overflow_cost": None, "service_deviation": 1.0}
 
     graphs: tuple[str, ...] = Field(("line3",), min_length=1)
     """Names of the conflict graphs; each world samples one at reset."""
@@ -87,18 +96,18 @@ class QueueingConfig(Config):
     """Random seed of the random graphs, independent of the seed of the environment."""
     arrival_law: Literal["bernoulli", "poisson", "fixed"] = "bernoulli"
     """Distribution of the packets that arrive per slot."""
-    arrival_rate: RealRange = 0.4
+    arrival_rate: Annotated[RealRange, IF_ONE_RATE] = 0.4
     """Mean arrivals per slot at every node, or the range from which each node samples its own at reset."""
-    arrival_rates: tuple[float, ...] | None = None
+    arrival_rates: Annotated[tuple[float, ...] | None, IF_NO_LOAD] = None
     """One rate per node, in place of `arrival_rate`."""
     load: RealRange | None = None
     """Arrival rate as a fraction of the largest uniform rate that the graph can carry, in place of
     `arrival_rate`; a range is sampled per world."""
-    service_law: Literal["fixed", "bernoulli", "poisson", "normal"] = "fixed"
+    service_law: Annotated[Literal["fixed", "bernoulli", "poisson", "normal"], IF_NO_LOAD] = "fixed"
     """Distribution of the packets that a node can send per slot."""
-    service_rate: RealRange = 1.0
+    service_rate: Annotated[RealRange, IF_NO_LOAD] = 1.0
     """Mean of that distribution at every node, or the range from which each node samples its own at reset."""
-    service_rates: tuple[float, ...] | None = None
+    service_rates: Annotated[tuple[float, ...] | None, IF_NO_LOAD] = None
     """One rate per node, in place of `service_rate`."""
     arrivals_servable: bool = False
     """Whether a packet can leave in the slot of its arrival."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -12,6 +13,13 @@ from edgewise.envs.ranges import WholeRange, lower_bound
 
 class ReasoningConfig(Config):
     """Queries, facts and rules, actions and rewards."""
+
+    removed: ClassVar[Mapping[str, Any]] = {
+        "skip_unary": False,
+        "skip_limit": 20,
+        "use_domains": True,
+        "with_rules_only": True,
+    }
 
     data: str = "countries_s3"
     """Folder with train.txt, valid.txt, test.txt and rules, or the name of a dataset of the package."""

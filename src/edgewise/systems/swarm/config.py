@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from edgewise.config.model import Config
+from edgewise.config.model import AppliesIf, Config
 from edgewise.envs.ranges import RealRange, WholeRange, lower_bound, upper_bound
+
+IF_OBSTACLES = AppliesIf("there may be obstacles", lambda _, own: own.obstacle_capacity > 0)
+IF_DAMPED = AppliesIf("dynamics is damped", lambda _, own: own.dynamics == "damped")
+IF_TARGETS = AppliesIf("task is target", lambda _, own: own.task == "target")
+IF_SENSING = AppliesIf("sensing_radius is above 0", lambda _, own: own.sensing_radius > 0)
 
 
 class SwarmConfig(Config):
@@ -28,22 +33,22 @@ class SwarmConfig(Config):
     dynamics: Literal["damped", "double_integrator"] = "damped"
     """`damped`: agents with damping, a speed limit and soft contacts. `double_integrator`: that of GCBF+,
     which accelerates freely and passes through other bodies; it needs continuous actions."""
-    obstacle_speed: RealRange = 0.0
+    obstacle_speed: Annotated[RealRange, IF_OBSTACLES] = 0.0
     """Speed of obstacles, which move straight and turn back at the sides of the square, or the range to
     sample the speed of each from; 0 for fixed obstacles."""
-    walls: bool = False
+    walls: Annotated[bool, IF_DAMPED] = False
     """Whether walls keep agents inside the square."""
     constant_density: bool = False
     """Whether the square grows with the team, so that its density stays that of three agents."""
     sensing_radius: float = Field(1.0, ge=0)
     """Distance up to which entities are connected by edges; 0 for agents that sense nothing."""
-    edge_features: Literal["relative", "approach"] = "relative"
+    edge_features: Annotated[Literal["relative", "approach"], IF_SENSING] = "relative"
     """`relative`: displacement, distance and relative velocity. `approach`: displacement, relative velocity,
     how near a body is and the direction to it scaled by that: now, if both coast for one step and for two,
     and at the closest approach."""
-    one_way: bool = False
+    one_way: Annotated[bool, IF_SENSING] = False
     """Whether only agents receive messages; otherwise every entity does."""
-    goal_nodes: bool = False
+    goal_nodes: Annotated[bool, IF_TARGETS] = False
     """Whether goals are nodes of the graph; otherwise each agent observes only the vector to its own.
     Landmarks of team tasks are always nodes."""
     ego_view: bool = False

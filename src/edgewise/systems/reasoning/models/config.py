@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -11,6 +12,14 @@ from edgewise.config.model import Config
 
 class ProofConfig(Config):
     """Settings of the policy that selects proof steps, and of its critic."""
+
+    removed: ClassVar[Mapping[str, Any]] = {
+        "kge": None,
+        "initialise": False,
+        "fusion": 0.0,
+        "keep_best": None,
+        "shaping": 0.0,
+    }
 
     builder: ClassVar[str] = "edgewise.systems.reasoning.models.build:build_prover"
 
