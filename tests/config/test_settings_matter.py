@@ -161,7 +161,7 @@ SUBJECTS = [
         },
         silent={
             "compile": CPU,
-            "end_at_first_collision": "needs a collision: tests/systems/marine/test_marine.py",
+            "end_at_first_collision": "needs a collision: tests/systems/marine/test_env.py",
         },
         base=NOISY | {"velocity_noise": 0.5, "position_noise": 0.5},
     ),
