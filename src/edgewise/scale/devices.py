@@ -39,14 +39,6 @@ def total_memory(device: torch.device | str = "cpu") -> int:
     return installed
 
 
-def free_memory(device: torch.device | str = "cpu") -> int:
-    """Return the free bytes of memory of a device."""
-    device = torch.device(device)
-    if device.type == "cuda" and torch.cuda.is_available():
-        return int(torch.cuda.mem_get_info(device)[0])
-    return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-
-
 def in_bytes(count: float) -> str:
     """Return a number of bytes as text, such as `3.2 GB`."""
     units = ("bytes", "kB", "MB", "GB", "TB", "PB")
