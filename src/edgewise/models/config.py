@@ -45,6 +45,8 @@ IF_TRANSFORMER = AppliesIf("kind is transformer", lambda _, own: own.kind not in
 IF_MESSAGES = AppliesIf("kind is not mlp", lambda _, own: own.kind != "mlp")
 IF_FLAT = AppliesIf("encoder is flat", lambda _, own: own.encoder == "flat")
 IF_GRAPH = AppliesIf("encoder is graph", lambda _, own: own.encoder == "graph")
+IF_GRAPH_READ = AppliesIf("observe is not ego", lambda _, own: own.observe != "ego")
+IF_EGO_READ = AppliesIf("observe is not graph", lambda _, own: own.observe != "graph")
 IF_QUANTILES = AppliesIf("quantiles are learned", lambda run, _: hasattr(run.algorithm, "quantiles"))
 
 
@@ -227,15 +229,15 @@ class ValueConfig(Config):
     observe: Literal["auto", "ego", "graph", "both"] = "auto"
     """What the networks read: `ego`, what each agent observes by itself; `graph`, the observed graph; `both`;
     `auto`: `ego` if the environment has `agents.ego`, else `graph`."""
-    encoder: EncoderConfig = EncoderConfig()
+    encoder: Annotated[EncoderConfig, IF_GRAPH_READ] = EncoderConfig()
     """Encoder of the observed graph, in every network."""
-    pooled: bool = True
+    pooled: Annotated[bool, IF_GRAPH_READ] = True
     """Whether values also depend on the pooled graph, and not only on what reaches a node by messages."""
-    pool: Literal["mean", "sum", "max"] = "mean"
+    pool: Annotated[Literal["mean", "sum", "max"], IF_GRAPH_READ] = "mean"
     """How node embeddings are pooled into a graph embedding."""
     hidden: int = Field(128, ge=1)
     """Width of the two layers between features and output."""
     cosines: Annotated[int, IF_QUANTILES] = Field(64, ge=1)
     """Number of cosines that embed a quantile level, if quantiles are learned."""
-    ego: EgoConfig = EgoConfig()
+    ego: Annotated[EgoConfig, IF_EGO_READ] = EgoConfig()
     """Encoder of `agents.ego`, if the networks read it."""
