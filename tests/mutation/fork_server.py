@@ -36,7 +36,7 @@ def preload() -> None:
 def make_copy(project: Path, copy: Path) -> Path:
     """Copy what tests need of the project, without compiled files, and link `shared` beside it."""
     copy.mkdir(parents=True)
-    skip = shutil.ignore_patterns("__pycache__", "_build", "*.egg-info", "runs")
+    skip = shutil.ignore_patterns("__pycache__", "_build", "*.egg-info")
     for source in (found for pattern in COPIED for found in project.glob(pattern)):
         if source.is_dir():
             shutil.copytree(source, copy / source.name, ignore=skip)
