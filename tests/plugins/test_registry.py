@@ -60,6 +60,7 @@ def test_a_plug_in_never_stands_in_for_what_ships_with_edgewise(plugin):
     """Its class is found by its address alone."""
     assert plugins.environment("graphwalk").env == "edgewise.systems.graphwalk.env:GraphwalkEnv"
     assert plugins.environment("my_plugin.py:GraphwalkEnv").env is plugin.GraphwalkEnv
+    assert "graphwalk" not in registered("environment")
 
 
 @pytest.mark.parametrize(("name", "kind"), [("graphwalk", "environment"), ("ppo", "algorithm")])
