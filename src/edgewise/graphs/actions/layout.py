@@ -53,7 +53,7 @@ class ActionLayout(ABC):
 
     @property
     def head(self) -> type | str:
-        """Class of the policy head, a subclass of `Head`, or its address `module:Name`.
+        """Class of the policy head, a subclass of `Head`, or its address.
 
         Raises:
             ConfigError: the layout has none.
