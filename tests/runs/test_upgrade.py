@@ -3,6 +3,7 @@
 import json
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -10,7 +11,7 @@ from edgewise.config.errors import CheckpointError, ConfigError
 from edgewise.experiments.load import load_config
 from edgewise.models.config import ModelConfig
 from edgewise.runs.upgrade import upgrade
-from edgewise.training.fitting import check_fit
+from edgewise.training.fitting import check_fit, identity
 
 ZOO = Path(__file__).parents[2] / "src/edgewise/zoo"
 OLD = "graphwalk-ppo"
@@ -74,3 +75,17 @@ def test_a_checkpoint_of_an_earlier_version_is_compared_by_what_is_left():
     identity = {**old_values(), "model": {**old_values()["model"], "sets": "whole"}}
     with pytest.raises(CheckpointError, match=r"model\.sets = 'whole'"):
         check_fit(Path("x"), {**state, "trainer": {"identity": identity}}, config=config, parts=None)
+
+
+def test_numbers_of_removed_settings_in_a_checkpoint_are_no_difference():
+    config = load_config(OLD)
+    numbers = {"gamma": 0.99}
+    part = SimpleNamespace(state_dict=lambda: {"scalars": numbers})
+    nothing = SimpleNamespace(state_dict=dict)
+    parts = SimpleNamespace(algorithm=part, rollout=nothing)
+    state = {"rollout": {}, "random": {}, "clock": {}, "trainer": {"identity": identity(config)}}
+    old = {**state, "algorithm": {"scalars": {**numbers, "adam_epsilon": 1e-5}}}
+    check_fit(Path("x"), old, config=config, parts=parts)
+    other = {**state, "algorithm": {"scalars": {**numbers, "lmbda": 0.9}}}
+    with pytest.raises(CheckpointError, match="lmbda"):
+        check_fit(Path("x"), other, config=config, parts=parts)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from edgewise.config.errors import CheckpointError
+from edgewise.config.model import Config
 from edgewise.config.run import RunConfig
 from edgewise.models.config import REVISION
 from edgewise.runs.checkpoint import serialise
@@ -73,7 +74,7 @@ def check_fit(
     changed = next(iter(reasons), None) or next(_changes(*_comparable(then, identity(config)), ()), None)
     if changed is not None:
         raise CheckpointError(f"checkpoint {path} was made with {changed}")
-    algorithm = {**state["algorithm"], **state.get("data", {})}
+    algorithm = _without_removed({**state["algorithm"], **state.get("data", {})}, config.algorithm)
     for name, found, part in (
         ("algorithm", algorithm, parts.algorithm),
         ("rollout", state["rollout"], parts.rollout),
@@ -81,6 +82,15 @@ def check_fit(
         difference = serialise.difference(found, part.state_dict())
         if difference is not None:
             raise CheckpointError(f"checkpoint {path} does not fit this run: {name}/{difference}")
+
+
+def _without_removed(state: dict[str, Any], config: Config) -> dict[str, Any]:
+    """Return the state of an algorithm without the numbers of settings that are gone."""
+    numbers = state.get("scalars")
+    if not isinstance(numbers, Mapping):
+        return state
+    kept = {name: value for name, value in numbers.items() if name in type(config).model_fields}
+    return {**state, "scalars": kept}
 
 
 def _comparable(
