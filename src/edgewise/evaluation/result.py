@@ -15,7 +15,8 @@ import numpy as np
 
 from edgewise.config import files
 from edgewise.config.errors import DataError
-from edgewise.evaluation.statistics import Interval, Values, bca_interval
+from edgewise.evaluation.bounds import Values
+from edgewise.evaluation.statistics import LEVEL, Interval, mean_interval
 from edgewise.runs import digests
 
 if TYPE_CHECKING:
@@ -97,14 +98,13 @@ class Evaluation:
         """Return all measures by name, `[E]` each: `return`, `length`, and the metrics of the environment."""
         return {"return": self.returns, "length": self.lengths, **self.metrics}
 
-    def summary(self, *, seed: int = 0, level: float = 0.95) -> dict[str, Interval]:
-        """Compute the mean of each measure with its BCa interval over episodes, ignoring NaN."""
+    def summary(self, *, level: float = LEVEL) -> dict[str, Interval]:
+        """Compute the mean of each measure with its interval over episodes, ignoring NaN."""
         intervals = {}
         for name, values in self.measures().items():
             defined = values[~np.isnan(values)]
             if len(defined):
-                generator = np.random.default_rng(seed)
-                intervals[name] = bca_interval(defined, generator=generator, level=level)
+                intervals[name] = mean_interval(defined, level=level)
         return intervals
 
     def table(self) -> list[list[str]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -28,9 +27,6 @@ def figures_of(evaluations: Sequence[Evaluation], *, name: str) -> Iterator[Figu
     """Yield the mean of every measure; a trained policy is called `name`."""
     for one in evaluations:
         for measure, interval in one.summary().items():
-            low, high = (
-                end if math.isfinite(end) else interval.estimate for end in (interval.low, interval.high)
-            )
             yield Figure(
                 policy=one.policy if one.baseline else name,
                 baseline=one.baseline,
@@ -38,8 +34,7 @@ def figures_of(evaluations: Sequence[Evaluation], *, name: str) -> Iterator[Figu
                 episodes=one.episodes,
                 measure=measure,
                 mean=interval.estimate,
-                low=low,
-                high=high,
+                **interval.ends(),
             )
 
 
@@ -70,13 +65,13 @@ def game_figures(
             episodes=match.games,
             measure=f"score against {opponent}",
             mean=found.estimate,
-            low=found.low,
-            high=found.high,
+            **found.ends(),
         )
     for instance, share in exploitability(contest).get(player, {}).items():
-        ends = {"mean": share, "low": share, "high": share}
         measure = f"exploitability {instance}"
-        yield Figure(policy=name, settings=dict(settings), episodes=games, measure=measure, **ends)
+        # The solver counts every opening, so that the share is exact and has no interval.
+        exact = {"mean": share, "low": None, "high": None}
+        yield Figure(policy=name, settings=dict(settings), episodes=games, measure=measure, **exact)
 
 
 def ablation_figures(pairs: Sequence[tuple[Evaluation, Ablated]]) -> Iterator[AblationFigure]:
