@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from tensordict import TensorDict
 
 FORMAT = "edgewise-evaluation/1"
+UNBOUNDED = ("return", "length")
+"""Measures that every environment has, and whose range is not known."""
 FIELDS: Mapping[str, type | UnionType] = {
     "env": str,
     "policy": str,
@@ -104,7 +106,7 @@ class Evaluation:
         for name, values in self.measures().items():
             defined = values[~np.isnan(values)]
             if len(defined):
-                intervals[name] = mean_interval(defined, level=level)
+                intervals[name] = measure_interval(name, defined, level=level)
         return intervals
 
     def table(self) -> list[list[str]]:
@@ -202,6 +204,15 @@ class Evaluation:
             raise DataError(f"{path}: {error.message}") from error
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise DataError(f"{path}: not an evaluation: {error!r}") from error
+
+
+def measure_interval(name: str, values: Values, *, level: float = LEVEL) -> Interval:
+    """Compute the mean of a measure over episodes `[n]` with its interval.
+
+    Metrics of an environment that are all 0 or 1 are shares; returns and lengths never are, whatever they
+    happen to be in these episodes.
+    """
+    return mean_interval(values, share=name not in UNBOUNDED, level=level)
 
 
 def _to_list(values: Values) -> list[float | None]:

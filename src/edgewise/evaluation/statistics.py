@@ -84,11 +84,16 @@ def interquartile_mean(values: ArrayLike) -> Values:
     return np.partition(array, (cut, count - cut - 1), axis=-1)[..., cut : count - cut].mean(axis=-1)
 
 
-def mean_interval(values: ArrayLike, *, level: float = LEVEL) -> Interval:
+def mean_interval(values: ArrayLike, *, share: bool = True, level: float = LEVEL) -> Interval:
     """Compute the mean of samples `[n]` with its interval.
 
     Samples that are all 0 or 1 are a share, whose interval is exact for any number of them. Others need three
     samples that are not all equal.
+
+    Args:
+        values: samples.
+        share: whether samples that are all 0 or 1 are known to have no other values.
+        level: confidence level, in (0, 1).
 
     Example:
         >>> str(mean_interval([0.1, 0.4, 0.4, 0.6, 0.9]))
@@ -99,7 +104,7 @@ def mean_interval(values: ArrayLike, *, level: float = LEVEL) -> Interval:
         '4 (n=2, no interval)'
     """
     samples = _samples(values, level)
-    found = _share(samples, level) if is_share(samples) else bounds.mean_bounds(samples, level)
+    found = _share(samples, level) if share and is_share(samples) else bounds.mean_bounds(samples, level)
     return _interval(samples.mean(), found, len(samples), level)
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from edgewise.evaluation.bounds import Values
-from edgewise.evaluation.result import Evaluation
+from edgewise.evaluation.result import Evaluation, measure_interval
 from edgewise.evaluation.statistics import (
     Interval,
     difference_of_means,
@@ -41,7 +41,7 @@ class Entrant:
     def interval(self, measure: str) -> Interval | None:
         """Compute the mean of a measure over episodes, or over the means of seeds if there are several."""
         samples = self.samples(measure)
-        return None if samples is None else mean_interval(samples)
+        return None if samples is None else measure_interval(measure, samples)
 
     def samples(self, measure: str) -> Values | None:
         """Return one value per episode, or per seed if there are several."""

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from edgewise.evaluation.bounds import mean_bounds
-from edgewise.evaluation.result import Evaluation
-from edgewise.evaluation.statistics import LEVEL, mean_interval
+from edgewise.evaluation.result import Evaluation, measure_interval
+from edgewise.evaluation.statistics import LEVEL
 from edgewise.report.metrics_table import Curve, Cut, MetricsTable, thin
 
 POINTS = 120
@@ -30,7 +30,7 @@ def evaluation_curve(evaluations: Sequence[Evaluation], measure: str) -> Curve |
         values = evaluation.measures().get(measure)
         defined = np.zeros(0) if values is None else values[np.isfinite(values)]
         if evaluation.frames is not None and len(defined):
-            found = mean_interval(defined)
+            found = measure_interval(measure, defined)
             points.append((float(evaluation.frames), found.estimate, found.low, found.high))
     if not points:
         return None
