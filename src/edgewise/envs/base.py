@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Generic, Self, TypeVar
@@ -30,6 +31,7 @@ from edgewise.envs.generators import restore_generator
 from edgewise.envs.legality import check_actions
 from edgewise.envs.ranges import RealNumbers, WholeNumbers, lower_bound, upper_bound
 from edgewise.envs.specs import check_names, check_room, check_setup, done_spec, spec_like, wrong_return
+from edgewise.envs.stages import changed_settings, check_stage_fits
 from edgewise.envs.transition import DONE, Transition, apply_transition
 from edgewise.graphs.actions import ActionLayout
 from edgewise.graphs.keys import GRAPH, MASK
@@ -40,6 +42,12 @@ from edgewise.scale.devices import refuse_out_of_memory
 __all__ = ["GraphEnv", "Transition"]
 
 ConfigT = TypeVar("ConfigT", bound=Config)
+
+
+def _without_self(method: Callable[..., None]) -> inspect.Signature:
+    """Return the signature of a method as callers see it."""
+    signature = inspect.signature(method)
+    return signature.replace(parameters=list(signature.parameters.values())[1:])
 
 
 class GraphEnv(EnvBase, Generic[ConfigT]):
@@ -59,24 +67,26 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
         device: of all tensors.
 
     Attributes:
-        config: as given.
-        stage: settings of worlds that start from now on; equal to `config` until `apply_stage` is called.
+        config: the settings of the current stage; those given until `apply_stage` is called. Everything that
+            an environment reads during an episode is thus the stage's setting.
+        built_with: the settings as given, from which `setup` made all shapes.
         graph: shape of the observed graphs.
         actions: action layout.
         generator: source of all randomness. Draw with `torch.rand`, `torch.randn` or `torch.randint`.
         check_actions: whether `step` refuses illegal actions with an error. False by default, since the check
             takes time and synchronises with an accelerator; evaluation sets it.
-        stage_settings: names of config fields that `apply_stage` may change.
+        stage_settings: names of config fields that `apply_stage` may change; None, the default, for all that
+            fit the shapes of the environment.
         observes_together: whether `step_and_maybe_reset` observes stepped and new worlds in one call, which
             pays where `observe` has many operations. It must then draw no random numbers.
     """
 
-    stage_settings: ClassVar[tuple[str, ...]] = ()
+    stage_settings: ClassVar[tuple[str, ...] | None] = None
     observes_together: ClassVar[bool] = False
     check_actions: bool = False
 
     config: ConfigT
-    stage: ConfigT
+    built_with: ConfigT
     graph: GraphSpec
     actions: ActionLayout
     generator: torch.Generator
@@ -89,12 +99,14 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
         seed: int | None = None,
         device: torch.device | str = "cpu",
     ) -> None:
+        """Build the worlds; the arguments are those of the class."""
         if num_envs < 1:
             raise ConfigError(f"num_envs must be 1 or more, got {num_envs}")
         super().__init__(device=torch.device(device), batch_size=(num_envs,))
         settings: Any = config_class_of(type(self))() if config is None else config
-        self.config = self.stage = settings
+        self.config = self.built_with = settings
         self.max_steps: int | None = getattr(self.config, "max_steps", None)
+        self._fitting_stages: list[ConfigT] = []
         self.generator = _make_generator(self.device)
         with refuse_out_of_memory(f"a world of {self.name}", hint="use smaller graphs"):
             self.setup()
@@ -104,13 +116,25 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
             self._build_specs()
         self.set_seed(seed)
 
+    __signature__: ClassVar[inspect.Signature] = _without_self(__init__)
+
+    def __repr__(self) -> str:
+        """Return the name, the number of worlds, the graphs, the actions and the settings that were set."""
+        graph, config = self.graph, self.config
+        edges = type(graph.edges).__name__
+        settings = ", ".join(f"{name}={getattr(config, name)!r}" for name in sorted(config.model_fields_set))
+        return (
+            f"{type(self).__name__}({self.num_envs} worlds of up to {graph.num_nodes} nodes, {edges} edges, "
+            f"actions {self.actions!r}, on {self.device}{f', {settings}' if settings else ''})"
+        )
+
     @abstractmethod
     def setup(self) -> None:
         """Set `self.graph` and `self.actions` from `self.config`; register constant tensors as buffers."""
 
     @abstractmethod
     def spawn(self, count: int) -> Entries:
-        """Sample the initial state of `count` worlds from `self.generator` and the settings in `self.stage`.
+        """Sample the initial state of `count` worlds from `self.generator` and the settings in `self.config`.
 
         If agents act, the entry `active` `[count, A]` bool marks those that exist; without it, all do.
         """
@@ -131,7 +155,10 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
         return None
 
     def check_stage(self, stage: ConfigT) -> None:
-        """Raise ConfigError if worlds of `stage` do not fit into `self.graph`."""
+        """Raise ConfigError if worlds of `stage` do not fit into `self.graph`; by default, by trying them."""
+        if stage not in self._fitting_stages:
+            check_stage_fits(self, stage)
+            self._fitting_stages.append(stage)
 
     @property
     def name(self) -> str:
@@ -159,25 +186,31 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
         return low + (high - low) * torch.rand(count, generator=self.generator, device=self.device)
 
     def apply_stage(self, **settings: Any) -> None:
-        """Change the settings of worlds that start from now on; running worlds are not affected.
+        """Make `self.config` the settings of a stage; what `spawn` reads takes effect in worlds that start.
 
         Args:
-            settings: values for fields named in `stage_settings`; none to return to those of the config.
+            settings: values for fields of the config; none to return to `built_with`.
 
         Raises:
-            ConfigError: a field may not change between stages, or its value is invalid.
+            ConfigError: a field may not change between stages, its value is invalid, or worlds do not fit.
         """
-        foreign = sorted(set(settings) - set(self.stage_settings))
+        allowed = settings if self.stage_settings is None else self.stage_settings
+        foreign = sorted(set(settings) - set(allowed))
         if foreign:
             raise ConfigError(
                 f"{type(self).__name__} cannot change {', '.join(foreign)} from stage to stage",
-                hint=f"it can change {', '.join(self.stage_settings) or 'nothing'}",
+                hint=f"it can change {', '.join(allowed) or 'nothing'}",
             )
         schema = type(self.config)
-        layers = [Layer("the config", self.config.to_plain()), from_keywords(schema, settings)]
-        stage = resolve(schema, layers)
+        layers = [Layer("the config", self.built_with.to_plain()), from_keywords(schema, settings)]
+        stage = resolve(schema, layers) if settings else self.built_with
         self.check_stage(stage)
-        self.stage = stage
+        self.follow(stage)
+
+    def follow(self, stage: ConfigT) -> None:
+        """Make `self.config` the given settings, which are not checked."""
+        if stage != self.config:
+            self.config, self.max_steps = stage, getattr(stage, "max_steps", None)
 
     def state_dict(self) -> dict[str, Any]:
         """Return the state of the generator and the settings of the stage."""
@@ -197,7 +230,8 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
             restore_generator(self.generator, state["generator"])
 
     def _stage_settings(self) -> dict[str, Any]:
-        return self.stage.model_dump(mode="json", include=set(self.stage_settings))
+        names = self.stage_settings or changed_settings(self.built_with, self.config)
+        return self.config.model_dump(mode="json", include=set(names))
 
     def to(self, device: torch.device | str) -> Self:
         """Move to another device; a generator cannot move, so a new one is made there with the same seed."""

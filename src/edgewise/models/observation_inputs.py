@@ -28,6 +28,7 @@ _MEANINGS: dict[NestedKey, str] = {
     "edge_attr": "edge features",
     "pos": "position of each node, from which edges are computed",
     "node_type": "type of each node",
+    "u": "features of the whole graph",
     MASK: "which actions are allowed",
     PRIOR: "a score of each action, which is added to the logits with a learned weight",
     ACTIVE: "which agents act; agents are the first nodes of their graph",
@@ -129,6 +130,8 @@ class ObservationInputs:
             shapes["pos"] = (NODES, self.own.position_dim)
         if self.own.node_types:
             shapes["node_type"] = (NODES,)
+        if self.own.graph_features:
+            shapes["u"] = (self.own.graph_features,)
         if not self.is_rule:
             shapes |= {"edge_index": (2, EDGES), "edge_mask": (EDGES,)}
             if self.own.edge_features:
