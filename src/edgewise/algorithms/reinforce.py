@@ -20,9 +20,10 @@ from edgewise.algorithms.setup import Setup
 from edgewise.algorithms.state import load_module_state, load_optimizer_state, module_state, optimizer_state
 from edgewise.config.errors import ConfigError
 from edgewise.data.episodes import BASELINE_RETURN, INSTANCE, EpisodeRollout
+from edgewise.data.instance_batch import is_instance_batch, steps_of, with_step_values
 from edgewise.data.intervention import INTERVENED
 from edgewise.envs.base import GraphEnv
-from edgewise.graphs.keys import ACTIVE
+from edgewise.graphs.keys import ACTIVE, STEPS
 from edgewise.models.actor_critic import Actor
 from edgewise.objectives.alignment import expand_agent_mask, match_shape
 from edgewise.objectives.episodes import episode_index, episode_returns, mean_over_instance
@@ -124,12 +125,14 @@ class REINFORCE(Algorithm):
         Raises:
             ValueError: an episode is cut off, or the baseline needs entries that the batch does not have.
         """
-        samples = batch.to(self.device).reshape(-1)
+        batch = batch.to(self.device)
         with torch.no_grad():
-            samples, episodes, metrics = self._advantages(samples)
+            flat = steps_of(batch).reshape(-1)
+            advantage, episodes, metrics = self._advantages(flat)
+            samples, size = self._samples(batch, flat, advantage)
         self.optimizer.zero_grad()
         parts = []
-        for part in samples.split(self.config.minibatch_size):
+        for part in samples.split(size):
             loss, numbers = self._loss(part, episodes, self.config.entropy_coefficient)
             loss.backward()
             parts.append({name: value.detach() for name, value in numbers.items()})
@@ -145,8 +148,27 @@ class REINFORCE(Algorithm):
             **metrics,
         }
 
-    def _advantages(self, samples: TensorDictBase) -> tuple[TensorDictBase, Tensor, Metrics]:
-        """Return what the loss reads of samples `[S]`, with `advantage`; the number of episodes; metrics.
+    def _samples(
+        self, batch: TensorDictBase, flat: TensorDictBase, advantage: Tensor
+    ) -> tuple[TensorDictBase, int]:
+        """Return what the loss reads, with `advantage`, and how many samples a backward pass takes.
+
+        Samples are steps `[S]`, or instances `[I]` with all their steps.
+
+        Args:
+            batch: as collected.
+            flat: its steps, `[S]`.
+            advantage: of these, `[S]` or `[S, A]`.
+        """
+        read, size = (*self.actor.in_keys, "action", ACTIVE, INTERVENED), self.config.minibatch_size
+        flat.set("advantage", advantage)
+        if not is_instance_batch(batch):
+            return flat.select(*read, "advantage", strict=False), size
+        samples = with_step_values(batch, flat, ["advantage"], keys=read)
+        return samples, max(1, size // samples[STEPS].batch_size[1])
+
+    def _advantages(self, samples: TensorDictBase) -> tuple[Tensor, Tensor, Metrics]:
+        """Return the advantages of steps `[S]`; the number of episodes; and metrics.
 
         The number is the mean over processes, so that the mean of their gradients is that of all episodes.
         """
@@ -164,10 +186,8 @@ class REINFORCE(Algorithm):
         baseline = self._baseline(samples, returns, acted, first)
         counted = acted & is_episode.reshape(-1, *[1] * (acted.ndim - 1))
         advantage = returns - baseline
-        read = (*self.actor.in_keys, "action", ACTIVE, INTERVENED)
-        kept = samples.select(*read, strict=False)
         return (
-            kept.set("advantage", advantage[episode]),
+            advantage[episode],
             self.group.mean(done.sum()),
             {
                 "baseline": mean_of_all(baseline, counted, group=self.group),
@@ -195,7 +215,10 @@ class REINFORCE(Algorithm):
     ) -> tuple[Tensor, Metrics]:
         """Return the part of the loss of some samples, and sums for the metrics."""
         distribution = self.actor.get_dist(samples)
-        log_prob, entropy = distribution.log_prob(samples["action"]), distribution.entropy()
+        samples = samples.get(STEPS, samples)
+        log_prob = distribution.log_prob(samples["action"])
+        with torch.set_grad_enabled(entropy_weight != 0):
+            entropy = distribution.entropy()
         lead = samples.batch_dims
         advantage = match_shape(samples["advantage"], log_prob, batch_dims=lead, name="the advantage")
         own = expand_agent_mask(samples.get(ACTIVE, None), log_prob, batch_dims=lead)

@@ -30,12 +30,21 @@ from edgewise.envs.entries import (
 from edgewise.envs.generators import restore_generator
 from edgewise.envs.legality import check_actions
 from edgewise.envs.ranges import RealNumbers, WholeNumbers, lower_bound, upper_bound
-from edgewise.envs.specs import check_names, check_room, check_setup, done_spec, spec_like, wrong_return
+from edgewise.envs.specs import (
+    check_described,
+    check_names,
+    check_room,
+    check_setup,
+    done_spec,
+    spec_like,
+    wrong_return,
+)
 from edgewise.envs.stages import changed_settings, check_stage_fits
 from edgewise.envs.transition import DONE, Transition, apply_transition
 from edgewise.graphs.actions import ActionLayout
-from edgewise.graphs.keys import GRAPH, MASK
+from edgewise.graphs.keys import GRAPH, MASK, STEP
 from edgewise.graphs.spec import GraphSpec
+from edgewise.graphs.step_spec import StepSpec
 from edgewise.plugins.declarations import config_class_of
 from edgewise.scale.devices import refuse_out_of_memory
 
@@ -53,7 +62,8 @@ def _without_self(method: Callable[..., None]) -> inspect.Signature:
 class GraphEnv(EnvBase, Generic[ConfigT]):
     """Many worlds of one graph problem, stepped together as tensors.
 
-    A subclass implements `setup`, `spawn`, `advance`, `observe` and, if some actions are illegal, `mask`. The
+    A subclass implements `setup`, `spawn`, `advance`, `observe` and, if some actions are illegal, `mask`. If
+    the graph stays the same within an episode, `describe` returns it, and networks encode it once. The
     TensorDict holds the whole state of a world under `state`; the object holds settings, constants and a
     generator.
 
@@ -72,6 +82,7 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
         built_with: the settings as given, from which `setup` made all shapes.
         graph: shape of the observed graphs.
         actions: action layout.
+        step_spec: what changes from step to step; None without `describe`.
         generator: source of all randomness. Draw with `torch.rand`, `torch.randn` or `torch.randint`.
         check_actions: whether `step` refuses illegal actions with an error. False by default, since the check
             takes time and synchronises with an accelerator; evaluation sets it.
@@ -89,6 +100,7 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
     built_with: ConfigT
     graph: GraphSpec
     actions: ActionLayout
+    step_spec: StepSpec | None = None
     generator: torch.Generator
 
     def __init__(
@@ -112,6 +124,7 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
             self.setup()
             check_setup(self)
             self._has_default_mask = type(self.actions).default_mask is not ActionLayout.default_mask
+            self._describes = type(self).describe is not GraphEnv.describe
             check_room(self.graph, num_envs, device=self.device, env=self.name)
             self._build_specs()
         self.set_seed(seed)
@@ -147,8 +160,16 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
     def observe(self, state: TensorDict) -> Entries:
         """Return the observation of the worlds in `state`: `graph` and, optionally, `player` and `metrics`.
 
+        With `describe`, it returns `step` instead of `graph`: what changes from step to step, see `StepSpec`.
         Observations of single agents go into a mapping `agents`, to which the base adds its flags.
         """
+
+    def describe(self, state: TensorDict) -> Entries | None:  # noqa: ARG002
+        """Return the entries of `graph` if they stay the same within an episode; None if they change.
+
+        It is called once per episode. Networks then encode a graph once, and read `step` at every step.
+        """
+        return None
 
     def mask(self, state: TensorDict) -> Tensor | None:  # noqa: ARG002
         """Return which actions are legal, in the mask shape of the action layout; None if all are."""
@@ -258,7 +279,8 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
     def step_and_maybe_reset(self, tensordict: TensorDictBase) -> tuple[TensorDictBase, TensorDictBase]:
         """Make a step and return it with the next root, in which worlds that are done are new ones."""
         names, hooked = tensordict.keys(), self._post_step_mdp_hooks is not None
-        if not (self.observes_together and self._can_sync) or hooked or "_step" in names or "next" in names:
+        together = self.observes_together and self._can_sync and not self._describes
+        if not together or hooked or "_step" in names or "next" in names:
             return super().step_and_maybe_reset(tensordict)
         self._assert_tensordict_shape(tensordict)
         after, outcome = self._advanced(tensordict)
@@ -272,6 +294,10 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
             new |= {name: torch.zeros_like(outcome[name][rows]) for name in DONE}
             root = self._tensordict({**dict(root.items()), **replace_rows(root, new, rows)}, self.num_envs)
         return stepped, root
+
+    def new_worlds(self, count: int) -> TensorDict:
+        """Return the roots of `count` new worlds, whatever the batch size of the environment."""
+        return self._tensordict(self._initial_root(count), count)
 
     def simulate(self, tensordict: TensorDictBase) -> TensorDict:
         """Return the entries of `next` after `action`, for any number of worlds, in any states."""
@@ -293,7 +319,7 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
     def _step(self, tensordict: TensorDictBase) -> TensorDict:
         after, outcome = self._advanced(tensordict)
         count = len(outcome["reward"])
-        entries = {**self._root_entries(after, count), **outcome}
+        entries = {**self._root_entries(after, count, before=tensordict), **outcome}
         stepped = tensordict.get("_step", None)
         if stepped is not None:
             entries = _step_only(stepped.view(count), entries, tensordict)
@@ -367,7 +393,8 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
         """Return all entries of the root of `count` new worlds."""
         state = self._initial_state(count)
         not_done = torch.zeros(count, 1, dtype=torch.bool, device=self.device)
-        return {**self._root_entries(state, count), **{name: not_done.clone() for name in DONE}}
+        entries = self._root_entries(state, count)
+        return {**entries, **{name: not_done.clone() for name in DONE}}
 
     def _initial_root_where(self, chosen: Tensor) -> dict[str, Any]:
         """Return roots of new worlds in the rows `chosen` `[B]` bool, and copies of them in the others."""
@@ -376,14 +403,27 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
         new = self._tensordict(self._initial_root(int(chosen.sum())), int(chosen.sum()))
         return dict(new[(chosen.cumsum(0) - 1).clamp(min=0)].items())
 
-    def _root_entries(self, state: Entries, count: int) -> dict[str, Any]:
-        """Return state, observation, mask and agents' flags of `count` worlds in `state`."""
+    def _root_entries(
+        self, state: Entries, count: int, *, before: TensorDictBase | None = None
+    ) -> dict[str, Any]:
+        """Return state, observation, mask and agents' flags of `count` worlds in `state`.
+
+        Args:
+            state: of the worlds.
+            count: number of worlds.
+            before: the root of the step that led there, whose `graph` stays if the environment describes it
+                once; None describes it.
+        """
         current = self._tensordict(state, count)
         observed = self.observe(current)
         if not isinstance(observed, Mapping | TensorDictBase):
             raise wrong_return(self, "observe", observed)
         entries = {**dict(observed.items()), "state": current}
         mask = self.mask(current)
+        if self._describes:
+            graph = self.describe(current) if before is None else before.get(GRAPH, None)
+            entries |= {} if graph is None else {GRAPH: graph}
+            mask = before.get(MASK, None) if mask is None and before is not None else mask
         if mask is None and self._has_default_mask:
             mask = self.actions.default_mask(entries[GRAPH])
         if self.num_agents:
@@ -402,6 +442,8 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
         """Build all specs from one sampled world; this happens before the seed is set."""
         sample = self._tensordict(self._initial_root(1), 1)
         count, device = self.num_envs, self.device
+        check_described(sample, env=type(self).__name__, describes=self._describes)
+        self.step_spec = StepSpec.of(sample[STEP], env=type(self).__name__) if self._describes else None
         check_names(sample[GRAPH], self.graph, env=type(self).__name__)
         observation = spec_like(sample.exclude(*DONE), count)
         observation[GRAPH] = self.graph.composite((count,), device)

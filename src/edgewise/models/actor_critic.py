@@ -103,9 +103,14 @@ class Actor(TensorDictModuleBase):
         for critic in self._carried_critics:
             critic.store_memory(h if critic.encoder is self.encoder else None, tensordict)
         dist = self.head(h if self.memory is None else self.memory.step(h, tensordict), tensordict)
-        action = dist.mode.detach() if interaction_type() in _DETERMINISTIC else dist.sample()
-        tensordict.set("action", action)
-        return tensordict.set("action_log_prob", dist.log_prob(action))
+        return set_action(dist, tensordict)
+
+
+def set_action(dist: Distribution, tensordict: TensorDict) -> TensorDict:
+    """Write a sampled action, or the mode if exploration is off, and its log-probability."""
+    action = dist.mode.detach() if interaction_type() in _DETERMINISTIC else dist.sample()
+    tensordict.set("action", action)
+    return tensordict.set("action_log_prob", dist.log_prob(action))
 
 
 class Critic(TensorDictModuleBase):
@@ -230,9 +235,14 @@ class ActorCritic(nn.Module):
         self.critic.encoder.graph = graph
 
 
-def actor_critic_of(env: HasGraph, config: Any) -> ActorCritic:
+def actor_critic_of(env: HasGraph, config: Any) -> nn.Module:
     """Build the actor and the critic of a run's config for an environment."""
-    return make_actor_critic(env.graph, env.actions, config.model)
+    spec = getattr(env, "step_spec", None)
+    if spec is None:
+        return make_actor_critic(env.graph, env.actions, config.model)
+    from edgewise.models.instance_actor import make_instance_actor_critic
+
+    return make_instance_actor_critic(env.graph, env.actions, spec, config.model)
 
 
 def make_actor_critic(

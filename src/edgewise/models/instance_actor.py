@@ -1,0 +1,196 @@
+"""Actors and critics for environments that describe an instance once: encode once, decode every step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from tensordict import TensorDictBase
+from tensordict.nn import TensorDictModuleBase
+from torch import Tensor, nn
+from torch.distributions import Distribution
+
+from edgewise.config.errors import ConfigError
+from edgewise.graphs.actions import ActionLayout, ChooseNode
+from edgewise.graphs.keys import GRAPH, MASK, STEP, STEPS
+from edgewise.graphs.spec import GraphSpec
+from edgewise.graphs.step_spec import StepSpec
+from edgewise.models.actor_critic import HasGraph, set_action
+from edgewise.models.build import make_encoder, make_head
+from edgewise.models.config import ModelConfig
+from edgewise.models.decoder import Decoder, NodeDecoder, PointerDecoder, StepValue
+from edgewise.models.encoders.encoder import GraphEncoder
+
+
+class InstanceActor(TensorDictModuleBase):
+    """A stochastic policy whose encoder runs once per instance: writes `action` and `action_log_prob`.
+
+    It takes a root `[*B]` with `graph` and `step`, as any policy does, and then encodes every graph. Where
+    many steps of the same instances follow, `on_instances` encodes them once, and `get_dist` takes a batch
+    `[I]` of instances with their `steps`. All three give the same distributions.
+
+    Args:
+        encoder: maps graphs to node embeddings.
+        decoder: maps node embeddings and steps to a distribution over actions.
+    """
+
+    log_prob_keys = ("action_log_prob",)
+    dist_sample_keys = ("action",)
+    memory = None
+
+    def __init__(self, encoder: GraphEncoder, decoder: Decoder) -> None:
+        super().__init__()
+        self.encoder, self.decoder = encoder, decoder
+        self.in_keys = [GRAPH, STEP, MASK]
+        self.out_keys = ["action", "action_log_prob"]
+
+    def get_dist(self, tensordict: TensorDictBase) -> Distribution:
+        """Return the distribution over actions of every step, `[*B]`, or `[I, Q]` for instances `[I]`."""
+        if STEPS in tensordict:
+            graph, observation = tensordict.get(GRAPH), tensordict.get(STEPS)
+        else:
+            graph, observation = tensordict.get(GRAPH).reshape(-1), tensordict
+        return self.decoder(self.prepare(graph), observation)
+
+    def prepare(self, graph: TensorDictBase) -> Any:
+        """Encode graphs `[I]`: what the decoder reads of them at every step."""
+        return self.decoder.prepare(self.encoder(graph), graph)
+
+    def on_instances(self, roots: TensorDictBase) -> OnInstances:
+        """Return the policy for the worlds that start at `roots [I]`, which are encoded now."""
+        return OnInstances(self, roots.get(GRAPH))
+
+    def forward(self, tensordict: TensorDictBase) -> TensorDictBase:
+        """Sample an action in every world, or take the mode if exploration is off."""
+        return set_action(self.get_dist(tensordict), tensordict)
+
+    def set_graph(self, graph: GraphSpec) -> None:
+        """Use another topology or edge rule from now on; features and node types must be the same."""
+        self.encoder.graph = graph
+        if isinstance(self.decoder, NodeDecoder):
+            self.decoder.head.set_graph(graph)
+
+    @contextmanager
+    def on(self, env: HasGraph) -> Iterator[None]:
+        """Use the topology or edge rule of another environment within this context."""
+        own = self.encoder.graph
+        self.set_graph(env.graph)
+        try:
+            yield
+        finally:
+            self.set_graph(own)
+
+
+class OnInstances:
+    """The policy of an `InstanceActor` for fixed instances, each in the same number of worlds.
+
+    Args:
+        actor: the policy.
+        graph: of the instances, `[I]`.
+    """
+
+    def __init__(self, actor: InstanceActor, graph: TensorDictBase) -> None:
+        self._actor, self._prepared = actor, actor.prepare(graph)
+
+    def get_dist(self, tensordict: TensorDictBase) -> Distribution:
+        """Return the distribution of worlds `[I * K]`, those of an instance next to each other."""
+        distribution: Distribution = self._actor.decoder(self._prepared, tensordict)
+        return distribution
+
+    def __call__(self, tensordict: TensorDictBase) -> TensorDictBase:
+        """Sample an action in every world, or take the mode if exploration is off."""
+        return set_action(self.get_dist(tensordict), tensordict)
+
+
+class InstanceCritic(TensorDictModuleBase):
+    """A value function whose encoder runs once per instance: writes `state_value`, `[*B, 1]`.
+
+    Args:
+        encoder: maps graphs to node embeddings.
+        step_value: maps node embeddings and steps to values.
+    """
+
+    memory = None
+
+    def __init__(self, encoder: GraphEncoder, step_value: StepValue) -> None:
+        super().__init__()
+        self.encoder, self.step_value = encoder, step_value
+        self.in_keys, self.out_keys = [GRAPH, STEP, MASK], ["state_value"]
+
+    def forward(self, tensordict: TensorDictBase) -> TensorDictBase:
+        """Compute the values of every step; of instances `[I]`, those of their `steps`, `[I, Q, 1]`."""
+        if STEPS in tensordict:
+            graph, observation = tensordict.get(GRAPH), tensordict.get(STEPS)
+        else:
+            graph, observation = tensordict.get(GRAPH).reshape(-1), tensordict
+        return tensordict.set("state_value", self.step_value(self.encoder(graph), graph, observation))
+
+
+class InstanceActorCritic(nn.Module):
+    """An actor and a critic for environments that describe an instance once; they may share an encoder.
+
+    Args:
+        actor: writes `action` and `action_log_prob`.
+        critic: writes `state_value`.
+    """
+
+    recurrent = False
+
+    def __init__(self, actor: InstanceActor, critic: InstanceCritic) -> None:
+        super().__init__()
+        self.actor, self.critic = actor, critic
+
+    @property
+    def shared(self) -> bool:
+        """Whether actor and critic share one encoder."""
+        return self.actor.encoder is self.critic.encoder
+
+    def evaluate(self, tensordict: TensorDictBase) -> tuple[Distribution, Tensor]:
+        """Return the actor's distribution and the critic's values, with one pass through a shared encoder.
+
+        Both are those of the `steps`, `[I, Q]`, if `tensordict` is a batch `[I]` of instances.
+        """
+        graph = tensordict.get(GRAPH) if STEPS in tensordict else tensordict.get(GRAPH).reshape(-1)
+        observation = tensordict.get(STEPS) if STEPS in tensordict else tensordict
+        h = self.actor.encoder(graph)
+        critic_h = h if self.shared else self.critic.encoder(graph)
+        distribution = self.actor.decoder(self.actor.decoder.prepare(h, graph), observation)
+        return distribution, self.critic.step_value(critic_h, graph, observation)
+
+    def set_graph(self, graph: GraphSpec) -> None:
+        """Use another topology or edge rule from now on; features and node types must be the same."""
+        self.actor.set_graph(graph)
+        self.critic.encoder.graph = graph
+
+
+def make_instance_actor_critic(
+    graph: GraphSpec, actions: ActionLayout, spec: StepSpec, config: ModelConfig
+) -> InstanceActorCritic:
+    """Build an actor and a critic for an environment that has `describe`.
+
+    Args:
+        graph: an environment's `graph`.
+        actions: an environment's `actions`.
+        spec: an environment's `step_spec`.
+        config: see `ModelConfig`.
+
+    Raises:
+        ConfigError: the model is recurrent, or its critic values agents.
+    """
+    if config.recurrent or config.critic not in ("auto", "graph"):
+        raise ConfigError(
+            f"model: got recurrent {config.recurrent} and critic {config.critic}, but this environment "
+            "describes an instance once (`describe`): its critic values the graph, and nothing is recurrent",
+            hint="leave model.recurrent and model.critic out",
+        )
+    encoder = make_encoder(graph, config.encoder)
+    points = isinstance(actions, ChooseNode) and config.head == "auto" and config.prior is None
+    decoder = (
+        PointerDecoder(config, spec)
+        if points
+        else NodeDecoder(config, spec, make_head(graph, actions, config))
+    )
+    trunk = encoder if config.shared_trunk else make_encoder(graph, config.encoder, of="critic")
+    value = StepValue(config, spec, nodes_are_chosen=isinstance(actions, ChooseNode))
+    return InstanceActorCritic(InstanceActor(encoder, decoder), InstanceCritic(trunk, value))
