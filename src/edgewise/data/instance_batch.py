@@ -79,9 +79,9 @@ def cat_instance_batches(batches: list[TensorDictBase]) -> TensorDictBase:
     if len(batches) == 1:
         return batches[0]
     longest = max(batch[STEPS].batch_size[1] for batch in batches)
-    steps = torch.cat([_padded(batch[STEPS], longest) for batch in batches])
+    steps: TensorDictBase = torch.cat([_padded(batch[STEPS], longest) for batch in batches])
     graph = torch.cat([batch[GRAPH] for batch in batches])
-    return make_instance_batch(graph, steps, steps[COUNTED])
+    return make_instance_batch(graph, steps, steps.get(COUNTED))
 
 
 def _padded(steps: TensorDictBase, length: int) -> TensorDictBase:

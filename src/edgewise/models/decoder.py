@@ -26,7 +26,7 @@ from edgewise.graphs.keys import GRAPH, MASK, STEP
 from edgewise.graphs.step_spec import GRAPH_FEATURES, NODE_FEATURES, NODES, StepSpec
 from edgewise.models.bridge import pool_nodes
 from edgewise.models.config import ModelConfig
-from edgewise.models.distributions.masked import MaskedCategorical, check_mask
+from edgewise.models.distributions.masked import InverseCategorical, check_mask
 from edgewise.models.heads import Head, feed_forward
 
 LIFTED = 16
@@ -90,6 +90,9 @@ class Prepared(NamedTuple):
 class Glimpse(nn.Module):
     """Reads what a step needs from the nodes of its instance: a query of its context, attention over nodes.
 
+    There is no projection after the attention. Where the result is compared with projected nodes, it would
+    only be a second matrix in the same product.
+
     Args:
         width: C, of embeddings.
         heads: H, of the attention.
@@ -105,7 +108,6 @@ class Glimpse(nn.Module):
         self.no_node = nn.Parameter(torch.zeros(references, 1, width)) if references else None
         self.features = nn.Linear(spec.graph_features, width) if spec.graph_features else None
         self.project = nn.Linear(width, 3 * width, bias=False)
-        self.out = nn.Linear(width, width, bias=False)
         self.lift = nn.Linear(spec.node_features, LIFTED) if spec.node_features else None
         self.lifted = nn.Parameter(torch.zeros(4, LIFTED, width)) if spec.node_features else None
         if self.lifted is not None:
@@ -147,7 +149,7 @@ class Glimpse(nn.Module):
             seen = functional.scaled_dot_product_attention(
                 by_head, prepared.key, prepared.value, allowed.unsqueeze(1)
             )
-            return self.out(seen.transpose(1, 2).flatten(-2))
+            return seen.transpose(1, 2).flatten(-2)
         of_key, of_value = (part.unflatten(-1, (self.heads, -1)) for part in self.lifted[:2])
         score = by_head @ prepared.key.mT
         score = score + (torch.einsum("ihqd,khd->iqhk", by_head, of_key) @ lifted.mT).transpose(1, 2)
@@ -155,7 +157,7 @@ class Glimpse(nn.Module):
         alpha = score.masked_fill(~allowed.unsqueeze(1), torch.finfo(score.dtype).min).softmax(-1)
         seen = (alpha @ prepared.value).transpose(1, 2)
         seen = seen + torch.einsum("iqhk,khd->iqhd", alpha.transpose(1, 2) @ lifted, of_value)
-        return self.out(seen.flatten(-2))
+        return seen.flatten(-2)
 
     def _by_head(self, rows: Tensor) -> Tensor:
         """Reshape `[I, Q, C]` to `[I, H, Q, C / H]`."""
@@ -202,7 +204,7 @@ class PointerDecoder(Decoder):
         """Project node embeddings `[I, N, C]`."""
         return self.glimpse.prepare(h, graph.get("node_mask"))
 
-    def forward(self, prepared: Prepared, observation: TensorDictBase) -> MaskedCategorical:
+    def forward(self, prepared: Prepared, observation: TensorDictBase) -> InverseCategorical:
         """Return distributions over nodes."""
         steps = Steps.of(observation, self.spec, instances=len(prepared.node_mask))
         allowed = allowed_in(prepared, steps.mask)
@@ -215,7 +217,7 @@ class PointerDecoder(Decoder):
             score = score + ((seen @ self.glimpse.lifted[2].mT).unsqueeze(-2) @ lifted.mT).squeeze(-2)
         logits = self.clip * torch.tanh(score / math.sqrt(self.glimpse.width))
         shape = (*observation.batch_size, logits.shape[-1])
-        return MaskedCategorical(logits.reshape(shape), allowed.expand_as(logits).reshape(shape))
+        return InverseCategorical(logits.reshape(shape), allowed.expand_as(logits).reshape(shape))
 
 
 class NodeDecoder(Decoder):
