@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from torch.distributions import Distribution
 from torch.nn import functional
 
-from edgewise.graphs.keys import GRAPH, MASK, STEP
+from edgewise.graphs.keys import CHOICES, GRAPH, MASK, STEP
 from edgewise.graphs.step_spec import GRAPH_FEATURES, NODE_FEATURES, NODES, StepSpec
 from edgewise.models.bridge import pool_nodes
 from edgewise.models.config import ModelConfig
@@ -41,12 +41,14 @@ class Steps(NamedTuple):
         x: `[I, Q, N, F]` or None.
         u: `[I, Q, G]` or None.
         mask: `[I, Q, N]` bool or None, the action mask.
+        choices: `[I, Q, K]` int64 or None, the nodes of an offered set; `x` and the mask are then theirs.
     """
 
     references: Tensor | None
     x: Tensor | None
     u: Tensor | None
     mask: Tensor | None
+    choices: Tensor | None = None
 
     @staticmethod
     def of(observation: TensorDictBase, spec: StepSpec, *, instances: int) -> Steps:
@@ -63,7 +65,8 @@ class Steps(NamedTuple):
             references = references.reshape(len(spec.references), instances, -1)
         x = grouped(step.get(NODE_FEATURES, None)) if spec.node_features else None
         u = grouped(step.get(GRAPH_FEATURES, None)) if spec.graph_features else None
-        return Steps(references, x, u, grouped(observation.get(MASK, None)))
+        mask, choices = (grouped(observation.get(name, None)) for name in (MASK, CHOICES))
+        return Steps(references, x, u, mask, choices)
 
 
 class Prepared(NamedTuple):
@@ -136,7 +139,9 @@ class Glimpse(nn.Module):
             query = query + self.features(steps.u)
         lifted = None
         if self.lift is not None and self.lifted is not None and steps.x is not None:
-            exists = prepared.node_mask[:, None, :, None]
+            exists = prepared.node_mask.unsqueeze(1) if steps.choices is None else steps.mask
+            assert exists is not None
+            exists = exists.unsqueeze(-1)
             lifted = functional.silu(self.lift(steps.x)).masked_fill(~exists, 0.0)
             mean = lifted.sum(-2) / exists.sum(-2).clamp(min=1)
             query = query + mean @ self.lifted[3]
@@ -218,6 +223,57 @@ class PointerDecoder(Decoder):
         logits = self.clip * torch.tanh(score / math.sqrt(self.glimpse.width))
         shape = (*observation.batch_size, logits.shape[-1])
         return InverseCategorical(logits.reshape(shape), allowed.expand_as(logits).reshape(shape))
+
+
+class SetDecoder(Decoder):
+    """Points to a member of the set of nodes that each step offers: for `ChooseFromSet`.
+
+    Only the members are read at a step, so that its cost does not grow with the graph.
+
+    Args:
+        config: widths, heads and `logit_clip`.
+        spec: what changes from step to step; node features are those of the members.
+    """
+
+    def __init__(self, config: ModelConfig, spec: StepSpec) -> None:
+        super().__init__()
+        self.spec, self.clip = spec, config.logit_clip
+        self.glimpse = Glimpse(config.encoder.hidden, config.encoder.heads, spec)
+
+    def prepare(self, h: Tensor, graph: TensorDictBase) -> tuple[Prepared, Tensor]:
+        """Project node embeddings `[I, N, C]`, also to rows of keys, values and pointers `[I * N, 3 C]`."""
+        prepared = self.glimpse.prepare(h, graph.get("node_mask"))
+        return prepared, self.glimpse.project(h).flatten(0, 1)
+
+    def forward(self, prepared: tuple[Prepared, Tensor], observation: TensorDictBase) -> InverseCategorical:
+        """Return distributions over places in the set."""
+        projected, table = prepared
+        count, nodes = projected.node_mask.shape
+        steps = Steps.of(observation, self.spec, instances=count)
+        assert steps.choices is not None
+        assert steps.mask is not None
+        check_mask(steps.mask, what="choice")
+        query, lifted = self.glimpse.query(projected, steps)
+        first = torch.arange(count, device=table.device).view(-1, 1, 1) * nodes
+        place = first + torch.where(steps.mask, steps.choices, 0)
+        members = table.index_select(0, place.reshape(-1)).unflatten(0, place.shape)
+        if lifted is not None:
+            assert self.glimpse.lifted is not None
+            members = members + lifted @ torch.cat(tuple(self.glimpse.lifted[:3]), -1)
+        key, value, pointer = members.chunk(3, -1)
+        seen = self._attend(query, key, value, steps.mask)
+        score = (pointer @ (query + seen).unsqueeze(-1)).squeeze(-1)
+        logits = self.clip * torch.tanh(score / math.sqrt(self.glimpse.width))
+        shape = (*observation.batch_size, logits.shape[-1])
+        return InverseCategorical(logits.reshape(shape), steps.mask.reshape(shape))
+
+    def _attend(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor) -> Tensor:
+        """Attend from every step to its members, `[I, Q, C]`."""
+        heads = self.glimpse.heads
+        query, key, value = (part.unflatten(-1, (heads, -1)) for part in (query, key, value))
+        score = torch.einsum("iqhd,iqkhd->iqhk", query, key) / math.sqrt(query.shape[-1])
+        alpha = score.masked_fill(~mask.unsqueeze(2), torch.finfo(score.dtype).min).softmax(-1)
+        return torch.einsum("iqhk,iqkhd->iqhd", alpha, value).flatten(-2)
 
 
 class NodeDecoder(Decoder):

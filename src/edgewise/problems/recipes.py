@@ -9,7 +9,7 @@ from edgewise.config.run import EvaluationConfig, LoggingConfig, TrainingConfig
 from edgewise.config.schedules import Linear
 from edgewise.experiments.recipe import Recipe
 from edgewise.models.config import EncoderConfig, ModelConfig
-from edgewise.problems.config import CVRPConfig, TSPConfig, VertexCoverConfig
+from edgewise.problems.config import CVRPConfig, JobShopConfig, TSPConfig, VertexCoverConfig
 
 FALLING = {"learning_rate": Linear(start=1e-3, end=0.0)}
 
@@ -49,6 +49,19 @@ VERTEX_COVER = Recipe(
     training=TrainingConfig(total_frames=4_000_000, num_envs=512, rollout_length=1, schedules=FALLING),
     evaluation=EvaluationConfig(
         every=1_000_000, episodes=256, baselines=("cheapest", "largest"), settings={"num_nodes": 20}
+    ),
+    logging=LoggingConfig(replays=0),
+)
+
+JOB_SHOP = Recipe(
+    "job-shop",
+    "job shops of ten jobs and ten machines, learned from the best of 32 sampled schedules",
+    env=JobShopConfig(num_jobs=10, num_machines=10),
+    model=ModelConfig(encoder=EncoderConfig(hidden=64, layers=3, feed_forward=2)),
+    algorithm=ReinforceConfig(credit="best", baseline="mean", starts=32, minibatch_size=16_384),
+    training=TrainingConfig(total_frames=10_000_000, num_envs=512, rollout_length=1, schedules=FALLING),
+    evaluation=EvaluationConfig(
+        every=2_000_000, episodes=128, baselines=("most_work_remaining", "first_come")
     ),
     logging=LoggingConfig(replays=0),
 )
