@@ -27,7 +27,7 @@ class PatrolEnv(GraphEnv[PatrolConfig]):
     def spawn(self, count):
         agents = torch.randint(1, self.config.agents + 1, (count, 1), generator=self.generator)
         place = torch.randint(-2, 3, (count, self.config.agents), generator=self.generator)
-        drift = torch.full((count, 1), self.stage.drift)
+        drift = torch.full((count, 1), self.config.drift)
         return {"place": place, "active": torch.arange(self.config.agents) < agents, "drift": drift}
 
     def advance(self, state, action):

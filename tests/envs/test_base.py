@@ -297,9 +297,10 @@ class TestStages:
             assert (size[~kept] == 12).all()
             sizes.add(tuple(size.unique().tolist()))
         assert (4, 12) in sizes
-        assert env.config.num_nodes == 4
+        assert env.config.num_nodes == 12
+        assert env.built_with.num_nodes == 4
         env.apply_stage()
-        assert env.stage == env.config
+        assert env.config == env.built_with
 
     @pytest.mark.parametrize(
         ("settings", "words"),
@@ -314,13 +315,13 @@ class TestStages:
         env = walk()
         with pytest.raises(ConfigError, match=words):
             env.apply_stage(**settings)
-        assert env.stage == env.config
+        assert env.config == env.built_with
 
     def test_the_stage_is_saved(self):
         env, other = walk(max_nodes=12), walk(seed=9, max_nodes=12)
         env.apply_stage(num_nodes=(6, 7))
         other.load_state_dict(env.state_dict())
-        assert other.stage.num_nodes == (6, 7)
+        assert other.config.num_nodes == (6, 7)
         assert same(env.reset(), other.reset())
 
 

@@ -166,11 +166,16 @@ class IntegerMetric(GraphwalkEnv):
         return {**super().observe(state), "metrics": {"length": state["step"]}}
 
 
-class StageReachesBack(PatrolEnv):
-    def advance(self, state, action):
-        moved = super().advance(state, action)
-        reward = moved.reward + self.stage.drift
-        return Transition(moved.state, reward=reward, agents_terminated=moved.agents_terminated)
+class StageIgnored(PatrolEnv):
+    def setup(self):
+        super().setup()
+        self.drift = self.config.drift
+
+    def check_stage(self, stage):
+        pass
+
+    def spawn(self, count):
+        return {**super().spawn(count), "drift": torch.full((count, 1), self.drift)}
 
 
 class PaidForNothing(PatrolEnv):
@@ -308,7 +313,7 @@ FAULTS = [
     (walk, HalfReward, "`reward` must be torch.float32"),
     (walk, ThirdPlayer, "neither 0 nor 1"),
     (walk, IntegerMetric, "`metrics.length` must be torch.float32"),
-    (patrol, StageReachesBack, "drift=.* changes worlds"),
+    (patrol, StageIgnored, "drift=.* changes nothing"),
     (patrol, PaidForNothing, "inactive agent gets a reward"),
     (patrol, GhostsMove, "actions of inactive agents .* have an effect"),
     (patrol, Revived, "becomes active|still active"),
@@ -367,7 +372,9 @@ class NewState(GraphwalkEnv):
 class RewardInColumns(GraphwalkEnv):
     def advance(self, state, action):
         moved = super().advance(state, action)
-        return Transition(moved.state, reward=moved.reward.unsqueeze(-1), terminated=moved.terminated)
+        return Transition(
+            moved.state, reward=moved.reward.unsqueeze(-1).repeat(1, 2), terminated=moved.terminated
+        )
 
 
 FIRST_FAULTS = [
@@ -377,7 +384,7 @@ FIRST_FAULTS = [
     (NoTransition, "advance returned tuple, expected a Transition"),
     (FlagsAsNumbers, "Transition.terminated: got torch.float32, expected torch.bool"),
     (NewState, "a step changes mood, which `spawn` did not return"),
-    (RewardInColumns, r"`reward` must have shape \[B, 1\], is \[2, 1, 1\]"),
+    (RewardInColumns, r"`reward` must have shape \[B, 1\], is \[2, 2, 1\]"),
     (WritesItsInput, "writes into its input"),
     (WideFeatures, "`graph.x` must be torch.float32"),
 ]

@@ -107,3 +107,19 @@ def test_symlog_keeps_the_sign_and_is_flat_far_out():
     x = torch.tensor([-9.0, -0.5, 0.0, 0.5, 9.0], dtype=torch.float64)
     expected = [-2.302585092994046, -0.4054651081081644, 0.0, 0.4054651081081644, 2.302585092994046]
     assert symlog(x).tolist() == pytest.approx(expected)
+
+
+def test_a_last_dimension_of_one_is_accepted():
+    """TorchRL's own environments give rewards and flags `[B, 1]`."""
+    flat = {"reward": torch.tensor([1.0, 2.0]), "terminated": torch.tensor([True, False])}
+    for active in (None, torch.ones(2, 3, dtype=torch.bool)):
+        before = TensorDict({"step": torch.zeros(2).long()}, [2])
+        given = dict(flat)
+        if active is not None:
+            before.update({"active": active, "terminated": ~active})
+            given["reward"] = torch.rand(2, 3)
+        expected = apply_transition(before, Transition({}, **given), max_steps=None)[1]
+        widened = {name: value.unsqueeze(-1) for name, value in given.items()}
+        found = apply_transition(before, Transition({}, **widened), max_steps=None)[1]
+        for name, value in expected.items():
+            assert torch.equal(found[name], value), name

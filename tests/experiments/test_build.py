@@ -123,7 +123,7 @@ def test_checking_the_stages_begins_none_of_them(small):
     ]
     changed = {**small, "training": {**small["training"], "curriculum": stages}}
     env = Builder(load_config("graphwalk-ppo", keywords=changed)).parts().env
-    assert env.stage == env.config
+    assert env.config == env.built_with
 
 
 def test_a_baseline_that_is_not_there(config):

@@ -39,7 +39,7 @@ class ToyEnv(GraphEnv[ToyConfig]):
         self.actions = ChooseNode()
 
     def spawn(self, count):
-        x = torch.rand(count, self.config.nodes, 1, generator=self.generator) * self.stage.scale
+        x = torch.rand(count, self.config.nodes, 1, generator=self.generator) * self.config.scale
         return {"x": x}
 
     def advance(self, state, action):

@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.distributions import Distribution
 
 from edgewise.data.intervention import INTERVENED
-from edgewise.graphs.keys import ACTIVE, STALENESS
+from edgewise.graphs.keys import ACTIVE, STALENESS, STEPS
 from edgewise.models.actor_critic import Actor
 from edgewise.objectives.alignment import expand_agent_mask, match_shape
 from edgewise.objectives.vtrace import importance_statistics
@@ -107,7 +107,8 @@ def corrected(
 
 def _counts(samples: TensorDictBase, part: Tensor) -> Tensor:
     """Count the entries that the policy loss and the value loss of some samples average, `[2]` int64."""
-    read = samples.select(ACTIVE, INTERVENED, "action_log_prob", "state_value", strict=False)[part]
+    names = (ACTIVE, INTERVENED, "action_log_prob", "state_value")
+    read = samples.get(STEPS, samples).select(*names, strict=False)[part]
     action, value = read["action_log_prob"], read["state_value"]
     masks = (
         action_mask(read, like=action),

@@ -16,6 +16,7 @@ from edgewise.algorithms.config import ReinforceConfig
 from edgewise.algorithms.state import load_module_state, module_state
 from edgewise.data.episodes import World, play_episodes
 from edgewise.data.rollout import acting
+from edgewise.envs.policy import encode_once
 from edgewise.graphs.keys import ACTIVE
 from edgewise.models.actor_critic import Actor
 from edgewise.objectives.episodes import episode_returns
@@ -63,7 +64,8 @@ class GreedyBaseline:
 
     def _returns(self, env: World, actor: Actor, root: TensorDictBase) -> Tensor:
         with acting(actor, mode=ExplorationType.DETERMINISTIC):
-            steps, counted = play_episodes(env, actor, root, longest=self.config.longest_episode)
+            policy, root = encode_once(actor, root)
+            steps, counted = play_episodes(env, policy, root, longest=self.config.longest_episode)
             played = steps[counted]
         returns, _ = episode_returns(
             played["next", "reward"].squeeze(-1),

@@ -16,12 +16,16 @@ from edgewise.algorithms.decisions import corrected, log_ratio_of, loss_weights,
 from edgewise.algorithms.setup import Setup
 from edgewise.algorithms.state import load_module_state, load_optimizer_state, module_state, optimizer_state
 from edgewise.data.chunks import split_into_chunks
+from edgewise.data.episodes import EpisodeRollout
+from edgewise.data.instance_batch import is_instance_batch, with_step_values
 from edgewise.data.intervention import INTERVENED
-from edgewise.graphs.keys import ACTIVE, STALENESS
+from edgewise.envs.base import GraphEnv
+from edgewise.graphs.keys import ACTIVE, STALENESS, STEPS
 from edgewise.models.actor_critic import Actor, ActorCritic, ValuingActor
 from edgewise.objectives.alignment import expand_agent_mask, match_shape
 from edgewise.objectives.average_reward import AverageReward
 from edgewise.objectives.graph_gae import GraphGAE
+from edgewise.objectives.instance_values import valued_steps
 from edgewise.objectives.masked import explained_variance, masked_mean
 from edgewise.objectives.policy_gradient import (
     approximate_kl,
@@ -35,6 +39,8 @@ from edgewise.scale.processes.group import ALONE, Group
 
 LEARNT_FROM = ("action", "action_log_prob", "advantage", "value_target", "state_value", ACTIVE, INTERVENED)
 """What the loss reads of a sample, beside the inputs of actor and critic."""
+VALUED_AT_ONCE = 16_384
+"""Largest number of steps whose values are computed at once in a batch of instances."""
 RATIO_TOLERANCE = 1e-3
 """Largest deviation of the ratio from 1 before the first update that is explained by rounding."""
 
@@ -117,6 +123,12 @@ class PPO(Algorithm):
         """The module with all weights that `behaviour` depends on."""
         return self.behaviour
 
+    def make_collector(self, env: GraphEnv[Any], *, rollout_length: int) -> EpisodeRollout | None:
+        """Return what collects whole episodes, if the environment describes an instance once."""
+        if env.graph.step is None:
+            return None
+        return EpisodeRollout(env, self.policy, rollout_length=rollout_length, keep_next=True)
+
     def learn(self, batch: TensorDictBase) -> Metrics:
         """Update actor and critic on a rollout `[num_envs, T]`, time last; once per batch.
 
@@ -134,7 +146,7 @@ class PPO(Algorithm):
         batch, size = batch.to(self.device), self.config.minibatch_size
         with torch.no_grad():
             batch, importance = corrected(batch, self.policy, minibatch_size=size, group=self.group)
-            ratio_start = self._ratio_start(batch[..., -1])
+            ratio_start = self._ratio_start(batch if is_instance_batch(batch) else batch[..., -1])
             samples, explained = self._advantages(batch)
         updates: list[Metrics] = []
         for _ in range(self.config.epochs):
@@ -157,7 +169,9 @@ class PPO(Algorithm):
 
     def _ratio_start(self, step: TensorDictBase) -> Tensor:
         """Return the largest ratio over one step of all worlds, before any update; see `learn`."""
-        ratio = max_ratio(log_ratio_of(self.policy.get_dist(step), step)[0])
+        if is_instance_batch(step):
+            step = step[: max(1, self.config.minibatch_size // step[STEPS].batch_size[1])]
+        ratio = max_ratio(log_ratio_of(self.policy.get_dist(step), step.get(STEPS, step))[0])
         if ratio.device.type == "cpu" and ratio > 1 + RATIO_TOLERANCE and not self._warned:
             self._warned = True
             _logger.warning(
@@ -171,14 +185,17 @@ class PPO(Algorithm):
         """Compute advantages and value targets of a batch, and the critic's explained variance.
 
         Returns:
-            Samples `[num_envs * T]`, or chunks `[num_envs * T / L, L]` for recurrent models; and the
-            explained variance, 0-d.
+            Samples `[num_envs * T]`, chunks `[num_envs * T / L, L]` for recurrent models, or instances `[I]`
+            with their steps; and the explained variance, 0-d.
         """
-        config, norm = self.config, self.value_norm
+        config, norm, critic = self.config, self.value_norm, self.actor_critic.critic
+        collected, has_instances = batch, is_instance_batch(batch)
+        if has_instances:
+            batch = valued_steps(batch, critic, steps_at_once=VALUED_AT_ONCE)
         estimate = GraphGAE(
             gamma=config.gamma,
             lmbda=config.lmbda,
-            value_network=self.actor_critic.critic,
+            value_network=None if has_instances else critic,
             average_gae=True,
             value_chunk_size=config.value_chunk_size,
             two_player=config.two_player,
@@ -196,7 +213,10 @@ class PPO(Algorithm):
         if norm is not None:
             norm.update(target, value_mask, group=self.group)
             batch["value_target"] = norm.normalise(target)
-        read = (*self.actor_critic.actor.in_keys, *self.actor_critic.critic.in_keys)
+        read = (*self.actor_critic.actor.in_keys, *critic.in_keys)
+        if has_instances:
+            computed = ("advantage", "value_target", "state_value")
+            return with_step_values(collected, batch, computed, keys=(*read, *LEARNT_FROM)), explained
         if not self.actor_critic.recurrent:
             return batch.select(*read, *LEARNT_FROM, strict=False).reshape(-1), explained
         kept = batch.select(*read, *LEARNT_FROM, ("next", "done"), strict=False)
@@ -213,19 +233,20 @@ class PPO(Algorithm):
         Every process splits its own samples into as many parts, one of each minibatch.
         """
         order = torch.randperm(len(samples), generator=self.generator).to(self.device)
-        count = round(samples.numel() * self.group.size / self.config.minibatch_size)
+        count = round(samples.get(STEPS, samples).numel() * self.group.size / self.config.minibatch_size)
         parts = order.tensor_split(min(max(1, count), len(samples)))
         return minibatches_of(samples, parts, group=self.group)
 
     def _loss(self, samples: TensorDictBase) -> tuple[Tensor, Metrics]:
         """Compute the PPO loss of a minibatch and its metrics."""
-        config, lead = self.config, samples.batch_dims
         distribution, value = self.actor_critic.evaluate(samples)
+        of_policy, of_value = loss_weights(samples)
+        samples = samples.get(STEPS, samples)
+        config, lead = self.config, samples.batch_dims
         value_error = self._value_error(value, samples)
         log_ratio, action_mask = log_ratio_of(distribution, samples)
         advantage = match_shape(samples["advantage"], log_ratio, batch_dims=lead, name="the advantage")
         value_mask = expand_agent_mask(samples.get(ACTIVE, None), value, batch_dims=lead)
-        of_policy, of_value = loss_weights(samples)
         surrogate = clipped_surrogate(log_ratio, advantage, clip=config.clip)
         policy_loss = of_policy * masked_mean(surrogate, action_mask)
         value_loss = of_value * masked_mean(value_error, value_mask)

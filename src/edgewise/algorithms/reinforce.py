@@ -20,12 +20,24 @@ from edgewise.algorithms.setup import Setup
 from edgewise.algorithms.state import load_module_state, load_optimizer_state, module_state, optimizer_state
 from edgewise.config.errors import ConfigError
 from edgewise.data.episodes import BASELINE_RETURN, INSTANCE, EpisodeRollout
+from edgewise.data.instance_batch import (
+    COUNTED,
+    is_instance_batch,
+    select_steps,
+    steps_of,
+    with_step_values,
+)
 from edgewise.data.intervention import INTERVENED
 from edgewise.envs.base import GraphEnv
-from edgewise.graphs.keys import ACTIVE
+from edgewise.graphs.keys import ACTIVE, STEPS
 from edgewise.models.actor_critic import Actor
 from edgewise.objectives.alignment import expand_agent_mask, match_shape
-from edgewise.objectives.episodes import episode_index, episode_returns, mean_over_instance
+from edgewise.objectives.episodes import (
+    episode_index,
+    episode_returns,
+    is_best_of_instance,
+    mean_over_instance,
+)
 from edgewise.objectives.masked import mean_of_all, variance_of_all
 from edgewise.scale.processes.group import ALONE, Group
 
@@ -34,7 +46,8 @@ class REINFORCE(Algorithm):
     """REINFORCE on whole episodes: one optimizer step per batch.
 
     The loss is `-1/E Σ_e (R_e - b_e) Σ_t log π(a_t | s_t)` over the E episodes of a batch, where R is the
-    return of the episode from its start and b the baseline. Agents count separately.
+    return of the episode from its start and b the baseline. Agents count separately. With `credit`, the best
+    episode of each instance counts more, or it alone, as `-1/I Σ_i Σ_t log π(a_t | s_t)` over I instances.
 
     Args:
         actor: the policy.
@@ -124,12 +137,14 @@ class REINFORCE(Algorithm):
         Raises:
             ValueError: an episode is cut off, or the baseline needs entries that the batch does not have.
         """
-        samples = batch.to(self.device).reshape(-1)
+        batch = batch.to(self.device)
         with torch.no_grad():
-            samples, episodes, metrics = self._advantages(samples)
+            flat = steps_of(batch).reshape(-1)
+            advantage, episodes, metrics = self._advantages(flat)
+            samples, size = self._samples(batch, flat, advantage)
         self.optimizer.zero_grad()
         parts = []
-        for part in samples.split(self.config.minibatch_size):
+        for part in samples.split(size):
             loss, numbers = self._loss(part, episodes, self.config.entropy_coefficient)
             loss.backward()
             parts.append({name: value.detach() for name, value in numbers.items()})
@@ -145,8 +160,32 @@ class REINFORCE(Algorithm):
             **metrics,
         }
 
-    def _advantages(self, samples: TensorDictBase) -> tuple[TensorDictBase, Tensor, Metrics]:
-        """Return what the loss reads of samples `[S]`, with `advantage`; the number of episodes; metrics.
+    def _samples(
+        self, batch: TensorDictBase, flat: TensorDictBase, advantage: Tensor
+    ) -> tuple[TensorDictBase, int]:
+        """Return what the loss reads, with `advantage`, and how many samples a backward pass takes.
+
+        Samples are steps `[S]`, or instances `[I]` with all their steps.
+
+        Args:
+            batch: as collected.
+            flat: its steps, `[S]`.
+            advantage: of these, `[S]` or `[S, A]`.
+        """
+        read, size = (*self.actor.in_keys, "action", ACTIVE, INTERVENED), self.config.minibatch_size
+        flat.set("advantage", advantage)
+        if not is_instance_batch(batch):
+            return flat.select(*read, "advantage", strict=False), size
+        samples = with_step_values(batch, flat, ["advantage"], keys=read)
+        steps = samples[STEPS]
+        teaches = steps[COUNTED] & (steps["advantage"] != 0).reshape(*steps.batch_size, -1).any(-1)
+        if steps.get(INTERVENED, None) is not None:
+            teaches = teaches & ~steps[INTERVENED]
+        samples = select_steps(samples, teaches)
+        return samples, max(1, size // samples[STEPS].batch_size[1])
+
+    def _advantages(self, samples: TensorDictBase) -> tuple[Tensor, Tensor, Metrics]:
+        """Return the advantages of steps `[S]`; the number of episodes; and metrics.
 
         The number is the mean over processes, so that the mean of their gradients is that of all episodes.
         """
@@ -163,17 +202,31 @@ class REINFORCE(Algorithm):
         is_episode = torch.arange(len(done), device=done.device) < done.sum()
         baseline = self._baseline(samples, returns, acted, first)
         counted = acted & is_episode.reshape(-1, *[1] * (acted.ndim - 1))
-        advantage = returns - baseline
-        read = (*self.actor.in_keys, "action", ACTIVE, INTERVENED)
-        kept = samples.select(*read, strict=False)
+        advantage = self._weights(samples, returns, returns - baseline, first, is_episode)
         return (
-            kept.set("advantage", advantage[episode]),
+            advantage[episode],
             self.group.mean(done.sum()),
             {
                 "baseline": mean_of_all(baseline, counted, group=self.group),
                 "advantage": variance_of_all(advantage, counted, group=self.group).sqrt(),
             },
         )
+
+    def _weights(
+        self, samples: TensorDictBase, returns: Tensor, advantage: Tensor, first: Tensor, is_episode: Tensor
+    ) -> Tensor:
+        """Return the weight of the actions of every episode, in the shape of `returns`: see `credit`."""
+        if self.config.credit == "advantage":
+            return advantage
+        given = samples.get(INSTANCE, None)
+        if given is None:
+            raise ValueError(f"credit needs `{INSTANCE}` in the batch: collect it with `make_collector`")
+        ranked = returns.masked_fill(~is_episode.reshape(-1, *[1] * (returns.ndim - 1)), -torch.inf)
+        best = is_best_of_instance(ranked, given[first]) & is_episode
+        best = best.reshape(-1, *[1] * (returns.ndim - 1)).expand_as(returns)
+        if self.config.credit == "best":
+            return best.to(returns.dtype) * self.config.starts
+        return torch.where(best, self.config.leader_weight * advantage, advantage)
 
     def _baseline(self, samples: TensorDictBase, returns: Tensor, acted: Tensor, first: Tensor) -> Tensor:
         """Return the baseline of every episode, in the shape of `returns`; `first` is its first step."""
@@ -195,7 +248,10 @@ class REINFORCE(Algorithm):
     ) -> tuple[Tensor, Metrics]:
         """Return the part of the loss of some samples, and sums for the metrics."""
         distribution = self.actor.get_dist(samples)
-        log_prob, entropy = distribution.log_prob(samples["action"]), distribution.entropy()
+        samples = samples.get(STEPS, samples)
+        log_prob = distribution.log_prob(samples["action"])
+        with torch.set_grad_enabled(entropy_weight != 0):
+            entropy = distribution.entropy()
         lead = samples.batch_dims
         advantage = match_shape(samples["advantage"], log_prob, batch_dims=lead, name="the advantage")
         own = expand_agent_mask(samples.get(ACTIVE, None), log_prob, batch_dims=lead)

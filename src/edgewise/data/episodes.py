@@ -10,12 +10,13 @@ from tensordict import TensorDict, TensorDictBase
 from torch import Tensor
 
 from edgewise.config.errors import ConfigError
+from edgewise.data.instance_batch import cat_instance_batches, make_instance_batch
 from edgewise.data.intervention import INTERVENED
 from edgewise.data.random_policy import RandomPolicy
 from edgewise.data.rollout import acting
-from edgewise.envs.policy import Policy
+from edgewise.envs.policy import Policy, encode_once
 from edgewise.graphs.actions import ActionLayout
-from edgewise.graphs.keys import STATE
+from edgewise.graphs.keys import CHOICES, GRAPH, MASK, STATE, STEP
 from edgewise.graphs.legal_choices import legal_choices, take_in_order
 from edgewise.graphs.spec import GraphSpec
 
@@ -41,6 +42,9 @@ class World(Protocol):
 
     def reset(self) -> TensorDictBase:
         """Return the root of new worlds, `[num_envs]`."""
+
+    def new_worlds(self, count: int) -> TensorDict:
+        """Return the roots of `count` new worlds."""
 
     def simulate(self, tensordict: TensorDictBase) -> TensorDict:
         """Return the entries of `next` for any number of worlds."""
@@ -76,7 +80,8 @@ class EpisodeRollout:
 
     A batch is `[1, M]`: all steps of all episodes one after another, those of one instance together. An
     episode ends where `next.done` is true; a time limit counts as an end. `instance` numbers the instances.
-    Observations after a step are not kept.
+    Observations after a step are not kept. If the environment describes an instance once, the batch stores it
+    once, see `data/instance_batch.py`, and the policy encodes it once.
 
     Args:
         env: a `GraphEnv`; all its state is in the TensorDict, so an instance is a root.
@@ -88,6 +93,7 @@ class EpisodeRollout:
         longest: largest number of steps of an episode, where the environment has no time limit.
         gamma: discount factor of `baseline_return`.
         baseline: gives `baseline_return`; None for none.
+        keep_next: whether the observation after a step is kept too, in batches of instances.
 
     Raises:
         ConfigError: episodes do not end, the worlds are too few, or first actions cannot be listed.
@@ -112,8 +118,9 @@ class EpisodeRollout:
         different: bool = False,
         longest: int = 1000,
         baseline: BaselineReturns | None = None,
+        keep_next: bool = False,
     ) -> None:
-        self.env, self.policy, self.rollout_length = env, policy, rollout_length
+        self.env, self.policy, self.rollout_length, self.keep_next = env, policy, rollout_length, keep_next
         self.starts, self.different, self.longest = min(starts, env.num_envs), different, longest
         self.baseline = baseline
         if starts > 1 and env.num_envs < 2:
@@ -129,7 +136,7 @@ class EpisodeRollout:
         return self.env.num_envs // self.starts
 
     def collect(self) -> TensorDictBase:
-        """Collect the next batch of whole episodes, `[1, M]`."""
+        """Collect the next batch of whole episodes, `[1, M]`, or of instances, `[I]`."""
         if self.baseline is not None:
             self.baseline.update(self.env)
         rounds: list[TensorDictBase] = []
@@ -138,23 +145,41 @@ class EpisodeRollout:
             played, length = self._round(first_instance=len(rounds) * self.num_instances)
             rounds.append(played)
             steps += length
+        if self.env.graph.step is not None:
+            return cat_instance_batches(rounds)
         return torch.cat(rounds).unsqueeze(0) if len(rounds) > 1 else rounds[0].unsqueeze(0)
 
     def _round(self, *, first_instance: int) -> tuple[TensorDictBase, int]:
-        """Play `starts` episodes of every instance; returns their steps `[S]` and the longest length."""
+        """Play `starts` episodes of every instance.
+
+        Returns:
+            Their steps `[S]`, or the batch of instances `[I]`; and the length of the longest episode.
+        """
         instance = torch.arange(self.num_instances, device=self.env.device).repeat_interleave(self.starts)
-        roots = self.env.reset()[: self.num_instances]
+        described = self.env.graph.step is not None
+        count = self.num_instances
+        roots = self.env.new_worlds(count) if described else self.env.reset()[:count]
         first = self._first_actions(roots) if self.different else None
         known = {INSTANCE: instance + first_instance}
         if self.baseline is not None:
             known[BASELINE_RETURN] = self.baseline(self.env, roots)[instance]
         with acting(self.policy):
+            policy, worlds = encode_once(self.policy, roots)
             steps, counted = play_episodes(
-                self.env, self.policy, roots[instance], first=first, longest=self.longest
+                self.env,
+                policy,
+                worlds[instance],
+                first=first,
+                longest=self.longest,
+                kept=(*OUTCOME, STEP, MASK, CHOICES) if self.keep_next else OUTCOME,
             )
         length = steps.batch_size[1]
         for name, value in known.items():
             steps.set(name, value.unsqueeze(1).expand(len(value), length, *value.shape[1:]))
+        if described:
+            size = (self.num_instances, self.starts * length)
+            steps = steps.exclude(GRAPH).reshape(size)
+            return make_instance_batch(roots[GRAPH], steps, counted.reshape(size)), length
         return steps[counted], length
 
     def _first_actions(self, roots: TensorDictBase) -> Tensor:
@@ -204,6 +229,7 @@ def play_episodes(
     *,
     first: Tensor | None = None,
     longest: int,
+    kept: tuple[str, ...] = OUTCOME,
 ) -> tuple[TensorDictBase, Tensor]:
     """Play one episode from every root, without resets.
 
@@ -215,6 +241,7 @@ def play_episodes(
         roots: `[B]`.
         first: actions of the first step, `[B]`, which are marked as `intervened`; None for the policy's.
         longest: largest number of steps, where the environment has no time limit.
+        kept: entries of `next` that are kept.
 
     Returns:
         Steps `[B, T]` with root observations, actions and outcomes, and which of them count, `[B, T]` bool.
@@ -235,7 +262,7 @@ def play_episodes(
             if step == 0:
                 acted.set("action", first)
         following = env.simulate(acted)
-        outcome = following.select(*OUTCOME, strict=False)
+        outcome = following.select(*kept, strict=False)
         steps.append(acted.exclude(STATE, *OUTCOME).set("next", outcome))
         counted.append(~finished)
         finished = finished | following["done"].squeeze(-1)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import torch
@@ -29,11 +31,21 @@ from edgewise.envs.entries import (
 from edgewise.envs.generators import restore_generator
 from edgewise.envs.legality import check_actions
 from edgewise.envs.ranges import RealNumbers, WholeNumbers, lower_bound, upper_bound
-from edgewise.envs.specs import check_names, check_room, check_setup, done_spec, spec_like, wrong_return
+from edgewise.envs.specs import (
+    check_described,
+    check_names,
+    check_room,
+    check_setup,
+    done_spec,
+    spec_like,
+    wrong_return,
+)
+from edgewise.envs.stages import changed_settings, check_stage_fits
 from edgewise.envs.transition import DONE, Transition, apply_transition
 from edgewise.graphs.actions import ActionLayout
-from edgewise.graphs.keys import GRAPH, MASK
+from edgewise.graphs.keys import GRAPH, MASK, STEP
 from edgewise.graphs.spec import GraphSpec
+from edgewise.graphs.step_spec import StepSpec
 from edgewise.plugins.declarations import config_class_of
 from edgewise.scale.devices import refuse_out_of_memory
 
@@ -42,10 +54,17 @@ __all__ = ["GraphEnv", "Transition"]
 ConfigT = TypeVar("ConfigT", bound=Config)
 
 
+def _without_self(method: Callable[..., None]) -> inspect.Signature:
+    """Return the signature of a method as callers see it."""
+    signature = inspect.signature(method)
+    return signature.replace(parameters=list(signature.parameters.values())[1:])
+
+
 class GraphEnv(EnvBase, Generic[ConfigT]):
     """Many worlds of one graph problem, stepped together as tensors.
 
-    A subclass implements `setup`, `spawn`, `advance`, `observe` and, if some actions are illegal, `mask`. The
+    A subclass implements `setup`, `spawn`, `advance`, `observe` and, if some actions are illegal, `mask`. If
+    the graph stays the same within an episode, `describe` returns it, and networks encode it once. The
     TensorDict holds the whole state of a world under `state`; the object holds settings, constants and a
     generator.
 
@@ -59,24 +78,26 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
         device: of all tensors.
 
     Attributes:
-        config: as given.
-        stage: settings of worlds that start from now on; equal to `config` until `apply_stage` is called.
+        config: the settings of the current stage; those given until `apply_stage` is called. Everything that
+            an environment reads during an episode is thus the stage's setting.
+        built_with: the settings as given, from which `setup` made all shapes.
         graph: shape of the observed graphs.
         actions: action layout.
         generator: source of all randomness. Draw with `torch.rand`, `torch.randn` or `torch.randint`.
         check_actions: whether `step` refuses illegal actions with an error. False by default, since the check
             takes time and synchronises with an accelerator; evaluation sets it.
-        stage_settings: names of config fields that `apply_stage` may change.
+        stage_settings: names of config fields that `apply_stage` may change; None, the default, for all that
+            fit the shapes of the environment.
         observes_together: whether `step_and_maybe_reset` observes stepped and new worlds in one call, which
             pays where `observe` has many operations. It must then draw no random numbers.
     """
 
-    stage_settings: ClassVar[tuple[str, ...]] = ()
+    stage_settings: ClassVar[tuple[str, ...] | None] = None
     observes_together: ClassVar[bool] = False
     check_actions: bool = False
 
     config: ConfigT
-    stage: ConfigT
+    built_with: ConfigT
     graph: GraphSpec
     actions: ActionLayout
     generator: torch.Generator
@@ -89,20 +110,35 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
         seed: int | None = None,
         device: torch.device | str = "cpu",
     ) -> None:
+        """Build the worlds; the arguments are those of the class."""
         if num_envs < 1:
             raise ConfigError(f"num_envs must be 1 or more, got {num_envs}")
         super().__init__(device=torch.device(device), batch_size=(num_envs,))
         settings: Any = config_class_of(type(self))() if config is None else config
-        self.config = self.stage = settings
+        self.config = self.built_with = settings
         self.max_steps: int | None = getattr(self.config, "max_steps", None)
+        self._fitting_stages: list[ConfigT] = []
         self.generator = _make_generator(self.device)
         with refuse_out_of_memory(f"a world of {self.name}", hint="use smaller graphs"):
             self.setup()
             check_setup(self)
             self._has_default_mask = type(self.actions).default_mask is not ActionLayout.default_mask
+            self._describes = type(self).describe is not GraphEnv.describe
             check_room(self.graph, num_envs, device=self.device, env=self.name)
             self._build_specs()
         self.set_seed(seed)
+
+    __signature__: ClassVar[inspect.Signature] = _without_self(__init__)
+
+    def __repr__(self) -> str:
+        """Return the name, the number of worlds, the graphs, the actions and the settings that were set."""
+        graph, config = self.graph, self.config
+        edges = type(graph.edges).__name__
+        settings = ", ".join(f"{name}={getattr(config, name)!r}" for name in sorted(config.model_fields_set))
+        return (
+            f"{type(self).__name__}({self.num_envs} worlds of up to {graph.num_nodes} nodes, {edges} edges, "
+            f"actions {self.actions!r}, on {self.device}{f', {settings}' if settings else ''})"
+        )
 
     @abstractmethod
     def setup(self) -> None:
@@ -110,7 +146,7 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
 
     @abstractmethod
     def spawn(self, count: int) -> Entries:
-        """Sample the initial state of `count` worlds from `self.generator` and the settings in `self.stage`.
+        """Sample the initial state of `count` worlds from `self.generator` and the settings in `self.config`.
 
         If agents act, the entry `active` `[count, A]` bool marks those that exist; without it, all do.
         """
@@ -123,15 +159,32 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
     def observe(self, state: TensorDict) -> Entries:
         """Return the observation of the worlds in `state`: `graph` and, optionally, `player` and `metrics`.
 
+        With `describe`, it returns `step` instead of `graph`: what changes from step to step, see `StepSpec`.
         Observations of single agents go into a mapping `agents`, to which the base adds its flags.
         """
+
+    def whole_observation(self, state: TensorDict) -> dict[str, Any]:
+        """Return everything that `observe` returns, with the graph also where `describe` returns it."""
+        seen = dict(self.observe(state).items())
+        described = self.describe(state)
+        return seen if described is None else {**seen, GRAPH: described}
+
+    def describe(self, state: TensorDict) -> Entries | None:  # noqa: ARG002
+        """Return the entries of `graph` if they stay the same within an episode; None if they change.
+
+        It is called once per episode. Networks then encode a graph once, and read `step` at every step.
+        """
+        return None
 
     def mask(self, state: TensorDict) -> Tensor | None:  # noqa: ARG002
         """Return which actions are legal, in the mask shape of the action layout; None if all are."""
         return None
 
     def check_stage(self, stage: ConfigT) -> None:
-        """Raise ConfigError if worlds of `stage` do not fit into `self.graph`."""
+        """Raise ConfigError if worlds of `stage` do not fit into `self.graph`; by default, by trying them."""
+        if stage not in self._fitting_stages:
+            check_stage_fits(self, stage)
+            self._fitting_stages.append(stage)
 
     @property
     def name(self) -> str:
@@ -159,25 +212,31 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
         return low + (high - low) * torch.rand(count, generator=self.generator, device=self.device)
 
     def apply_stage(self, **settings: Any) -> None:
-        """Change the settings of worlds that start from now on; running worlds are not affected.
+        """Make `self.config` the settings of a stage; what `spawn` reads takes effect in worlds that start.
 
         Args:
-            settings: values for fields named in `stage_settings`; none to return to those of the config.
+            settings: values for fields of the config; none to return to `built_with`.
 
         Raises:
-            ConfigError: a field may not change between stages, or its value is invalid.
+            ConfigError: a field may not change between stages, its value is invalid, or worlds do not fit.
         """
-        foreign = sorted(set(settings) - set(self.stage_settings))
+        allowed = settings if self.stage_settings is None else self.stage_settings
+        foreign = sorted(set(settings) - set(allowed))
         if foreign:
             raise ConfigError(
                 f"{type(self).__name__} cannot change {', '.join(foreign)} from stage to stage",
-                hint=f"it can change {', '.join(self.stage_settings) or 'nothing'}",
+                hint=f"it can change {', '.join(allowed) or 'nothing'}",
             )
         schema = type(self.config)
-        layers = [Layer("the config", self.config.to_plain()), from_keywords(schema, settings)]
-        stage = resolve(schema, layers)
+        layers = [Layer("the config", self.built_with.to_plain()), from_keywords(schema, settings)]
+        stage = resolve(schema, layers) if settings else self.built_with
         self.check_stage(stage)
-        self.stage = stage
+        self.follow(stage)
+
+    def follow(self, stage: ConfigT) -> None:
+        """Make `self.config` the given settings, which are not checked."""
+        if stage != self.config:
+            self.config, self.max_steps = stage, getattr(stage, "max_steps", None)
 
     def state_dict(self) -> dict[str, Any]:
         """Return the state of the generator and the settings of the stage."""
@@ -197,7 +256,8 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
             restore_generator(self.generator, state["generator"])
 
     def _stage_settings(self) -> dict[str, Any]:
-        return self.stage.model_dump(mode="json", include=set(self.stage_settings))
+        names = self.stage_settings or changed_settings(self.built_with, self.config)
+        return self.config.model_dump(mode="json", include=set(names))
 
     def to(self, device: torch.device | str) -> Self:
         """Move to another device; a generator cannot move, so a new one is made there with the same seed."""
@@ -224,7 +284,8 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
     def step_and_maybe_reset(self, tensordict: TensorDictBase) -> tuple[TensorDictBase, TensorDictBase]:
         """Make a step and return it with the next root, in which worlds that are done are new ones."""
         names, hooked = tensordict.keys(), self._post_step_mdp_hooks is not None
-        if not (self.observes_together and self._can_sync) or hooked or "_step" in names or "next" in names:
+        together = self.observes_together and self._can_sync and not self._describes
+        if not together or hooked or "_step" in names or "next" in names:
             return super().step_and_maybe_reset(tensordict)
         self._assert_tensordict_shape(tensordict)
         after, outcome = self._advanced(tensordict)
@@ -238,6 +299,10 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
             new |= {name: torch.zeros_like(outcome[name][rows]) for name in DONE}
             root = self._tensordict({**dict(root.items()), **replace_rows(root, new, rows)}, self.num_envs)
         return stepped, root
+
+    def new_worlds(self, count: int) -> TensorDict:
+        """Return the roots of `count` new worlds, whatever the batch size of the environment."""
+        return self._tensordict(self._initial_root(count), count)
 
     def simulate(self, tensordict: TensorDictBase) -> TensorDict:
         """Return the entries of `next` after `action`, for any number of worlds, in any states."""
@@ -259,7 +324,7 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
     def _step(self, tensordict: TensorDictBase) -> TensorDict:
         after, outcome = self._advanced(tensordict)
         count = len(outcome["reward"])
-        entries = {**self._root_entries(after, count), **outcome}
+        entries = {**self._root_entries(after, count, before=tensordict), **outcome}
         stepped = tensordict.get("_step", None)
         if stepped is not None:
             entries = _step_only(stepped.view(count), entries, tensordict)
@@ -333,7 +398,8 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
         """Return all entries of the root of `count` new worlds."""
         state = self._initial_state(count)
         not_done = torch.zeros(count, 1, dtype=torch.bool, device=self.device)
-        return {**self._root_entries(state, count), **{name: not_done.clone() for name in DONE}}
+        entries = self._root_entries(state, count)
+        return {**entries, **{name: not_done.clone() for name in DONE}}
 
     def _initial_root_where(self, chosen: Tensor) -> dict[str, Any]:
         """Return roots of new worlds in the rows `chosen` `[B]` bool, and copies of them in the others."""
@@ -342,14 +408,27 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
         new = self._tensordict(self._initial_root(int(chosen.sum())), int(chosen.sum()))
         return dict(new[(chosen.cumsum(0) - 1).clamp(min=0)].items())
 
-    def _root_entries(self, state: Entries, count: int) -> dict[str, Any]:
-        """Return state, observation, mask and agents' flags of `count` worlds in `state`."""
+    def _root_entries(
+        self, state: Entries, count: int, *, before: TensorDictBase | None = None
+    ) -> dict[str, Any]:
+        """Return state, observation, mask and agents' flags of `count` worlds in `state`.
+
+        Args:
+            state: of the worlds.
+            count: number of worlds.
+            before: the root of the step that led there, whose `graph` stays if the environment describes it
+                once; None describes it.
+        """
         current = self._tensordict(state, count)
         observed = self.observe(current)
         if not isinstance(observed, Mapping | TensorDictBase):
             raise wrong_return(self, "observe", observed)
         entries = {**dict(observed.items()), "state": current}
         mask = self.mask(current)
+        if self._describes:
+            graph = self.describe(current) if before is None else before.get(GRAPH, None)
+            entries |= {} if graph is None else {GRAPH: graph}
+            mask = before.get(MASK, None) if mask is None and before is not None else mask
         if mask is None and self._has_default_mask:
             mask = self.actions.default_mask(entries[GRAPH])
         if self.num_agents:
@@ -368,6 +447,9 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
         """Build all specs from one sampled world; this happens before the seed is set."""
         sample = self._tensordict(self._initial_root(1), 1)
         count, device = self.num_envs, self.device
+        check_described(sample, env=type(self).__name__, describes=self._describes)
+        if self._describes:
+            self.graph = replace(self.graph, step=StepSpec.of(sample[STEP], env=type(self).__name__))
         check_names(sample[GRAPH], self.graph, env=type(self).__name__)
         observation = spec_like(sample.exclude(*DONE), count)
         observation[GRAPH] = self.graph.composite((count,), device)

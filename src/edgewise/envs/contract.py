@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -15,10 +15,10 @@ from torchrl.envs.utils import check_env_specs
 from edgewise.config.errors import ConfigError, IllegalActionError
 from edgewise.envs.base import GraphEnv
 from edgewise.envs.contract_entries import check_entries, check_flags, check_root
+from edgewise.envs.random_rollout import SEED, STEPS, differing, random_policy, rollout
+from edgewise.envs.stages import has_no_effect
 
 WORLDS = 6
-STEPS = 12
-SEED = 20
 
 
 def check_graph_env(env: GraphEnv[Any]) -> None:
@@ -35,7 +35,7 @@ def check_graph_env(env: GraphEnv[Any]) -> None:
       done.
     - Padding has no effect: actions of inactive agents change nothing and get no reward. No edge joins an
       absent node, and none can be chosen.
-    - A stage changes only worlds that start after it.
+    - A stage has an effect: every setting that it may change changes the worlds.
 
     Raises:
         AssertionError: with the rule that is broken, the entry and the world.
@@ -60,7 +60,7 @@ def check_first_step(env: GraphEnv[Any]) -> None:
         root = twin.reset()
         check_root(twin, root)
         before = root.clone()
-        following = twin.step(_random_policy(twin)(root.copy()))["next"]
+        following = twin.step(random_policy(twin)(root.copy()))["next"]
         _expect_equal(before, root, f"a step of {env.name} writes into its input")
         check_flags(twin, root, following)
         check_entries(twin, following)
@@ -70,51 +70,22 @@ def check_first_step(env: GraphEnv[Any]) -> None:
 
 def _copy(env: GraphEnv[Any], *, seed: int = SEED, worlds: int = WORLDS, **changed: Any) -> GraphEnv[Any]:
     """Return the environment with its own worlds; `changed` replaces config fields without validation."""
-    config = env.config.model_copy(update=changed)
-    twin = type(env)(config, num_envs=worlds, seed=seed, device=env.device)
-    twin.stage = env.stage.model_copy(update=changed)
+    built_with = env.built_with.model_copy(update=changed)
+    twin = type(env)(built_with, num_envs=worlds, seed=seed, device=env.device)
+    twin.follow(env.config.model_copy(update=changed))
     return twin
-
-
-def _random_policy(env: GraphEnv[Any]) -> Callable[[TensorDictBase], TensorDictBase]:
-    """Return a random policy with a fixed seed."""
-    generator = torch.Generator(env.device).manual_seed(SEED)
-
-    def act(root: TensorDictBase) -> TensorDictBase:
-        return root.set("action", env.actions.sample(root, env.graph, generator=generator))
-
-    return act
-
-
-def _rollout(env: GraphEnv[Any], steps: int = STEPS) -> Iterator[tuple[TensorDictBase, TensorDictBase]]:
-    """Yield root and next of every step of a random rollout with resets."""
-    act, root = _random_policy(env), env.reset()
-    for _ in range(steps):
-        stepped, root = env.step_and_maybe_reset(act(root))
-        yield stepped.exclude("next"), stepped["next"]
 
 
 def _root_midway(env: GraphEnv[Any], steps: int = 3) -> TensorDictBase:
     """Return a root some steps into an episode, with an action."""
-    act, root = _random_policy(env), env.reset()
+    act, root = random_policy(env), env.reset()
     for _ in range(steps):
         _, root = env.step_and_maybe_reset(act(root))
     return act(root)
 
 
-def _differing(left: TensorDictBase, right: TensorDictBase) -> dict[str, Tensor]:
-    """Return which rows `[B]` bool differ, by dotted name of the entries that do; NaN equals NaN."""
-    found = {}
-    for name in left.keys(include_nested=True, leaves_only=True):
-        mine, other = left[name], right[name]
-        same = (mine == other) | ((mine != mine) & (other != other))
-        if not same.all():
-            found[name if isinstance(name, str) else ".".join(name)] = ~same.reshape(len(same), -1).all(-1)
-    return found
-
-
 def _expect_equal(left: TensorDictBase, right: TensorDictBase, complaint: str) -> None:
-    for name, rows in _differing(left, right).items():
+    for name, rows in differing(left, right).items():
         raise AssertionError(f"{complaint}: `{name}` differs in world {int(rows.nonzero()[0])}")
 
 
@@ -130,7 +101,7 @@ def _specs(env: GraphEnv[Any]) -> None:
 def _entries(env: GraphEnv[Any]) -> None:
     """Check every root and every next, with a time limit that is reached."""
     twin = _copy(env) if env.max_steps is None else _copy(env, max_steps=min(env.max_steps, STEPS // 2))
-    act, root = _random_policy(twin), twin.reset()
+    act, root = random_policy(twin), twin.reset()
     for _ in range(STEPS):
         check_root(twin, root)
         stepped, root = twin.step_and_maybe_reset(act(root))
@@ -140,16 +111,14 @@ def _entries(env: GraphEnv[Any]) -> None:
 
 def _seeds(env: GraphEnv[Any]) -> None:
     first, second, other = _copy(env), _copy(env), _copy(env, seed=SEED + 1)
-    for (root, following), (root_again, following_again) in zip(
-        _rollout(first), _rollout(second), strict=True
-    ):
+    for (root, following), (root_again, following_again) in zip(rollout(first), rollout(second), strict=True):
         complaint = f"two copies of {env.name} with one seed have different rollouts"
         _expect_equal(root, root_again, complaint)
         _expect_equal(following, following_again, complaint)
     first.set_seed(SEED)
     start = first.reset()["state"]
-    by_chance = bool(_differing(start[1:], start[:1].expand(WORLDS - 1)))
-    if by_chance and not _differing(start, other.reset()["state"]):
+    by_chance = bool(differing(start[1:], start[:1].expand(WORLDS - 1)))
+    if by_chance and not differing(start, other.reset()["state"]):
         raise AssertionError(f"{env.name} starts the same way with every seed: it ignores `self.generator`")
 
 
@@ -276,7 +245,7 @@ def _limits(env: GraphEnv[Any]) -> None:
         return
     limit = 3
     short, long = _copy(env, max_steps=limit), _copy(env, max_steps=2 * limit)
-    (*_, (_, following)), (*_, (_, expected)) = _rollout(short, limit), _rollout(long, limit)
+    (*_, (_, following)), (*_, (_, expected)) = rollout(short, limit), rollout(long, limit)
     if (following["terminated"] & ~expected["terminated"]).any():
         raise AssertionError(f"{env.name} terminates at its time limit; leave limits to `max_steps`")
     if not following["done"][following["state", "step"] >= limit].all():
@@ -288,7 +257,7 @@ def _idle_agents(env: GraphEnv[Any]) -> None:
     if not env.num_agents:
         return
     one, two = _copy(env), _copy(env)
-    act, root, other = _random_policy(one), one.reset(), two.reset()
+    act, root, other = random_policy(one), one.reset(), two.reset()
     for _ in range(STEPS):
         root, moved = act(root), act(other)["action"]
         active = root["agents", "active"]
@@ -312,24 +281,25 @@ def _visible(entries: TensorDictBase) -> TensorDictBase:
 
 
 def _stages(env: GraphEnv[Any]) -> None:
-    twin = _copy(env)
-    twin.stage = twin.config
-    root, saved = _root_midway(twin), twin.state_dict()
-    before = twin.step(root.copy())["next"]
-    for name, value in _other_settings(twin):
-        twin.load_state_dict(saved)
+    """Vary every setting that a stage may change; each must change something, and fit."""
+    for name, value in _other_settings(env):
+        twin = _copy(env)
         try:
             twin.apply_stage(**{name: value})
         except ConfigError:
             continue
-        complaint = f"a stage of {env.name} with {name}={value} changes worlds that started before it"
-        _expect_equal(before, twin.step(root.copy())["next"], complaint)
+        if has_no_effect(env, twin.config):
+            raise AssertionError(
+                f"a stage of {env.name} with {name}={value} changes nothing, and a new environment with it "
+                "is different: read it as `self.config` in `spawn`, `advance` or `observe`"
+            )
+        check_root(twin, twin.reset())
 
 
 def _other_settings(env: GraphEnv[Any]) -> Iterator[tuple[str, Any]]:
     """Yield other values for numbers and ranges among the settings that stages may change."""
-    for name in env.stage_settings:
-        match getattr(env.config, name):
+    for name in type(env.config).model_fields if env.stage_settings is None else env.stage_settings:
+        match getattr(env.built_with, name):
             case bool():
                 continue
             case int(value):

@@ -8,6 +8,8 @@ from typing import Any, Protocol, runtime_checkable
 
 from tensordict import TensorDictBase
 
+from edgewise.graphs.keys import GRAPH, STEP
+
 Policy = Callable[[TensorDictBase], TensorDictBase]
 """A function that sets `action` in the root TensorDict of an environment and returns it."""
 
@@ -23,3 +25,17 @@ class PortablePolicy(Protocol):
 def acting_in(policy: Policy, env: Any) -> AbstractContextManager[None]:
     """Return the context in which `policy` may act in `env`."""
     return policy.on(env) if isinstance(policy, PortablePolicy) else nullcontext()
+
+
+def encode_once(policy: Any, roots: TensorDictBase) -> tuple[Policy, TensorDictBase]:
+    """Let a policy encode the instances of `roots [I]` now, if they are described once and it can.
+
+    Returns:
+        The policy for these instances, which may act in `I * K` worlds, those of an instance next to each
+        other; and the roots without the graphs, which it no longer reads. Otherwise both as they are.
+    """
+    prepare = getattr(policy, "on_instances", None)
+    if prepare is None or roots.get(STEP, None) is None:
+        return policy, roots
+    prepared: Policy = prepare(roots)
+    return (policy, roots) if prepared is policy else (prepared, roots.exclude(GRAPH))

@@ -8,6 +8,7 @@ from torchrl.data import Binary, Categorical, Composite, TensorSpec, Unbounded
 
 from edgewise.config.errors import ConfigError
 from edgewise.graphs.actions import ActionLayout
+from edgewise.graphs.keys import GRAPH, STEP
 from edgewise.graphs.spec import GraphSpec
 from edgewise.scale.devices import in_bytes, total_memory
 
@@ -27,6 +28,25 @@ def wrong_return(env: object, method: str, found: object) -> ConfigError:
     """Return the error for a method of an environment that returned something of another type."""
     expected = "a Transition" if method == "advance" else "a dict of tensors"
     return ConfigError(f"{type(env).__name__}.{method} returned {type(found).__name__}, expected {expected}")
+
+
+def check_described(root: TensorDictBase, *, env: str, describes: bool) -> None:
+    """Raise ConfigError if an environment does not split its observation as `describe` promises.
+
+    Args:
+        root: of a new world.
+        env: name of its class.
+        describes: whether it has `describe`.
+    """
+    if not describes:
+        if root.get(GRAPH, None) is None:
+            raise ConfigError(f"{env}.observe returns no `graph`", hint="return it there, or from `describe`")
+        return
+    if root.get(STEP, None) is None or root.get(GRAPH, None) is None:
+        raise ConfigError(
+            f"{env} has `describe`, which must return the graph's entries; `observe` then returns `step`",
+            hint="`step` may have `nodes` (references), `x` (node features) and `u` (graph features)",
+        )
 
 
 def check_names(graph: TensorDictBase, spec: GraphSpec, *, env: str) -> None:

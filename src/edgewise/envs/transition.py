@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, overload
 
 import torch
 from tensordict import TensorDict
@@ -21,7 +21,8 @@ class Transition:
 
     Attributes:
         state: the entries of the state that change.
-        reward: `[B]`, or `[B, A]` if agents act; the reward of inactive agents is ignored.
+        reward: `[B]`, or `[B, A]` if agents act; the reward of inactive agents is ignored. A last dimension
+            of size 1, as TorchRL has it, may be there too; the same holds for the flags.
         terminated: `[B]` bool, worlds that terminate; None for none. If agents act, a world also terminates
             with its last active agent.
         agents_terminated: `[B, A]` bool, agents that terminate in this step; None for none.
@@ -52,17 +53,29 @@ def apply_transition(
         max_steps: steps after which worlds are truncated; None for no limit.
     """
     after = {**dict(before.items()), **dict(transition.state.items()), "step": before.get("step") + 1}
-    reward, terminated = transition.reward, transition.terminated
     active = before.get("active", None)
+    reward = _without_last(transition.reward, 1 if active is None else 2)
+    terminated, truncated = (_without_last(flag, 1) for flag in (transition.terminated, transition.truncated))
     if active is not None:
         reward = reward.masked_fill(~active, 0.0)
         if transition.agents_terminated is not None:
-            ended = transition.agents_terminated & active
+            ended = _without_last(transition.agents_terminated, 2) & active
             after["active"], after["terminated"] = active & ~ended, before.get("terminated") | ended
             none_left = ~after["active"].any(-1)
             terminated = none_left if terminated is None else terminated | none_left
-    flags = _flags(after["step"], terminated, transition.truncated, max_steps=max_steps)
+    flags = _flags(after["step"], terminated, truncated, max_steps=max_steps)
     return after, {"reward": reward.unsqueeze(-1), **flags}
+
+
+@overload
+def _without_last(values: Tensor, dims: int) -> Tensor: ...
+@overload
+def _without_last(values: None, dims: int) -> None: ...
+def _without_last(values: Tensor | None, dims: int) -> Tensor | None:
+    """Return values of `dims` dimensions, without one more at the end if it has size 1."""
+    if values is None or values.dim() != dims + 1 or values.shape[-1] != 1:
+        return values
+    return values.squeeze(-1)
 
 
 def _flags(

@@ -18,12 +18,16 @@ from edgewise.config.decoding import Decoding
 from edgewise.config.errors import ConfigError
 from edgewise.config.seeds import derive_seed
 from edgewise.envs.base import GraphEnv
-from edgewise.envs.policy import Policy
+from edgewise.envs.policy import Policy, encode_once
 from edgewise.evaluation.episodes import CHECK_EVERY, Progress, Tally, play
 from edgewise.graphs.legal_choices import legal_choices, take_in_order
 
 WORLDS = 256
 """Worlds that are stepped at once, where that many instances or more are not given."""
+WORLDS_OF_INSTANCES = 8192
+"""The same for policies that encode an instance once, in which a step costs little."""
+SAMPLES_OF_INSTANCES = 16
+"""Sampled episodes of an instance that such a policy plays at once."""
 
 
 def decode(
@@ -98,7 +102,8 @@ def decode(
                 progress=progress,
             )
         seeded(0)
-        return play(env.simulate, policy, root, limit=limit, progress=progress)[0], 1
+        acting, root = encode_once(policy, root)
+        return play(env.simulate, acting, root, limit=limit, progress=progress)[0], 1
 
 
 def _best_of(
@@ -117,26 +122,33 @@ def _best_of(
     A pass plays a number of copies that does not depend on `count`, and drops those beyond it. So the first
     episodes of a larger count are those of a smaller one, and the best return never falls with `count`.
     """
-    instances = len(root)
-    copies = max(1, WORLDS // instances) if first is None else min(count, max(1, WORLDS // instances))
+    instances, given = len(root), policy
+    policy, root = encode_once(policy, root)
+    worlds = WORLDS if policy is given else WORLDS_OF_INSTANCES
+    most = worlds if policy is given else SAMPLES_OF_INSTANCES
+    copies = max(1, min(worlds // instances, most if first is None else count))
     rows = torch.arange(instances, device=root["done"].device)
+    # Policies that encode once need the worlds of an instance next to each other.
+    spread = rows.repeat(copies) if policy is given else rows.repeat_interleave(copies)
+    back = torch.arange(len(spread), device=rows.device)
+    back = back if policy is given else back.view(instances, copies).T.reshape(-1)
     best: list[Tally] = []
     for number, begin in enumerate(range(0, count, copies)):
         seeded(number)
         chosen = None
         if first is not None:
             places = torch.arange(begin, begin + copies, device=first.device) % count
-            chosen = first[:, places].T.reshape(-1)
+            chosen = first[:, places].T.reshape(-1)[back.argsort()]
         kept = torch.arange(min(copies, count - begin) * instances, device=rows.device)
         tally, _, _ = play(
             env.simulate,
             policy,
-            root[rows.repeat(copies)],
+            root[spread],
             limit=limit,
             first=chosen,
             progress=_part_of(progress, begin * instances, len(kept), count * instances),
         )
-        played = Tally.cat([*best, tally.select(kept)])
+        played = Tally.cat([*best, tally.select(back[kept])])
         winner = played.team_returns().view(-1, instances).argmax(0)
         best = [played.select(winner * instances + rows)]
     return best[0], count
@@ -178,7 +190,9 @@ def _beam(
     for number, part in enumerate(root.split(at_once)):
         before, size = number * at_once * how.width, len(part) * how.width
         shown = _part_of(progress, before, size, len(root) * how.width)
-        parts.append(_beam_of(env, get_dist, part, width=how.width, limit=limit, progress=shown))
+        acting, part = encode_once(policy, part)
+        found = _distribution_of(acting) or get_dist
+        parts.append(_beam_of(env, found, part, width=how.width, limit=limit, progress=shown))
     return Tally.cat(parts)
 
 

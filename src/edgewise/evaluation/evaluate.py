@@ -19,7 +19,7 @@ from edgewise.config.decoding import Decoding
 from edgewise.config.errors import ConfigError
 from edgewise.envs.base import GraphEnv
 from edgewise.envs.legality import checked_actions
-from edgewise.envs.policy import Policy
+from edgewise.envs.policy import Policy, encode_once
 from edgewise.evaluation.decoding import decode as decode_instances
 from edgewise.evaluation.episodes import Progress, Tally, play
 from edgewise.evaluation.result import Evaluation
@@ -102,9 +102,10 @@ def evaluate(
             )
             found = _evaluation(best, world, seed=seed, deterministic=decode.kind != "sample")
             return replace(found, decode=str(decode), trajectories=episodes_each)
+        acting, root = encode_once(policy, root)
         tally, recorded, steps = play(
             lambda acted: world.step(acted)["next"],
-            policy,
+            acting,
             root,
             limit=limit,
             record=record,

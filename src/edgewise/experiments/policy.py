@@ -13,7 +13,7 @@ from torch import Tensor
 from torchrl.envs import ExplorationType, set_exploration_type
 
 from edgewise.envs.base import GraphEnv
-from edgewise.envs.policy import Policy, acting_in
+from edgewise.envs.policy import Policy, acting_in, encode_once
 from edgewise.graphs.convert import from_networkx, from_pyg
 from edgewise.graphs.keys import GRAPH
 
@@ -49,6 +49,11 @@ class TrainedPolicy(TensorDictModuleBase):
     def forward(self, tensordict: TensorDictBase) -> TensorDictBase:
         """Set `action`."""
         return self.policy(tensordict)
+
+    def on_instances(self, roots: TensorDictBase) -> Policy:
+        """Return the policy for the worlds that start at `roots [I]`; see `encode_once`."""
+        prepared = encode_once(self.policy, roots)[0]
+        return self if prepared is self.policy else prepared
 
     @contextmanager
     def on(self, env: Any) -> Iterator[None]:

@@ -38,6 +38,7 @@ def spec_for(graphs: Sequence[Data]) -> GraphSpec:
         edges=edges,
         position_dim=_width(graphs, "pos"),
         node_types=max((int(kind.max()) + 1 for kind in types if kind.numel()), default=0),
+        graph_features=max((graph.u.numel() for graph in graphs if graph.get("u") is not None), default=0),
     )
 
 
@@ -46,8 +47,8 @@ def from_pyg(graphs: Data | Batch | Sequence[Data], spec: GraphSpec | None = Non
 
     Args:
         graphs: with `x [n, F]`, `edge_index [2, e]` and, if the spec has them, `edge_attr [e, D]`,
-            `pos [n, P]` and `node_type [n]`. With `Topology` edges each needs its `topology`; with edges
-            computed from positions `edge_index` is ignored.
+            `pos [n, P]`, `node_type [n]` and `u [G]` or `[1, G]`. With `Topology` edges each
+            needs its `topology`; with edges computed from positions `edge_index` is ignored.
         spec: None for `spec_for` of these graphs.
     """
     if isinstance(graphs, Data) and not isinstance(graphs, Batch):
@@ -84,6 +85,8 @@ def _to_data(graph: TensorDict, spec: GraphSpec) -> Data:
         item.pos = graph["pos"][nodes]
     if spec.node_types:
         item.node_type = graph["node_type"][nodes]
+    if spec.graph_features:
+        item.u = graph["u"].unsqueeze(0)
     if isinstance(spec.edges, Topology):
         item.topology = graph["topology"]
     return item
@@ -95,6 +98,7 @@ def from_networkx(
     *,
     node_attributes: Sequence[str] = ("x",),
     edge_attributes: Sequence[str] = ("edge_attr",),
+    graph_attributes: Sequence[str] = ("u",),
 ) -> TensorDict:
     """Convert networkx graphs to padded graphs `[K]`; one graph gives batch size `[]`.
 
@@ -106,17 +110,19 @@ def from_networkx(
         spec: None for `spec_for` of these graphs.
         node_attributes: numbers or sequences of numbers on every node, concatenated into `x`.
         edge_attributes: the same on every edge, concatenated into `edge_attr`.
+        graph_attributes: the same on every graph, concatenated into `u`.
     """
+    named = node_attributes, edge_attributes, graph_attributes
     if isinstance(graphs, Sequence):
-        return from_pyg([_from_networkx(graph, node_attributes, edge_attributes) for graph in graphs], spec)
-    return from_pyg(_from_networkx(graphs, node_attributes, edge_attributes), spec)
+        return from_pyg([_from_networkx(graph, *named) for graph in graphs], spec)
+    return from_pyg(_from_networkx(graphs, *named), spec)
 
 
 def to_networkx(graph: TensorDict, spec: GraphSpec) -> list[networkx.DiGraph]:
     """Convert padded graphs to one directed networkx graph each, batch dimensions in row-major order.
 
-    Nodes are `0 .. n - 1` with `x`, `pos` and `node_type`, edges have `edge_attr`, all as lists of numbers. A
-    graph with parallel edges becomes a MultiDiGraph.
+    Nodes are `0 .. n - 1` with `x`, `pos` and `node_type`, edges have `edge_attr`, the graph has `u`, all as
+    lists of numbers. A graph with parallel edges becomes a MultiDiGraph.
     """
     try:
         import networkx
@@ -138,6 +144,8 @@ def _fill(padded: TensorDict, graph: Data, spec: GraphSpec, number: int) -> None
         _write(padded, "pos", graph, nodes, name)
     if spec.node_types:
         _write(padded, "node_type", graph, nodes, name)
+    if spec.graph_features:
+        _write_graph_features(padded, graph, spec.graph_features, name)
     if isinstance(spec.edges, Explicit):
         _fill_edges(padded, graph, spec.edges, name)
     if isinstance(spec.edges, Topology):
@@ -161,6 +169,15 @@ def _fill_edges(padded: TensorDict, graph: Data, edges: Explicit, name: str) -> 
     padded["edge_mask"][:count] = True
     if edges.num_features:
         _write(padded, "edge_attr", graph, count, name)
+
+
+def _write_graph_features(padded: TensorDict, graph: Data, count: int, name: str) -> None:
+    values = graph.get("u")
+    if values is None:
+        raise ValueError(f"{name}.u: missing, but the spec requires it")
+    if values.numel() != count:
+        raise ValueError(f"{name}.u: shape is {list(values.shape)}, the spec requires [{count}]")
+    padded["u"].copy_(values.reshape(-1))
 
 
 def _fill_topology(padded: TensorDict, graph: Data, spec: GraphSpec, name: str) -> None:
@@ -201,7 +218,12 @@ def _float_type(values: Tensor | None) -> torch.dtype:
     return values.dtype if values is not None and values.is_floating_point() else torch.get_default_dtype()
 
 
-def _from_networkx(graph: Any, node_attributes: Sequence[str], edge_attributes: Sequence[str]) -> Data:
+def _from_networkx(
+    graph: Any,
+    node_attributes: Sequence[str],
+    edge_attributes: Sequence[str],
+    graph_attributes: Sequence[str],
+) -> Data:
     place = {label: number for number, label in enumerate(graph.nodes)}
     nodes = [attributes for _, attributes in graph.nodes(data=True)]
     edges = [
@@ -217,6 +239,7 @@ def _from_networkx(graph: Any, node_attributes: Sequence[str], edge_attributes: 
         edge_attr=_columns([edge[2] for edge in edges], edge_attributes),
         pos=_columns(nodes, ("pos",)),
         node_type=torch.tensor(types) if len(types) == len(nodes) and nodes else None,
+        u=_columns([graph.graph], graph_attributes),
         num_nodes=len(nodes),
     )
 
@@ -239,6 +262,8 @@ def _to_networkx(item: Data, networkx: Any) -> Any:
     pairs = item.edge_index.T.tolist()
     parallel = len(set(map(tuple, pairs))) < len(pairs)
     graph = (networkx.MultiDiGraph if parallel else networkx.DiGraph)()
+    if item.get("u") is not None:
+        graph.graph["u"] = item.u.reshape(-1).tolist()
     lists = {key: item[key].tolist() for key in ("x", "pos", "node_type") if item.get(key) is not None}
     for number in range(int(item.num_nodes)):
         graph.add_node(number, **{key: values[number] for key, values in lists.items()})

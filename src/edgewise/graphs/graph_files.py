@@ -94,7 +94,10 @@ def read_node_link(path: Path, content: bytes) -> RawGraph:
             (index[json.dumps(ends[0])], index[json.dumps(ends[1])], _rest(link, "source", "target", "key"))
         )
     attributes = [_rest(node, "id") for node in nodes]
-    return RawGraph(str(path), list(index), attributes, edges, bool(plain.get("directed", False)))
+    own = plain.get("graph", {})
+    if not isinstance(own, dict):
+        fail(str(path), "`graph` must be an object with the attributes of the graph", hint=HINT)
+    return RawGraph(str(path), list(index), attributes, edges, bool(plain.get("directed", False)), own)
 
 
 READERS: dict[str, Callable[[Path, bytes], RawGraph]] = {

@@ -56,6 +56,7 @@ def _from_networkx(graph: Any, label: str) -> RawGraph:
         [attributes for _, attributes in graph.nodes(data=True)],
         [(index[source], index[target], values) for source, target, values in graph.edges(data=True)],
         bool(graph.is_directed()),
+        graph.graph,
     )
 
 
@@ -73,6 +74,7 @@ def checked_data(graph: Data, label: str) -> Data:
     weights = graph.get("edge_weight") if weights is None else weights
     return Data(
         **{key: _rows(graph.get(key), nodes, f"{label}.{key}") for key in NODE_KEYS},
+        u=_graph_row(graph.get("u"), label),
         edge_index=index,
         edge_attr=_rows(weights, index.shape[1], f"{label}.edge_attr"),
         num_nodes=nodes,
@@ -147,8 +149,23 @@ def _one_hetero(
         node_type=torch.cat(types) if types else None,
         edge_index=torch.cat(index, 1),
         edge_attr=torch.cat(values),
+        u=_graph_row(graph.get("u"), label),
         num_nodes=total,
     )
+
+
+def _graph_row(values: Any, label: str) -> Tensor | None:
+    """Return the features of a whole graph as one row, `[1, G]`; None stays None."""
+    if values is None:
+        return None
+    if (
+        not isinstance(values, Tensor)
+        or values.dim() not in (1, 2)
+        or (values.dim() == 2 and len(values) != 1)
+    ):
+        got = list(values.shape) if isinstance(values, Tensor) else type(values).__name__
+        fail(f"{label}.u", f"got {got}, expected [G] or [1, G]")
+    return _rows(values.reshape(1, -1), 1, f"{label}.u")
 
 
 def _edge_index(index: Any, where: str, *, sources: int, targets: int) -> Tensor:

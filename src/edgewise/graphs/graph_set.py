@@ -20,7 +20,7 @@ SPLITS = ("train", "valid", "test")
 ALL = "all"
 VALID_SHARE = TEST_SHARE = 0.1
 """Share of graphs in a split, where they are split by their content."""
-KEYS = ("x", "pos", "node_type", "edge_attr")
+KEYS = ("x", "pos", "node_type", "edge_attr", "u")
 """Entries of a graph besides its edges."""
 
 
@@ -95,6 +95,7 @@ class GraphSet:
             edges=Explicit(max(int(graph.num_edges) for graph in chosen), _width(first, "edge_attr")),
             position_dim=_width(first, "pos"),
             node_types=len(self.names.node_types) or max(types, default=0),
+            graph_features=_width(first, "u"),
         )
 
     def split_by_content(self, seed: int) -> GraphSet:

@@ -43,6 +43,7 @@ def dump_graph_set(graphs: GraphSet) -> bytes:
         "node_features": names.node_features,
         "edge_features": names.edge_features,
         "node_types": names.node_types,
+        "graph_features": names.graph_features,
     }
     return save(tensors, metadata={"graphs": json.dumps(header)})
 
@@ -72,12 +73,14 @@ def _graph_set(header: dict[str, Any], tensors: dict[str, Tensor]) -> GraphSet:
     parts: dict[str, list[Tensor]] = {"edge_index": list(tensors["edge_index"].split(edges, 1))}
     for key in KEYS:
         if key in tensors:
-            parts[key] = list(tensors[key].split(edges if key == "edge_attr" else nodes))
+            rows = {"edge_attr": edges, "u": [1] * len(nodes)}.get(key, nodes)
+            parts[key] = list(tensors[key].split(rows))
     graphs = tuple(
         checked_data(Data(num_nodes=count, **{key: values[number] for key, values in parts.items()}), label)
         for number, (count, label) in enumerate(zip(nodes, header["labels"], strict=True))
     )
-    names = Names(*(tuple(header[key]) for key in ("node_features", "edge_features", "node_types")))
+    named = ("node_features", "edge_features", "node_types", "graph_features")
+    names = Names(*(tuple(header.get(key, ())) for key in named))
     splits = {split: tuple(members) for split, members in header["splits"].items()}
     if not all(number in range(len(graphs)) for members in splits.values() for number in members):
         raise ValueError("a split has a graph that is not there")

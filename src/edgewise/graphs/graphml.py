@@ -48,6 +48,7 @@ class _Reader:
         self._edges: list[tuple[str, str, dict[str, Any], int]] = []
         self._current: dict[str, Any] | None = None
         self._directed: bool | None = None
+        self._own: dict[str, Any] = {}
 
     def graph(self) -> RawGraph:
         """Return the graph, after its ends and defaults are filled in."""
@@ -59,13 +60,14 @@ class _Reader:
                 if end not in self._index:
                     fail(f"{self.path}:{line}", f"an edge ends at {end!r}, which is no node", hint=_HINT)
             edges.append((self._index[source], self._index[target], attributes))
-        for owner, items in (("node", self._nodes), ("edge", [item[2] for item in edges])):
+        owned = (("node", self._nodes), ("edge", [item[2] for item in edges]), ("graph", [self._own]))
+        for owner, items in owned:
             for identity, text in self._defaults.items():
                 of, name, kind = self._keys[identity]
-                if of in (owner, "all"):
+                if of == owner or (of == "all" and owner != "graph"):
                     for attributes in items:
                         attributes.setdefault(name, self._value(name, kind, text))
-        return RawGraph(str(self.path), list(self._index), self._nodes, edges, self._directed)
+        return RawGraph(str(self.path), list(self._index), self._nodes, edges, self._directed, self._own)
 
     def _start(self, tag: str, given: dict[str, str]) -> None:
         tag = tag.rpartition(" ")[2]
@@ -100,11 +102,13 @@ class _Reader:
         self._open.pop()
         if tag == "default":
             self._defaults[self._key] = text
-        elif tag == "data" and self._open[-1:] in (["node"], ["edge"]) and self._current is not None:
+        elif tag == "data" and self._open[-1:] in (["node"], ["edge"], ["graph"]):
             if self._key not in self._keys:
                 self._fail(f"data of key {self._key!r}, which is not declared")
             _, name, kind = self._keys[self._key]
-            self._current[name] = self._value(name, kind, text)
+            item = self._own if self._open[-1] == "graph" else self._current
+            assert item is not None
+            item[name] = self._value(name, kind, text)
         self._text = []
 
     def _characters(self, text: str) -> None:

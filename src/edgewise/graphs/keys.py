@@ -6,6 +6,10 @@ from tensordict import NestedKey
 
 GRAPH = "graph"
 """The observed graph, a nested TensorDict; see `GraphSpec`."""
+STEP = "step"
+"""What changes from step to step, where the environment describes the rest once; see `StepSpec`."""
+STEPS = "steps"
+"""The steps `[I, Q]` of a batch `[I]` of instances, beside one `graph` each; see `data/instance_batch.py`."""
 STATE = "state"
 """The state of the simulation; no model reads it."""
 RECURRENT = "recurrent"

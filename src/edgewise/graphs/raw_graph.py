@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any, NoReturn
 
@@ -28,6 +28,7 @@ class RawGraph:
         nodes: attributes of each node.
         edges: source, target and attributes of each edge; ends are indices into `nodes`.
         directed: whether an edge leads one way only.
+        attributes: of the graph itself.
     """
 
     where: str
@@ -35,6 +36,7 @@ class RawGraph:
     nodes: Sequence[Mapping[str, Any]]
     edges: Sequence[tuple[int, int, Mapping[str, Any]]]
     directed: bool
+    attributes: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -45,11 +47,13 @@ class Names:
         node_features: columns of `x`.
         edge_features: columns of `edge_attr`; those of edge types are called `type=NAME`.
         node_types: ids in `node_type`.
+        graph_features: columns of `u`.
     """
 
     node_features: tuple[str, ...] = ()
     edge_features: tuple[str, ...] = ()
     node_types: tuple[str, ...] = ()
+    graph_features: tuple[str, ...] = ()
 
 
 def fail(where: str, message: str, *, hint: str | None = None) -> NoReturn:
@@ -62,8 +66,8 @@ def to_data(graphs: Sequence[RawGraph]) -> tuple[list[Data], Names]:
 
     Numbers, truth values and sequences of numbers become features, in alphabetical order of their names.
     `pos`, or `x` and `y` with or without `z`, becomes the position. `node_type`, `edge_type` or `type`
-    becomes the type, which is one-hot in `edge_attr` for edges. Other texts are ignored. An undirected edge
-    becomes two directed ones.
+    becomes the type, which is one-hot in `edge_attr` for edges. Other texts are ignored. Numbers on the graph
+    itself become `u`. An undirected edge becomes two directed ones.
 
     Raises:
         DataError: an attribute is missing on some node or edge, or is not a finite number.
@@ -79,7 +83,11 @@ def to_data(graphs: Sequence[RawGraph]) -> tuple[list[Data], Names]:
     edge_columns = sorted(name for name, numeric in edge_names.items() if numeric)
     node_columns = [name for name in node_columns if name != node_type]
     edge_columns = [name for name in edge_columns if name != edge_type]
-    columns = _Columns(node_columns, edge_columns, position, node_type, node_types, edge_type, edge_types)
+    own = _attribute_names(graph.attributes for graph in graphs)
+    graph_columns = sorted(name for name, numeric in own.items() if numeric)
+    columns = _Columns(
+        node_columns, edge_columns, position, node_type, node_types, edge_type, edge_types, graph_columns
+    )
     converted = [columns.convert(graph) for graph in graphs]
     names = Names(
         node_features=tuple(_expanded(node_columns, (a for graph in graphs for a in graph.nodes))),
@@ -88,6 +96,7 @@ def to_data(graphs: Sequence[RawGraph]) -> tuple[list[Data], Names]:
             *(f"type={kind}" for kind in edge_types),
         ),
         node_types=tuple(node_types),
+        graph_features=tuple(_expanded(graph_columns, (graph.attributes for graph in graphs))),
     )
     return converted, names
 
@@ -103,6 +112,7 @@ class _Columns:
     node_types: list[str]
     edge_type: str | None
     edge_types: list[str]
+    graph_columns: list[str]
 
     def convert(self, graph: RawGraph) -> Data:
         """Return the Data of one graph."""
@@ -128,6 +138,7 @@ class _Columns:
             edge_attr=values,
             pos=_matrix(graph.where, nodes, graph.nodes, self.position),
             node_type=own,
+            u=_matrix(graph.where, ["the graph"], [graph.attributes], self.graph_columns),
             num_nodes=len(graph.nodes),
         )
 

@@ -10,6 +10,7 @@ from torch import Tensor
 from torchrl.data import Binary, Bounded, Composite, Unbounded
 
 from edgewise.graphs.edges import Edges, EdgeSource, Explicit
+from edgewise.graphs.step_spec import StepSpec
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,7 @@ class GraphSpec:
     | `topology` | `[*B]` int64 | topology edges |
     | `pos` | `[*B, N, P]` float | `position_dim > 0` |
     | `node_type` | `[*B, N]` int64 | `node_types > 0` |
+    | `u` | `[*B, G]` float, features of the whole graph | `graph_features > 0` |
 
     The content of padding has no effect: features of absent nodes and ends of absent edges may be anything,
     including NaN.
@@ -38,6 +40,8 @@ class GraphSpec:
         edges: source of the edges: `Explicit`, `Radius`, `Nearest` or `Topology`.
         position_dim: numbers per position P; zero for graphs without positions.
         node_types: number of node types; zero for graphs of one type.
+        graph_features: number of features of the whole graph G; zero for graphs without.
+        step: what changes from step to step beside the graph; set by environments that have `describe`.
 
     Example:
         >>> spec = GraphSpec(num_nodes=6, node_features=3, edges=Explicit(num_edges=10))
@@ -50,9 +54,11 @@ class GraphSpec:
     edges: EdgeSource = field(default_factory=Explicit)
     position_dim: int = 0
     node_types: int = 0
+    graph_features: int = 0
+    step: StepSpec | None = None
 
     def __post_init__(self) -> None:
-        for name in ("num_nodes", "node_features", "position_dim", "node_types"):
+        for name in ("num_nodes", "node_features", "position_dim", "node_types", "graph_features"):
             least = 1 if name == "num_nodes" else 0
             if not isinstance(getattr(self, name), int) or getattr(self, name) < least:
                 raise ValueError(
@@ -93,6 +99,8 @@ class GraphSpec:
             entries["node_type"] = Bounded(
                 0, self.node_types - 1, shape=(*lead, nodes), dtype=torch.int64, device=device
             )
+        if self.graph_features:
+            entries["u"] = Unbounded((*lead, self.graph_features), device=device)
         return Composite(entries, shape=lead, device=device)
 
     def zeros(self, *batch_size: int, device: torch.device | str | None = None) -> TensorDict:

@@ -36,6 +36,8 @@ def validate(graph: TensorDict, spec: GraphSpec, *, name: str = "graph") -> None
     lead = graph.batch_size if isinstance(graph, TensorDictBase) else entries["node_mask"].shape[:-1]
     _check_form(entries, spec, name=name, lead=tuple(lead))
     _check_nodes(entries, spec, name)
+    if spec.graph_features:
+        _check_graph_features(entries["u"], name)
     if isinstance(spec.edges, Explicit):
         _check_edges(entries, spec, name)
     if isinstance(spec.edges, Topology):
@@ -112,6 +114,14 @@ def _check_finite(entries: Entries, key: str, exists: Tensor, *, name: str, abou
             world,
             f"{key}: {'NaN' if math.isnan(value) else value} at {about[0]} {row}, {about[1]} {column}",
         )
+
+
+def _check_graph_features(values: Tensor, name: str) -> None:
+    place = _first(~values.isfinite())
+    if place:
+        *world, column = place
+        value = float(values[tuple(place)])
+        _fail(name, world, f"u: {'NaN' if math.isnan(value) else value} at feature {column}")
 
 
 def _outside(values: Tensor, count: int) -> Tensor:

@@ -32,6 +32,8 @@ class Union:
         edge_attr: `[L, D]` or None.
         node_type: `[M]` int64 or None.
         pos: `[M, P]` or None.
+        u: `[num_graphs + 1, G]` or None, features of each graph; `u[batch]` are those of each node's graph,
+            and zero for the sink and absent nodes.
         batch: `[M]` int64, the graph of each node. The sink and absent nodes belong to graph `num_graphs`, so
             that norms and pools over `batch` exclude padding. Not sorted if absent nodes are kept.
         kept: `[M]` int64, the slots of the nodes in ascending order; None if all slots and a sink are nodes.
@@ -43,6 +45,7 @@ class Union:
     edge_attr: Tensor | None
     node_type: Tensor | None
     pos: Tensor | None
+    u: Tensor | None
     batch: Tensor
     kept: Tensor | None
     node_mask: Tensor
@@ -131,6 +134,7 @@ def _static(graph: TensorDict, spec: GraphSpec, edges: Edges) -> Union:
         edge_attr=attr,
         node_type=_with_sink(graph["node_type"].unsqueeze(-1), mask).squeeze(-1) if spec.node_types else None,
         pos=_with_sink(graph["pos"], mask) if spec.position_dim else None,
+        u=_with_sink_graph(graph["u"]) if spec.graph_features else None,
         batch=torch.where(pad(mask.reshape(slots), (0, 1)), graph_of, graph_of[-1]),
         kept=None,
         node_mask=mask,
@@ -141,6 +145,11 @@ def _with_sink(values: Tensor, mask: Tensor) -> Tensor:
     """Return node values `[*B, N, C]` as `[B * N + 1, C]`; absent nodes and the sink, last, are zero."""
     flat = values.masked_fill(~mask.unsqueeze(-1), 0).reshape(mask.numel(), values.shape[-1])
     return pad(flat, (0, 0, 0, 1))
+
+
+def _with_sink_graph(u: Tensor) -> Tensor:
+    """Return graph features `[*B, G]` as `[B + 1, G]`; those of the graph of the sink, last, are zero."""
+    return pad(u.reshape(math.prod(u.shape[:-1]), u.shape[-1]), (0, 0, 0, 1))
 
 
 def _compact(graph: TensorDict, spec: GraphSpec, edges: Edges) -> Union:
@@ -156,6 +165,7 @@ def _compact(graph: TensorDict, spec: GraphSpec, edges: Edges) -> Union:
         edge_attr=None if edges.attr is None else _rows(edges.attr, link),
         node_type=None if types is None else _rows(types, node).squeeze(-1),
         pos=_rows(graph["pos"], node) if spec.position_dim else None,
+        u=_with_sink_graph(graph["u"]) if spec.graph_features else None,
         batch=node // mask.shape[-1],
         kept=node,
         node_mask=mask,

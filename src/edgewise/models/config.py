@@ -161,6 +161,9 @@ class ModelConfig(Config):
     policy_gain: float = Field(0.01, gt=0)
     """Gain of the orthogonal initialisation of the last policy layer; a small gain makes the initial policy
     almost uniform."""
+    logit_clip: float = Field(10.0, gt=0)
+    """Largest absolute logit of the pointer decoder, which environments that describe an instance once use to
+    choose nodes."""
     initial_std: float = Field(0.6, gt=0)
     """Initial standard deviation of continuous actions, before squashing."""
     prior: float | None = Field(None, gt=0)

@@ -13,7 +13,7 @@ from torchrl.data import Composite, TensorSpec
 
 from edgewise.graphs.actions import ActionLayout, ChooseEdgePerGroup, ChooseFromSet
 from edgewise.graphs.edges import Explicit
-from edgewise.graphs.keys import ACTIVE, CHOICES, GRAPH, MASK, PRIOR
+from edgewise.graphs.keys import ACTIVE, CHOICES, GRAPH, MASK, PRIOR, STEP
 from edgewise.graphs.proximity import PositionRule
 from edgewise.graphs.spec import GraphSpec
 from edgewise.models.policy_function import TensorInfo, Tensors
@@ -28,9 +28,12 @@ _MEANINGS: dict[NestedKey, str] = {
     "edge_attr": "edge features",
     "pos": "position of each node, from which edges are computed",
     "node_type": "type of each node",
+    "u": "features of the whole graph",
     MASK: "which actions are allowed",
     PRIOR: "a score of each action, which is added to the logits with a learned weight",
     ACTIVE: "which agents act; agents are the first nodes of their graph",
+    (STEP, "x"): "features of nodes, or of the choices that are offered, which change from step to step",
+    (STEP, "u"): "features of the whole graph, which change from step to step",
     CHOICES: "the choices that are offered, as indices of {members}",
 }
 
@@ -129,6 +132,8 @@ class ObservationInputs:
             shapes["pos"] = (NODES, self.own.position_dim)
         if self.own.node_types:
             shapes["node_type"] = (NODES,)
+        if self.own.graph_features:
+            shapes["u"] = (self.own.graph_features,)
         if not self.is_rule:
             shapes |= {"edge_index": (2, EDGES), "edge_mask": (EDGES,)}
             if self.own.edge_features:
@@ -160,7 +165,8 @@ class ObservationInputs:
         }
         members = self.layout.members if isinstance(self.layout, ChooseFromSet) else NODES
         meaning = _MEANINGS.get(key, f"`{'.'.join(_path(key))}` of the observation").format(members=members)
-        below = members if key == CHOICES else _below(spec)
+        refers = key == CHOICES or _path(key)[:2] == (STEP, "nodes")
+        below = members if refers else _below(spec)
         return (TensorInfo(name, spec.dtype, (GRAPHS, *shape), meaning, below),)
 
     def _shape(self, key: NestedKey, sizes: tuple[int, ...]) -> tuple[int | str, ...]:
@@ -172,6 +178,8 @@ class ObservationInputs:
             )
         if key == CHOICES:
             return (CHOICES,)
+        if key == (STEP, "x"):
+            return (CHOICES if isinstance(layout, ChooseFromSet) else NODES, *sizes[1:])
         if _path(key)[0] == AGENTS:
             return (AGENTS, *sizes[1:])
         return sizes

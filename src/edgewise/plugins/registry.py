@@ -20,6 +20,8 @@ from edgewise.plugins.trust import allow, allowed_files, allowed_modules, projec
 
 SYSTEMS = "edgewise.systems"
 """The package whose `SYSTEMS` lists the declarations that ship with edgewise."""
+PROBLEMS = "edgewise.problems"
+"""The package that declares construction and selection problems together."""
 
 
 @dataclass(frozen=True)
@@ -159,7 +161,8 @@ def summary_of(extension: Any) -> str:
 @cache
 def systems() -> tuple[System, ...]:
     """Return the declarations of the systems that ship with edgewise."""
-    return tuple(load(f"{module}:SYSTEM") for module in import_module(SYSTEMS).SYSTEMS)
+    modules = (*import_module(SYSTEMS).SYSTEMS, PROBLEMS)
+    return tuple(load(f"{module}:SYSTEM") for module in modules)
 
 
 def all_systems() -> tuple[System, ...]:

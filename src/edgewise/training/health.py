@@ -14,6 +14,7 @@ from tensordict import TensorDictBase
 from torch import Tensor, nn
 
 from edgewise.config.errors import ConfigError, NumericalStop
+from edgewise.data.instance_batch import graphs_of
 from edgewise.graphs.keys import GRAPH
 from edgewise.runs import durable
 from edgewise.runs.checkpoint import tensor_file
@@ -45,13 +46,14 @@ def finite(batch: TensorDictBase) -> dict[str, Tensor]:
 def diagnostics(policy: object, batch: TensorDictBase) -> dict[str, Tensor]:
     """Compute diagnostics of a policy, 0-d each: those of its modules, gradient norms and the weight norm.
 
-    The method `diagnostics(graph)` of every module that has one is called with the last step of the batch.
+    The method `diagnostics(graph)` of every module that has one is called with the last step of the batch, or
+    with its instances.
     Gradient norms are those of the last minibatch, one per layer.
     """
     if not isinstance(policy, nn.Module):
         return {}
     found: dict[str, Tensor] = {}
-    graph = batch[..., -1].get(GRAPH, None)
+    graph = graphs_of(batch)
     for name, module in policy.named_modules():
         if hasattr(module, "diagnostics") and graph is not None:
             values = module.diagnostics(graph)

@@ -17,6 +17,7 @@ from edgewise.algorithms.algorithm import Algorithm
 from edgewise.config.errors import ConfigError, NumericalStop
 from edgewise.config.run import TrainingConfig
 from edgewise.config.schedules import Schedule
+from edgewise.data.instance_batch import steps_of
 from edgewise.scale.processes.group import ALONE, Group
 from edgewise.training import health
 from edgewise.training.episodes import EpisodeMeter
@@ -76,7 +77,8 @@ class Iteration:
         with self._stop_on_bad_inputs(frames, batch):
             policy, learnt = algorithm.policy, algorithm.learn(batch)
             checked = prefixed("learn", learnt) | prefixed("health", health.diagnostics(policy, batch))
-        episodes = prefixed("episode", self._episodes.update(batch))
+        steps = steps_of(batch)
+        episodes = prefixed("episode", self._episodes.update(steps))
         numbers = health.to_host({**episodes, **checked, **prefixed("finite", is_finite)})
         health.check_edge_slots(numbers, frames=frames)
         self.clock.collecting += collected - began
@@ -85,7 +87,7 @@ class Iteration:
         causes += [name for name in checked if not math.isfinite(numbers[name])]
         stop = self._first_stop(self._numerical_stop(batch, causes, frames) if causes else None)
         numbers |= self._mean_numbers({name: numbers[name] for name in checked})
-        size = int(self._group.sum(torch.tensor(batch.numel())))
+        size = int(self._group.sum(torch.tensor(steps.numel())))
         if stop is not None:
             raise stop
         defined = {name: number for name, number in numbers.items() if not math.isnan(number)}

@@ -28,8 +28,14 @@ class ChooseNode(DiscreteLayout):
         return (graph.num_nodes,)
 
     def choices(self, observation: TensorDictBase, graph: GraphSpec) -> Choices:  # noqa: ARG002
-        """Return the allowed nodes that exist, `[*B, N]`; without a mask, all that exist."""
-        exists, mask = observation[GRAPH, "node_mask"], observation.get(MASK, None)
+        """Return the allowed nodes that exist, `[*B, N]`; without a mask, all that exist.
+
+        Steps that are stored without their graph have a mask.
+        """
+        mask, observed = observation.get(MASK, None), observation.get(GRAPH, None)
+        if observed is None:
+            return Choices(self.required_mask(observation))
+        exists = observed.get("node_mask")
         return Choices(exists if mask is None else exists & mask)
 
     def default_mask(self, graph: TensorDictBase) -> Tensor:

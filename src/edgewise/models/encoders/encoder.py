@@ -117,6 +117,29 @@ def edge_width(graph: GraphSpec, config: EncoderConfig) -> int:
     return graph.edge_features and (config.edge_hidden or graph.edge_features)
 
 
+class GraphConditioning(nn.Module):
+    """Features of the whole graph, added to the embeddings of its nodes before every block.
+
+    Args:
+        features: G, the number of graph features.
+        hidden: C, the width of embeddings.
+        layers: number of blocks.
+    """
+
+    def __init__(self, features: int, hidden: int, layers: int) -> None:
+        super().__init__()
+        self.embed = nn.Linear(features, hidden)
+        self.layers = nn.ModuleList(nn.Linear(hidden, hidden) for _ in range(layers))
+
+    def forward(self, u: Tensor, batch: GraphBatch) -> list[Tensor]:
+        """Return what each block adds: `[M, C]`, or `[B, 1, C]` in a dense batch, from `u [B, G]`."""
+        h = functional.silu(self.embed(u))
+        shifts = [layer(h) for layer in self.layers]
+        if isinstance(batch, DenseBatch):
+            return [shift.unsqueeze(-2) for shift in shifts]
+        return [shift.index_select(0, batch.batch) for shift in shifts]
+
+
 class Block(nn.Module):
     """One step of message passing."""
 
@@ -142,13 +165,28 @@ class Trunk(nn.Module):
         self.blocks = nn.ModuleList(blocks)
         self.norm = nn.LayerNorm(config.hidden)
         self.part_size = config.part_size
+        self.condition = (
+            GraphConditioning(graph.graph_features, config.hidden, len(blocks))
+            if graph.graph_features
+            else None
+        )
 
-    def forward(self, x: Tensor, node_type: Tensor | None, batch: GraphBatch) -> Tensor:
-        """Return node embeddings in the layout of `batch`."""
+    def forward(
+        self, x: Tensor, node_type: Tensor | None, batch: GraphBatch, u: Tensor | None = None
+    ) -> Tensor:
+        """Return node embeddings in the layout of `batch`; `u` are the graph features of each graph."""
         h, parts, batch = self.embed(x, node_type), self.parts(batch), self.with_edges(batch)
-        for block in self.blocks:
-            h, _ = run_block(block, h, batch, parts)
+        for block, shift in zip(self.blocks, self.shifts(u, batch), strict=True):
+            h, _ = run_block(block, h if shift is None else h + shift, batch, parts)
         return self.norm(h)
+
+    def shifts(self, u: Tensor | None, batch: GraphBatch) -> Sequence[Tensor | None]:
+        """Return what is added to embeddings before each block; None where graphs have no features."""
+        if self.condition is None:
+            return [None] * len(self.blocks)
+        assert u is not None
+        found: list[Tensor] = self.condition(u, batch)
+        return found
 
     def with_edges(self, batch: GraphBatch) -> GraphBatch:
         """Return the batch with embedded edge features, if they are embedded."""
@@ -191,14 +229,14 @@ class MessagePassingEncoder(GraphEncoder):
         if compact is None:
             compact = prefers_compact(edges)
         if self.takes_dense(edges, graph["node_mask"]):
-            x, node_type = self._padded(graph)
+            x, node_type, u = self._padded(graph)
             batch = to_dense_batch(graph, edges)
-            h = self.trunk(x, node_type, batch).masked_fill(~batch.real.unsqueeze(-1), 0.0)
+            h = self.trunk(x, node_type, batch, u).masked_fill(~batch.real.unsqueeze(-1), 0.0)
             return h.view(*graph["node_mask"].shape, self.hidden)
         if self.config.compact:
             compact = may_compact(self, graph["x"])
         flat, sparse = to_sparse_batch(graph, self.graph, edges, compact=compact)
-        return flat.nodes(self.trunk(flat.x, flat.node_type, sparse))
+        return flat.nodes(self.trunk(flat.x, flat.node_type, sparse, flat.u))
 
     def takes_dense(self, edges: Edges, node_mask: Tensor) -> bool:  # noqa: ARG002
         """Return whether to use the dense layout for these edges; only dot-product attention supports it."""
@@ -213,12 +251,13 @@ class MessagePassingEncoder(GraphEncoder):
         attention to a single neighbour; graphs in parts have neither. `edges/overflow` is 1 if any graph
         since the last call had more edges than its edge source has slots for.
         """
-        x, node_type, batch = self._batch(graph)
+        x, node_type, batch, u = self._batch(graph)
         h, parts = self.trunk.embed(x, node_type), self.trunk.parts(batch)
         batch = self.trunk.with_edges(batch)
         statistics = {"embedding/rms": activation_rms(h, batch)}
-        for number, block in enumerate(self.trunk.blocks):
-            h, weights = run_block(block, h, batch, parts)
+        steps = zip(self.trunk.blocks, self.trunk.shifts(u, batch), strict=True)
+        for number, (block, shift) in enumerate(steps):
+            h, weights = run_block(block, h if shift is None else h + shift, batch, parts)
             statistics[f"layer_{number}/rms"] = activation_rms(h, batch)
             if weights is not None:
                 statistics[f"layer_{number}/logit_max"] = logit_max(weights, batch)
@@ -234,10 +273,10 @@ class MessagePassingEncoder(GraphEncoder):
 
         None without attention, and for edges that are not all pairs unless `dense` is `always`.
         """
-        x, node_type, batch = self._batch(graph, prefer_dense=True)
+        x, node_type, batch, u = self._batch(graph, prefer_dense=True)
         h, weights, batch = self.trunk.embed(x, node_type), None, self.trunk.with_edges(batch)
-        for block in self.trunk.blocks:
-            h, weights = block(h, batch)
+        for block, shift in zip(self.trunk.blocks, self.trunk.shifts(u, batch), strict=True):
+            h, weights = block(h if shift is None else h + shift, batch)
         if weights is None or not isinstance(batch, DenseBatch):
             return None
         alpha = weights.alpha.mean(1).masked_fill(~batch.linked, 0.0)
@@ -253,20 +292,22 @@ class MessagePassingEncoder(GraphEncoder):
 
     def _batch(
         self, graph: TensorDict, *, prefer_dense: bool = False
-    ) -> tuple[Tensor, Tensor | None, GraphBatch]:
-        """Return the inputs of the trunk: node features, node types and edges."""
+    ) -> tuple[Tensor, Tensor | None, GraphBatch, Tensor | None]:
+        """Return the inputs of the trunk: node features, node types, edges and graph features."""
         edges = self._edges_of(graph)
         if self.takes_dense(edges, graph["node_mask"]) or (
             prefer_dense and self.has_dense_layout and edges.complete
         ):
-            return *self._padded(graph), to_dense_batch(graph, edges)
+            x, node_type, u = self._padded(graph)
+            return x, node_type, to_dense_batch(graph, edges), u
         flat, sparse = to_sparse_batch(graph, self.graph, edges, compact=self.config.compact)
-        return flat.x, flat.node_type, sparse
+        return flat.x, flat.node_type, sparse, flat.u
 
-    def _padded(self, graph: TensorDict) -> tuple[Tensor, Tensor | None]:
-        """Return features `[G, N, F]` and types `[G, N]` or None; zero for padding."""
+    def _padded(self, graph: TensorDict) -> tuple[Tensor, Tensor | None, Tensor | None]:
+        """Return features `[B, N, F]`, types `[B, N]` or None, zero for padding, and `u [B, G]` or None."""
         mask = graph["node_mask"]
         x = self.graph.mask_padding(graph).reshape(-1, mask.shape[-1], graph["x"].shape[-1])
+        u = graph["u"].reshape(-1, self.graph.graph_features) if self.graph.graph_features else None
         if not self.graph.node_types:
-            return x, None
-        return x, graph["node_type"].masked_fill(~mask, 0).reshape(-1, mask.shape[-1])
+            return x, None, u
+        return x, graph["node_type"].masked_fill(~mask, 0).reshape(-1, mask.shape[-1]), u

@@ -34,6 +34,7 @@ class MLP(GraphEncoder):
         super().__init__(graph, config or EncoderConfig(kind="mlp"))
         width = self.config.hidden
         inputs = graph.num_nodes * (graph.node_features + 1 + graph.node_types + graph.position_dim)
+        inputs += graph.graph_features
         layers: list[nn.Module] = []
         for number in range(self.config.layers):
             layers += [nn.Linear(width if number else inputs, width), nn.LayerNorm(width), nn.ReLU()]
@@ -47,7 +48,10 @@ class MLP(GraphEncoder):
                 f"the MLP was built for {self.graph.num_nodes} node slots and got {mask.shape[-1]}: "
                 "pad to that size, or use the transformer or gnn encoder, which take any size"
             )
-        h = self.network(self._rows(graph).flatten(-2)).unflatten(-1, (-1, self.hidden))
+        flat = self._rows(graph).flatten(-2)
+        if self.graph.graph_features:
+            flat = torch.cat((flat, graph["u"]), -1)
+        h = self.network(flat).unflatten(-1, (-1, self.hidden))
         return h.masked_fill(~mask.unsqueeze(-1), 0.0)
 
     def diagnostics(self, graph: TensorDict) -> dict[str, Tensor]:

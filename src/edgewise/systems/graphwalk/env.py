@@ -57,7 +57,7 @@ class GraphwalkEnv(GraphEnv[GraphwalkConfig]):
             distance = self.get_buffer("given_distance")
             return scenario.sample_given_walks(graphs, distance, count=count, generator=self.generator)
         return scenario.sample_walks(
-            self.sample_int(self.stage.num_nodes, count),
+            self.sample_int(self.config.num_nodes, count),
             capacity=self.graph.num_nodes,
             extra_edges=self.config.extra_edges,
             generator=self.generator,

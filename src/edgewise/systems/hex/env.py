@@ -36,20 +36,20 @@ class HexEnv(GraphEnv[HexConfig]):
 
     def check_stage(self, stage: HexConfig) -> None:
         """Raise ConfigError if a stage needs larger boards than the environment has room for."""
-        if stage.capacity > self.config.capacity:
+        if stage.capacity > self.built_with.capacity:
             raise ConfigError(
-                f"size {stage.size} does not fit: the environment has room for {self.config.capacity}",
+                f"size {stage.size} does not fit: the environment has room for {self.built_with.capacity}",
                 hint=f"build it with max_size={stage.capacity}",
             )
 
     def spawn(self, count: int) -> Entries:
         """Sample new games."""
         return scenario.draw_games(
-            self.sample_int(self.stage.size, count),
-            capacity=self.config.capacity,
+            self.sample_int(self.config.size, count),
+            capacity=self.built_with.capacity,
             tables=self.tables,
-            opening_plies=self.sample_int(self.stage.opening_plies, count),
-            most_plies=int(upper_bound(self.stage.opening_plies)),
+            opening_plies=self.sample_int(self.config.opening_plies, count),
+            most_plies=int(upper_bound(self.config.opening_plies)),
             generator=self.generator,
         )
 
@@ -61,7 +61,7 @@ class HexEnv(GraphEnv[HexConfig]):
             swaps = self._may_swap(state) & (
                 stones.gather(1, action.unsqueeze(-1)).squeeze(-1) != dynamics.EMPTY
             )
-            empty, alone = dynamics.empty_boards(len(action), self.config.capacity, self.device)
+            empty, alone = dynamics.empty_boards(len(action), self.built_with.capacity, self.device)
             stones = torch.where(swaps.unsqueeze(-1), empty, stones)
             chains = torch.where(swaps.unsqueeze(-1), alone, chains)
             cell, swapped = torch.where(swaps, dynamics.mirrored(action, size), action), swapped | swaps

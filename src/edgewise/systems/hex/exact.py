@@ -182,7 +182,7 @@ def opening_positions(env: HexEnv, *, size: int, openings: Tensor | None) -> Ten
     sizes = torch.full((count,), size, device=env.device)
     game = scenario.draw_games(
         sizes,
-        capacity=env.config.capacity,
+        capacity=env.built_with.capacity,
         tables=env.tables,
         opening_plies=torch.zeros_like(sizes),
         most_plies=0,

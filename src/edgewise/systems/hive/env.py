@@ -49,9 +49,9 @@ class HiveEnv(GraphEnv[HiveConfig]):
         """Sample new games."""
         with _in_words():
             games = scenario.draw_games(
-                self.sample_int(self.stage.opening_plies, count),
+                self.sample_int(self.config.opening_plies, count),
                 self.hand,
-                most_plies=int(upper_bound(self.stage.opening_plies)),
+                most_plies=int(upper_bound(self.config.opening_plies)),
                 max_moves=self.config.move_capacity,
                 window=self.config.repetition_window,
                 generator=self.generator,
@@ -63,7 +63,7 @@ class HiveEnv(GraphEnv[HiveConfig]):
     @property
     def _kept_plies(self) -> int:
         """Most plies of a game, if the state holds its moves."""
-        most = self.config.max_steps + int(upper_bound(self.config.opening_plies))
+        most = self.built_with.max_steps + int(upper_bound(self.built_with.opening_plies))
         return most if self.config.keep_moves else 0
 
     def advance(self, state: TensorDict, action: Tensor) -> Transition:

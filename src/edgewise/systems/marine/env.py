@@ -67,7 +67,7 @@ class MarineEnv(GraphEnv[MarineConfig]):
     def check_stage(self, stage: MarineConfig) -> None:
         """Refuse a stage that needs more robots, obstacles or vortices than the environment has room for."""
         kinds = ("robots", "obstacles", "cores")
-        for kind, needed, room in zip(kinds, stage.capacity, self.config.capacity, strict=True):
+        for kind, needed, room in zip(kinds, stage.capacity, self.built_with.capacity, strict=True):
             if needed > room:
                 raise ConfigError(
                     f"num_{kind} {getattr(stage, f'num_{kind}')} does not fit: there is room for {room}",
@@ -76,14 +76,14 @@ class MarineEnv(GraphEnv[MarineConfig]):
 
     def spawn(self, count: int) -> Entries:
         """Sample new worlds with every robot at rest in the water."""
-        stage = self.stage
+        stage = self.config
         wanted = scenario.Wanted(
             self.sample_int(stage.num_robots, count),
             self.sample_int(stage.num_obstacles, count),
             self.sample_int(stage.num_cores, count),
             self.sample_float(stage.min_start_goal_dis, count),
         )
-        room = scenario.Capacity(*self.config.capacity)
+        room = scenario.Capacity(*self.built_with.capacity)
         placed = scenario.sample_worlds(wanted, room, generator=self.generator, parity=self.config.parity)
         at_rest = torch.zeros_like(placed["heading"])
         water = torch.zeros_like(placed["position"])

@@ -49,17 +49,17 @@ class QueueingEnv(GraphEnv[QueueingConfig]):
 
     def check_stage(self, stage: QueueingConfig) -> None:
         """Refuse a stage with other graphs or higher rates than the environment was built for."""
-        foreign = [name for name in stage.graphs if name not in self.config.graphs]
+        foreign = [name for name in stage.graphs if name not in self.built_with.graphs]
         if foreign:
             raise ConfigError(
                 f"graphs {', '.join(foreign)} are not among those the environment was built for",
-                hint=f"build it with graphs={(*self.config.graphs, *foreign)}",
+                hint=f"build it with graphs={(*self.built_with.graphs, *foreign)}",
             )
-        if stage.load is not None and self.config.load is None:
+        if stage.load is not None and self.built_with.load is None:
             raise ConfigError(
                 "a stage gives a load but the environment has none", hint="build it with a load"
             )
-        if stage.highest_arrival_rate > self.config.highest_arrival_rate:
+        if stage.highest_arrival_rate > self.built_with.highest_arrival_rate:
             raise ConfigError(
                 f"a stage's arrival rate of {stage.highest_arrival_rate} exceeds the environment's own",
                 hint=f"build it with arrival_rate or load up to {stage.highest_arrival_rate}",
@@ -67,14 +67,14 @@ class QueueingEnv(GraphEnv[QueueingConfig]):
 
     def spawn(self, count: int) -> Entries:
         """Sample new worlds, each on one of the stage's graphs."""
-        numbers = self.conflict_graphs.numbers(self.stage.graphs)
+        numbers = self.conflict_graphs.numbers(self.config.graphs)
         drawn = torch.randint(len(numbers), (count,), generator=self.generator, device=self.device)
         graph = (
             drawn if len(numbers) == len(self.node_mask) else torch.tensor(numbers, device=self.device)[drawn]
         )
         return scenario.sample_worlds(
             graph,
-            config=self.stage,
+            config=self.config,
             node_mask=self.node_mask[graph],
             neighbours=self.neighbours[graph],
             capacity=self.capacity[graph],

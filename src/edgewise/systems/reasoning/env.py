@@ -115,18 +115,18 @@ class ReasoningEnv(GraphEnv[ReasoningConfig]):
     def apply_stage(self, **settings: Any) -> None:
         """Apply other settings from the next reset of each world on."""
         super().apply_stage(**settings)
-        self._pool = self._pool_of(self.stage)
+        self._pool = self._pool_of(self.config)
 
     def spawn(self, count: int) -> Entries:
         """Sample new queries, each a goal of one atom."""
-        config, stage = self.config, self.stage
+        config = self.config
         if config.mode == "eval":
             query, label = self._next_queries(count)
         else:
             query, label = scenario.draw_queries(
                 self._pool,
                 count,
-                negative_ratio=stage.negative_ratio,
+                negative_ratio=config.negative_ratio,
                 corruption=self.corruption,
                 side=config.corrupt,
                 generator=self.generator,
@@ -135,7 +135,7 @@ class ReasoningEnv(GraphEnv[ReasoningConfig]):
         history = torch.zeros(count, self._history_length, dtype=torch.int64, device=self.device)
         query = query.to(torch.int32)
         history[:, 0] = goal_hash(atoms)
-        weight = 1.0 / max(1, stage.negative_ratio)
+        weight = 1.0 / max(1, config.negative_ratio)
         return {
             "atoms": atoms,
             "query": query,

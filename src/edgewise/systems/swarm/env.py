@@ -36,7 +36,7 @@ class SwarmEnv(GraphEnv[SwarmConfig]):
 
     def check_stage(self, stage: SwarmConfig) -> None:
         """Refuse a stage that needs more agents or obstacles than the environment has room for."""
-        room = self.config.agent_capacity, self.config.obstacle_capacity
+        room = self.built_with.agent_capacity, self.built_with.obstacle_capacity
         if stage.agent_capacity > room[0] or stage.obstacle_capacity > room[1]:
             raise ConfigError(
                 f"num_agents {stage.num_agents} and num_obstacles {stage.num_obstacles} do not fit: "
@@ -47,7 +47,7 @@ class SwarmEnv(GraphEnv[SwarmConfig]):
 
     def spawn(self, count: int) -> Entries:
         """Sample new worlds with every agent at rest."""
-        stage = self.stage
+        stage = self.config
         num_agents = self.sample_int(stage.num_agents, count)
         side = stage.world_size
         half_side = (
@@ -63,7 +63,7 @@ class SwarmEnv(GraphEnv[SwarmConfig]):
             self.sample_int(stage.num_obstacles, count),
             half_side=half_side,
             agents=self.num_agents,
-            obstacles=self.config.obstacle_capacity,
+            obstacles=self.built_with.obstacle_capacity,
             task=self.config.task,
             generator=self.generator,
             spacing=double_integrator.SPACING if free else dynamics.DIAMETER,
@@ -76,8 +76,8 @@ class SwarmEnv(GraphEnv[SwarmConfig]):
 
     def _obstacle_velocity(self, count: int) -> Tensor:
         """Sample velocities of any direction, `[count, O, 2]`."""
-        number = count * self.config.obstacle_capacity
-        speed = self.sample_float(self.stage.obstacle_speed, number)
+        number = count * self.built_with.obstacle_capacity
+        speed = self.sample_float(self.config.obstacle_speed, number)
         angle = self.sample_float((0.0, 2 * math.pi), number)
         velocity = speed.unsqueeze(-1) * torch.stack((angle.cos(), angle.sin()), -1)
         return velocity.view(count, -1, 2)
@@ -116,7 +116,7 @@ class SwarmEnv(GraphEnv[SwarmConfig]):
             width=config.goal_width,
         )
         contacts = dynamics.contact_share(pairs, touches, margin=config.collision_margin)
-        own = (progress - self.stage.collision_cost * contacts).masked_fill(~active, 0.0)
+        own = (progress - self.config.collision_cost * contacts).masked_fill(~active, 0.0)
         there = left < config.goal_threshold
         if config.task != "target":
             there = (there | ~active).all(-1, keepdim=True)

@@ -1,0 +1,248 @@
+"""Actors and critics for environments that describe an instance once: encode once, decode every step."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from tensordict import TensorDictBase
+from tensordict.nn import TensorDictModuleBase
+from torch import Generator, Tensor, nn
+from torch.distributions import Distribution
+
+from edgewise.config.errors import ConfigError
+from edgewise.graphs.actions import ActionLayout, ChooseFromSet, ChooseNode
+from edgewise.graphs.keys import CHOICES, GRAPH, MASK, STEP, STEPS
+from edgewise.graphs.spec import GraphSpec
+from edgewise.graphs.step_spec import StepSpec
+from edgewise.models.build import make_encoder, make_head
+from edgewise.models.config import ModelConfig
+from edgewise.models.decoder import Decoder, NodeDecoder, PointerDecoder, SetDecoder, StepValue
+from edgewise.models.encoders.encoder import GraphEncoder
+from edgewise.models.heads import Head
+from edgewise.models.observation_inputs import ObservationInputs
+from edgewise.models.policy_function import PolicyFunction, Tensors
+from edgewise.models.set_action import set_action
+
+
+class InstanceActor(TensorDictModuleBase):
+    """A stochastic policy whose encoder runs once per instance: writes `action` and `action_log_prob`.
+
+    It takes a root `[*B]` with `graph` and `step`, as any policy does, and then encodes every graph. Where
+    many steps of the same instances follow, `on_instances` encodes them once, and `get_dist` takes a batch
+    `[I]` of instances with their `steps`. All three give the same distributions.
+
+    Args:
+        encoder: maps graphs to node embeddings.
+        decoder: maps node embeddings and steps to a distribution over actions.
+    """
+
+    log_prob_keys = ("action_log_prob",)
+    dist_sample_keys = ("action",)
+    memory = None
+
+    def __init__(self, encoder: GraphEncoder, decoder: Decoder) -> None:
+        super().__init__()
+        self.encoder, self.decoder = encoder, decoder
+        self.in_keys = [GRAPH, STEP, MASK, CHOICES]
+        self.out_keys = ["action", "action_log_prob"]
+
+    def get_dist(self, tensordict: TensorDictBase) -> Distribution:
+        """Return the distribution over actions of every step, `[*B]`, or `[I, Q]` for instances `[I]`."""
+        if STEPS in tensordict:
+            graph, observation = tensordict.get(GRAPH), tensordict.get(STEPS)
+        else:
+            graph, observation = tensordict.get(GRAPH).reshape(-1), tensordict
+        return self.decoder(self.prepare(graph), observation)
+
+    def prepare(self, graph: TensorDictBase) -> Any:
+        """Encode graphs `[I]`: what the decoder reads of them at every step."""
+        return self.decoder.prepare(self.encoder(graph), graph)
+
+    def on_instances(self, roots: TensorDictBase) -> OnInstances:
+        """Return the policy for the worlds that start at `roots [I]`, which are encoded now."""
+        return OnInstances(self, roots.get(GRAPH))
+
+    def forward(self, tensordict: TensorDictBase) -> TensorDictBase:
+        """Sample an action in every world, or take the mode if exploration is off."""
+        return set_action(self.get_dist(tensordict), tensordict)
+
+    def tensors(self, tensordict: TensorDictBase) -> dict[str, Tensor]:
+        """Return the distribution of observations `[B]` as named tensors, for export."""
+        graph = tensordict.get(GRAPH)
+        return self.decoder.tensors(self.prepare(graph), tensordict)
+
+    def as_function(self, env: Any) -> InstanceActorFunction:
+        """Return the actor as a function of named tensors, for export."""
+        return InstanceActorFunction(self, env=env)
+
+    def set_graph(self, graph: GraphSpec) -> None:
+        """Use another topology or edge rule from now on; features and node types must be the same."""
+        self.encoder.graph = graph
+        if isinstance(self.decoder, NodeDecoder):
+            self.decoder.head.set_graph(graph)
+
+    @contextmanager
+    def on(self, env: Any) -> Iterator[None]:
+        """Use the topology or edge rule of another environment within this context."""
+        own = self.encoder.graph
+        self.set_graph(env.graph)
+        try:
+            yield
+        finally:
+            self.set_graph(own)
+
+
+class InstanceActorFunction(PolicyFunction):
+    """One step of every graph, and the graph itself, to the distribution over actions.
+
+    Args:
+        actor: the policy, which is copied.
+        env: an environment of the policy.
+    """
+
+    def __init__(self, actor: InstanceActor, *, env: Any) -> None:
+        super().__init__()
+        self.actor = copy.deepcopy(actor)
+        self._observed = ObservationInputs(env, actor.in_keys, any_size=actor.encoder.any_size)
+        self.actor.set_graph(self._observed.graph)
+        head = getattr(actor.decoder, "head", None) or Head
+        self.inputs, self.outputs = self._observed.infos, dict(head.outputs)
+        self.sizes, self.decoding, self.decode = self._observed.sizes, head.decoding, head.decode
+
+    def forward(self, inputs: Tensors) -> Tensors:
+        """Return the tensors of the distribution."""
+        return self.actor.tensors(self._observed.root(inputs))
+
+    def inputs_of(self, root: TensorDictBase) -> Tensors:
+        """Return the inputs for an observation of the environment, `[B]`."""
+        return self._observed.of(root)
+
+    def fit(self, sizes: Mapping[str, int]) -> dict[str, int]:
+        """Return sizes that are possible together, near to `sizes`."""
+        return self._observed.fit(sizes)
+
+    def sample(self, sizes: Mapping[str, int], generator: Generator) -> Tensors:
+        """Sample random inputs of the given sizes."""
+        return self._observed.sample(sizes, generator)
+
+
+class OnInstances:
+    """The policy of an `InstanceActor` for fixed instances, each in the same number of worlds.
+
+    Args:
+        actor: the policy.
+        graph: of the instances, `[I]`.
+    """
+
+    def __init__(self, actor: InstanceActor, graph: TensorDictBase) -> None:
+        self._actor, self._prepared = actor, actor.prepare(graph)
+
+    def get_dist(self, tensordict: TensorDictBase) -> Distribution:
+        """Return the distribution of worlds `[I * K]`, those of an instance next to each other."""
+        distribution: Distribution = self._actor.decoder(self._prepared, tensordict)
+        return distribution
+
+    def __call__(self, tensordict: TensorDictBase) -> TensorDictBase:
+        """Sample an action in every world, or take the mode if exploration is off."""
+        return set_action(self.get_dist(tensordict), tensordict)
+
+
+class InstanceCritic(TensorDictModuleBase):
+    """A value function whose encoder runs once per instance: writes `state_value`, `[*B, 1]`.
+
+    Args:
+        encoder: maps graphs to node embeddings.
+        step_value: maps node embeddings and steps to values.
+    """
+
+    memory = None
+
+    def __init__(self, encoder: GraphEncoder, step_value: StepValue) -> None:
+        super().__init__()
+        self.encoder, self.step_value = encoder, step_value
+        self.in_keys, self.out_keys = [GRAPH, STEP, MASK, CHOICES], ["state_value"]
+
+    def forward(self, tensordict: TensorDictBase) -> TensorDictBase:
+        """Compute the values of every step; of instances `[I]`, those of their `steps`, `[I, Q, 1]`."""
+        if STEPS in tensordict:
+            graph, observation = tensordict.get(GRAPH), tensordict.get(STEPS)
+        else:
+            graph, observation = tensordict.get(GRAPH).reshape(-1), tensordict
+        return tensordict.set("state_value", self.step_value(self.encoder(graph), graph, observation))
+
+
+class InstanceActorCritic(nn.Module):
+    """An actor and a critic for environments that describe an instance once; they may share an encoder.
+
+    Args:
+        actor: writes `action` and `action_log_prob`.
+        critic: writes `state_value`.
+    """
+
+    recurrent = False
+
+    def __init__(self, actor: InstanceActor, critic: InstanceCritic) -> None:
+        super().__init__()
+        self.actor, self.critic = actor, critic
+
+    @property
+    def shared(self) -> bool:
+        """Whether actor and critic share one encoder."""
+        return self.actor.encoder is self.critic.encoder
+
+    def evaluate(self, tensordict: TensorDictBase) -> tuple[Distribution, Tensor]:
+        """Return the actor's distribution and the critic's values, with one pass through a shared encoder.
+
+        Both are those of the `steps`, `[I, Q]`, if `tensordict` is a batch `[I]` of instances.
+        """
+        graph = tensordict.get(GRAPH) if STEPS in tensordict else tensordict.get(GRAPH).reshape(-1)
+        observation = tensordict.get(STEPS) if STEPS in tensordict else tensordict
+        h = self.actor.encoder(graph)
+        critic_h = h if self.shared else self.critic.encoder(graph)
+        distribution = self.actor.decoder(self.actor.decoder.prepare(h, graph), observation)
+        return distribution, self.critic.step_value(critic_h, graph, observation)
+
+    def set_graph(self, graph: GraphSpec) -> None:
+        """Use another topology or edge rule from now on; features and node types must be the same."""
+        self.actor.set_graph(graph)
+        self.critic.encoder.graph = graph
+
+
+def make_instance_actor_critic(
+    graph: GraphSpec, actions: ActionLayout, config: ModelConfig
+) -> InstanceActorCritic:
+    """Build an actor and a critic for an environment that has `describe`.
+
+    Args:
+        graph: an environment's `graph`, whose `step` is set.
+        actions: an environment's `actions`.
+        config: see `ModelConfig`.
+
+    Raises:
+        ConfigError: the model is recurrent, or its critic values agents.
+    """
+    if config.recurrent or config.critic not in ("auto", "graph"):
+        raise ConfigError(
+            f"model: got recurrent {config.recurrent} and critic {config.critic}, but this environment "
+            "describes an instance once (`describe`): its critic values the graph, and nothing is recurrent",
+            hint="leave model.recurrent and model.critic out",
+        )
+    spec = graph.step or StepSpec()
+    encoder = make_encoder(graph, config.encoder)
+    decoder = _decoder(graph, actions, spec, config)
+    trunk = encoder if config.shared_trunk else make_encoder(graph, config.encoder, of="critic")
+    value = StepValue(config, spec, nodes_are_chosen=isinstance(actions, ChooseNode))
+    return InstanceActorCritic(InstanceActor(encoder, decoder), InstanceCritic(trunk, value))
+
+
+def _decoder(graph: GraphSpec, actions: ActionLayout, spec: StepSpec, config: ModelConfig) -> Decoder:
+    """Build the decoder: a pointer where nodes are chosen, otherwise one in front of the policy head."""
+    if config.head == "auto" and config.prior is None:
+        if isinstance(actions, ChooseNode):
+            return PointerDecoder(config, spec)
+        if isinstance(actions, ChooseFromSet) and actions.members == "nodes":
+            return SetDecoder(config, spec)
+    return NodeDecoder(config, spec, make_head(graph, actions, config))
