@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from edgewise import plugins
 from edgewise.config.errors import ConfigError
 from edgewise.config.run import AnyRun
+from edgewise.evaluation.paired import Row
 from edgewise.evaluation.result import Evaluation
 from edgewise.experiments.ablations import ablation_rows
 from edgewise.experiments.load import load_config
@@ -76,13 +77,14 @@ def game_figures(
 
 def ablation_figures(pairs: Sequence[tuple[Evaluation, Ablated]]) -> Iterator[AblationFigure]:
     """Yield the difference that each ablation makes in every measure."""
-    for whole, one in pairs:
-        for row in ablation_rows(whole, one):
-            yield AblationFigure(
-                low=row["difference_low"],
-                high=row["difference_high"],
-                **{name: row[name] for name in SAME_AS_ROWS},
-            )
+    yield from figures_of_rows([row for whole, one in pairs for row in ablation_rows(whole, one)])
+
+
+def figures_of_rows(rows: Sequence[Row]) -> Iterator[AblationFigure]:
+    """Yield rows of ablations as figures of a card."""
+    for row in rows:
+        ends = {"low": row["difference_low"], "high": row["difference_high"]}
+        yield AblationFigure(**ends, **{name: row[name] for name in SAME_AS_ROWS})
 
 
 def training_command(config: AnyRun) -> str:

@@ -52,7 +52,7 @@ def used(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
                 "estimate": row["difference"],
                 "low": row["difference_low"],
                 "high": row["difference_high"],
-                "n": row.get("episodes"),
+                "n": row.get("n", row.get("episodes")),
             },
             "changed": row["changed_actions"],
         }

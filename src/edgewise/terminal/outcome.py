@@ -108,7 +108,7 @@ def paired_table(rows: Sequence[dict[str, Any]]) -> str:
             row["other"],
             " ".join(f"{name}={value}" for name, value in row["settings"].items()),
             row["measure"],
-            row["episodes"],
+            row.get("n", row["episodes"]),
             f"{row['mean']:.4g}",
             f"{row['other_mean']:.4g}",
             _span(row, "difference"),
