@@ -189,12 +189,8 @@ def stand_in(path, *, size, batch, planes=("mine", "theirs", "free")):
     graph = onnx.helper.make_graph(
         [onnx.helper.make_node("Conv", ["planes", "weight"], ["policy"], pads=[0, 0, 0, 0])],
         "net",
-        [
-            onnx.helper.make_tensor_value_info(
-                "planes", onnx.TensorProto.FLOAT, [batch, len(planes), wide, wide]
-            )
-        ],
-        [onnx.helper.make_tensor_value_info("policy", onnx.TensorProto.FLOAT, [batch, 1, size, size])],
+        [onnx.helper.make_tensor_value_info("planes", number, [batch, len(planes), wide, wide])],
+        [onnx.helper.make_tensor_value_info("policy", number, [batch, 1, size, size])],
         [onnx.numpy_helper.from_array(weight, "weight")],
     )
     model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 13)], ir_version=8)
