@@ -1,4 +1,4 @@
-"""Play several episodes of each instance and keep the best: samples, first actions, or a beam.
+"""Play several episodes of each instance and keep the best: samples, first actions, or a search.
 
 Every method steps copies of the same roots, so all of them decide on the same instances. Where transitions
 are random, the best of several episodes is also the luckiest.
@@ -7,6 +7,7 @@ are random, the best of several episodes is also the luckiest.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -66,6 +67,16 @@ def decode(
             hint="leave decode out",
         )
 
+    if how.symmetries:
+        every = _symmetric_roots(env, root, how)
+        plain = replace(how, symmetries=False)
+        found, episodes = decode(
+            env, policy, every, how=plain, limit=limit, seed=seed, reseed=reseed, progress=progress
+        )
+        best = found.team_returns().view(len(root), -1).argmax(-1)
+        first = torch.arange(len(root), device=best.device) * env.num_symmetries
+        return found.select(first + best), episodes * env.num_symmetries
+
     def seeded(number: int) -> None:
         """Give every pass its own randomness, whatever passes there are besides."""
         reseed(derive_seed(seed, f"decode/{number}"))
@@ -89,6 +100,10 @@ def decode(
             assert how.width is not None
             seeded(0)
             return _beam(env, policy, root, how=how, limit=limit, progress=progress), how.width
+        if how.kind == "guided":
+            assert how.width is not None
+            seeded(0)
+            return _guided(env, policy, root, how=how, limit=limit, progress=progress), how.width
         if how.kind == "multistart":
             first = _first_actions(env, policy, root, how=how)
             return _best_of(
@@ -152,6 +167,19 @@ def _best_of(
         winner = played.team_returns().view(-1, instances).argmax(0)
         best = [played.select(winner * instances + rows)]
     return best[0], count
+
+
+def _symmetric_roots(env: GraphEnv[Any], root: TensorDictBase, how: Decoding) -> TensorDictBase:
+    """Return the roots of every symmetry of each instance, `[B * K]`, those of an instance together."""
+    if env.num_symmetries < 2:
+        raise ConfigError(
+            f"decode: got {how}, but {env.name} knows no symmetries",
+            hint="set `num_symmetries` and define `transform`, or leave +symmetries out",
+        )
+    rows = torch.arange(len(root), device=root["done"].device).repeat_interleave(env.num_symmetries)
+    number = torch.arange(env.num_symmetries, device=rows.device).repeat(len(root))
+    state = root["state"][rows]
+    return env.worlds_in(state.update(dict(env.transform(state, number).items())))
 
 
 def _first_actions(env: GraphEnv[Any], policy: Policy, root: TensorDictBase, *, how: Decoding) -> Tensor:
@@ -242,6 +270,91 @@ def _beam_of(
         progress(instances * width, instances * width, step + 1)
     best = tally.team_returns().view(score.shape).argmax(-1)
     return tally.select(torch.arange(instances, device=device) * score.shape[1] + best)
+
+
+def _guided(
+    env: GraphEnv[Any],
+    policy: Policy,
+    root: TensorDictBase,
+    *,
+    how: Decoding,
+    limit: int,
+    progress: Progress | None,
+) -> Tally:
+    """Search every instance with a beam that simulated episodes guide, some instances at a time."""
+    assert how.width is not None
+    _listed(env, root, how)
+    if _distribution_of(policy) is None:
+        raise ConfigError(
+            f"decode: got {how}, but this policy has no probabilities of actions",
+            hint="use greedy, sample:N or multistart",
+        )
+    at_once = max(1, WORLDS_OF_INSTANCES // (4 * how.width**2))
+    parts = root.split(at_once)
+    found: list[Tally] = []
+    for number, part in enumerate(parts):
+        found.append(_guided_of(env, policy, part, width=how.width, limit=limit))
+        if progress is not None:
+            progress(min(len(root), (number + 1) * at_once), len(root), limit)
+    return Tally.cat(found)
+
+
+def _guided_of(env: GraphEnv[Any], policy: Policy, root: TensorDictBase, *, width: int, limit: int) -> Tally:
+    """Keep the `width` beginnings of each instance whose greedy continuations have the best returns.
+
+    In each step, every beginning is continued by its `width` most probable actions, and each of these is
+    played greedily to its end. The best episode that was seen is kept, so a wider search is rarely worse, and
+    never worse than greedy decoding.
+    """
+    instances, device = len(root), root["done"].device
+    acting, root = encode_once(policy, root)
+    get_dist = _distribution_of(acting)
+    assert get_dist is not None
+    best = play(env.simulate, acting, root, limit=limit)[0]
+    tally, rows = Tally.start(root), torch.arange(instances, device=device)
+    for _ in range(limit):
+        beams = len(root) // instances
+        legal = legal_choices(env.actions, root, env.graph)
+        assert legal is not None
+        score = _log_probabilities(get_dist(root), legal)
+        action = take_in_order(score, legal, width).reshape(-1)
+        spread = torch.arange(len(root), device=device).repeat_interleave(width)
+        # A beginning with fewer legal actions than places has copies of its best one, which lose every tie.
+        copied = torch.arange(width, device=device) >= legal.sum(-1, keepdim=True)
+        ended = tally.finished[spread]
+        first_legal = legal[spread].long().argmax(-1)
+        tried = root[spread].set("action", torch.where(ended, first_legal, action))
+        sums = tally.select(spread)
+        following = env.simulate(tried)
+        sums.add(tried, following)
+        names = [name for name in root.keys() if name in following.keys()]  # noqa: SIM118
+        after = following.select(*names).where(~sums.finished, tried.select(*names))
+        whole = _continued(env, acting, after, sums, limit=limit)
+        returns = whole.team_returns().masked_fill(copied.reshape(-1), -torch.inf).view(instances, -1)
+        winner = returns.argmax(-1) + rows * beams * width
+        played = Tally.cat([best, whole.select(winner)])
+        choice = played.team_returns().view(2, instances).argmax(0)
+        best = played.select(choice * instances + rows)
+        kept = returns.topk(min(width, beams * width), -1).indices + rows.unsqueeze(-1) * beams * width
+        kept = kept.reshape(-1)
+        root, tally = after[kept], sums.select(kept)
+        if bool(tally.finished.all()):
+            break
+    return best
+
+
+def _continued(env: GraphEnv[Any], acting: Policy, root: TensorDictBase, sums: Tally, *, limit: int) -> Tally:
+    """Return the sums of episodes that go on greedily from `root`."""
+    later = play(env.simulate, acting, root, limit=limit)[0]
+    going = ~sums.finished
+    counted = going.view(-1, *[1] * (sums.returns.ndim - 1))
+    return Tally(
+        sums.returns + torch.where(counted, later.returns, 0.0),
+        sums.acted | (later.acted & counted),
+        sums.lengths + torch.where(going, later.lengths, 0),
+        sums.finished | later.finished,
+        {name: torch.where(going, value, sums.metrics[name]) for name, value in later.metrics.items()},
+    )
 
 
 def _part_of(progress: Progress | None, before: int, size: int, total: int) -> Progress | None:
