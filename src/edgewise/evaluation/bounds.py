@@ -154,12 +154,15 @@ def ratio_bounds(values: Values, other: Values, level: float) -> Bounds:
     where the interval of the denominator reaches zero, since the ratio then has no bound, and for fewer than
     five pairs.
     """
+    count = values.shape[-1]
+    # Samples whose denominator happens to vary little are kept, so that the others are tested more strictly.
+    strict = 1 - (1 - level) * count / (count + 2)
     ratio = _ratio(values.mean(-1), other.mean(-1))
     floor, _ = mean_bounds(other, level)
     constant = (other.std(-1) == 0) & (other.mean(-1) > 0)
 
     def inside(trial: Values) -> Values:
-        low, high = mean_bounds(values - trial[..., None] * other, level)
+        low, high = mean_bounds(values - trial[..., None] * other, strict)
         held = np.where(np.isnan(low), 1.0, np.minimum(-low, high))
         return np.asarray(held, dtype=np.float64)
 
@@ -167,7 +170,7 @@ def ratio_bounds(values: Values, other: Values, level: float) -> Bounds:
     low = _crossing(inside, ratio, _outside(inside, ratio, -spread))
     high = _crossing(inside, ratio, _outside(inside, ratio, spread))
     ends = inside(low - spread * 1e-6), inside(high + spread * 1e-6)
-    known = ((floor > 0) | constant) & (ends[0] < 0) & (ends[1] < 0) & (values.shape[-1] >= FEWEST_PAIRS)
+    known = ((floor > 0) | constant) & (ends[0] < 0) & (ends[1] < 0) & (count >= FEWEST_PAIRS)
     return np.where(known, low, np.nan), np.where(known, high, np.nan)
 
 
