@@ -17,9 +17,8 @@ from edgewise.problems.random_graphs import SelectionEnv, degrees, neighbours_am
 class ColoringEnv(SelectionEnv[ColoringConfig]):
     """Choose the next node; it gets the smallest colour that fits, and each new colour costs 1."""
 
-    def spawn(self, count: int) -> Entries:
-        """Sample graphs without colours."""
-        graphs = self.sample_graphs(count)
+    def begin(self, graphs: dict[str, Tensor]) -> Entries:
+        """Begin without colours."""
         return {**graphs, "colour": torch.full_like(graphs["exists"], -1, dtype=torch.int64)}
 
     def advance(self, state: TensorDict, action: Tensor) -> Transition:

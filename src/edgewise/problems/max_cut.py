@@ -23,9 +23,8 @@ class MaxCutEnv(SelectionEnv[MaxCutConfig]):
     static_features = 2
     edge_features = 1
 
-    def spawn(self, count: int) -> Entries:
-        """Sample graphs, weights and the sides that nodes begin on."""
-        graphs = self.sample_graphs(count)
+    def begin(self, graphs: dict[str, Tensor]) -> Entries:
+        """Sample weights, and the sides that nodes begin on."""
         signs = 1.0 - 2.0 * torch.randint(
             2, graphs["adjacent"].shape, generator=self.generator, device=self.device
         )
