@@ -50,7 +50,7 @@ def configure(parser: Parser) -> None:
         "edgewise report runs/graphwalk-ppo-1",
         "edgewise report runs/graphwalk-ppo-* --out seeds.html",
         "edgewise report runs/",
-        "edgewise report zoo:graphwalk-ppo zoo:swarm-ddpg --pays --episodes 1000",
+        "edgewise report runs/graphwalk-ppo-1 zoo:graphwalk-ppo --pays --episodes 1000",
     )
 
 

@@ -27,6 +27,8 @@ COLUMNS = (
     "optimum",
     "minutes",
 )
+COLOURS = {"good": "#1a7f37", "warn": "#9a6700", "bad": "#cf222e"}
+"""Colours of states in Markdown."""
 ABSENT = "-"
 LEAD = (
     "Each run on the same instances as the strongest rule for its action space, itself without edges and "
@@ -64,7 +66,7 @@ def html(rows: Sequence[Row]) -> str:
 
 
 def markdown(rows: Sequence[Row]) -> str:
-    """Return the table in Markdown; a row in which learning does not pay says so in bold."""
+    """Return the table in Markdown, in colours; a row in which learning does not pay says so in bold."""
     lines = [f"| {' | '.join(COLUMNS)} |", "|---" * len(COLUMNS) + "|"]
     lines += [f"| {' | '.join(map(_text, _cells(row)))} |" for row in sorted_rows(rows)]
     return "\n".join(lines) + "\n"
@@ -109,5 +111,7 @@ def _text(value: Any) -> str:
         return ABSENT
     if not isinstance(value, dict):
         return str(value)
-    text = f"**{value['text']}**" if value.get("state") == "bad" else str(value["text"])
+    state = value.get("state", "")
+    text = f"**{value['text']}**" if state == "bad" else str(value["text"])
+    text = f'<span style="color: {COLOURS[state]}">{text}</span>' if state in COLOURS else text
     return f"{text} ({value['range']})" if value.get("range") else text
