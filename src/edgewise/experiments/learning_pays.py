@@ -243,7 +243,7 @@ def _gain(own: Values, other: Values, sign: float) -> Interval:
     found = paired_difference(own[both], other[both])
     if sign > 0:
         return found
-    return Interval(-found.estimate, -found.high, -found.low, found.samples, found.level)
+    return Interval(0.0 - found.estimate, 0.0 - found.high, 0.0 - found.low, found.samples, found.level)
 
 
 def _verdict(gain: Interval) -> str:
