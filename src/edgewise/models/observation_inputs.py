@@ -11,7 +11,7 @@ from tensordict import NestedKey, TensorDict, TensorDictBase
 from torch import Generator, Tensor
 from torchrl.data import Composite, TensorSpec
 
-from edgewise.graphs.actions import ActionLayout, ChooseEdgePerGroup, ChooseFromSet
+from edgewise.graphs.actions import ActionLayout, ChooseEdgePerGroup, ChooseFromSet, ComposedLayout
 from edgewise.graphs.edges import Explicit
 from edgewise.graphs.keys import ACTIVE, CHOICES, GRAPH, MASK, PRIOR
 from edgewise.graphs.proximity import PositionRule
@@ -112,7 +112,9 @@ class ObservationInputs:
             found["node_type"] = torch.where(is_agent, 0, others)
         if "edge_index" in found:
             nodes, mask = found["node_mask"].shape[-1], found["edge_mask"]
-            order = torch.rand(len(mask), nodes * nodes, generator=generator).argsort(-1)
+            order = torch.rand(len(mask), nodes * nodes, generator=generator)
+            order[:, 0] = -1.0  # the first edge exists, from the first node to itself: one can be chosen
+            order = order.argsort(-1)
             pair = order[:, : mask.shape[-1]]
             index = torch.stack((pair // nodes, pair % nodes), -2)
             missing = mask.shape[-1] - pair.shape[-1]
@@ -173,6 +175,8 @@ class ObservationInputs:
             return tuple(
                 size if name is None else name for name, size in zip(layout.mask_dims, sizes, strict=True)
             )
+        if _first(key) == MASK and isinstance(layout, ComposedLayout):
+            return layout.mask_dims_of("" if key == MASK else _path(key)[1], len(sizes))
         if key == CHOICES:
             return (CHOICES,)
         if _path(key)[0] == AGENTS:
