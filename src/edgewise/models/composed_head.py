@@ -223,6 +223,8 @@ class ComposedHead(Head):
     """
 
     layout: ComposedLayout
+    checks = True
+    """Whether a world without a legal choice is an error; terminal states have none."""
 
     def __init__(self, graph: GraphSpec, config: ModelConfig, *, layout: ComposedLayout) -> None:
         super().__init__(graph, config, layout=layout)
@@ -243,7 +245,7 @@ class ComposedHead(Head):
             context = self.contexts(seen, before) if before else None
             legal = part.legal(tensordict, self.graph, before, exists=seen.exists(part))
             drawn = all(before[name].dim() == lead for name in part.given if part.mask_given == name)
-            return self.heads[_key(part.name)](seen, context, legal, check=drawn)
+            return self.heads[_key(part.name)](seen, context, legal, check=self.checks and drawn)
 
         edges = 0 if seen.edges is None else seen.edges.mask.shape[-1]
         return ComposedDistribution(
