@@ -232,7 +232,7 @@ class Nearest(PositionRule):
         search = self.chosen_search(graph["pos"])
         if search != "pairs":
             return self._searched(graph, search)
-        if self.pairs:
+        if self.pairs or torch.compiler.is_exporting():
             return super().__call__(graph)
         pairs, allowed = pairs_of(graph), self.allowed(graph)
         source = self.ranked(pairs.distance, allowed).transpose(-1, -2)
@@ -257,15 +257,23 @@ class Nearest(PositionRule):
 
     def link(self, distance: Tensor, allowed: Tensor) -> Tensor:
         """Return the allowed pairs whose source is among the k nearest of the target."""
+        if torch.compiler.is_exporting():
+            # The rank of every source, since a number of neighbours would have to depend on that of nodes.
+            rank = self._order(distance, allowed).argsort(dim=-1, stable=True)
+            return (rank < self.k).transpose(-1, -2) & allowed
         source = self.ranked(distance, allowed)
         return torch.zeros_like(allowed).scatter(-2, source, True) & allowed
 
     def ranked(self, distance: Tensor, allowed: Tensor) -> Tensor:
         """Return the sources nearest to each target, those not allowed last, `[*B, min(k, N - 1), N]`."""
+        nearest = self._order(distance, allowed).narrow(-1, 0, min(self.k, distance.shape[-1] - 1))
+        return nearest.transpose(-1, -2)
+
+    def _order(self, distance: Tensor, allowed: Tensor) -> Tensor:
+        """Return all sources in the order of their distance to each target, `[*B, N, N]`, target first."""
         finite = distance.clamp(max=torch.finfo(distance.dtype).max)
         cost = finite.masked_fill(~allowed, torch.inf).transpose(-1, -2)
-        nearest = cost.argsort(dim=-1, stable=True).narrow(-1, 0, min(self.k, distance.shape[-1] - 1))
-        return nearest.transpose(-1, -2)
+        return cost.argsort(dim=-1, stable=True)
 
 
 def _candidates(max_edges: int, position: Tensor) -> int:

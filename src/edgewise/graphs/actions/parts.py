@@ -72,7 +72,8 @@ class Part:
 
     def value_of(self, columns: Tensor) -> Tensor:
         """Return the value of its columns `[*B, width]`: `[*B]`, `[*B, dim]`, `[*B, R]` or `[*B, R, dim]`."""
-        value = columns if self.kind == "number" else columns.round().long()
+        whole = self.kind != "number" and columns.is_floating_point()
+        value = columns.round().long() if whole else columns
         if self.kind == "choose" or self.of == "graph":
             return value.squeeze(-1) if self.kind != "number" or self.dim == 1 else value
         return value if self.kind != "number" or self.dim == 1 else value.unflatten(-1, (-1, self.dim))
