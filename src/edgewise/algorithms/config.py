@@ -12,6 +12,7 @@ from edgewise.config.model import AppliesIf, Config
 
 IF_RECURRENT = AppliesIf("model.recurrent is true", lambda run, _: getattr(run.model, "recurrent", False))
 IF_INTERVENTION = AppliesIf("there is an intervention", lambda _, own: own.intervention is not None)
+IF_LEADER = AppliesIf("credit is leader", lambda _, own: own.credit == "leader")
 IF_GREEDY = AppliesIf("baseline is greedy", lambda _, own: own.baseline == "greedy")
 
 
@@ -134,6 +135,13 @@ class ReinforceConfig(Config):
     """What is subtracted from the return of an episode: `shared`, the mean over the episodes of the same
     instance (POMO); `greedy`, the return of a frozen copy of the policy that acts by its mode; `mean`, the
     mean over the batch; or `none`."""
+    credit: Literal["advantage", "leader", "best"] = "advantage"
+    """How actions are weighted: `advantage`, return minus baseline, as in REINFORCE; `leader`, the same with
+    the advantage of the best episode of each instance multiplied by `leader_weight`
+    (https://arxiv.org/abs/2405.13947); `best`, imitation of the best episode of each instance alone, without
+    a baseline (self-labelling, https://arxiv.org/abs/2401.11849)."""
+    leader_weight: Annotated[float, IF_LEADER] = Field(4.0, ge=1)
+    """Factor of the advantage of the best episode, if `credit` is `leader`."""
     starts: int = Field(8, ge=1)
     """Episodes of each instance in a batch, played side by side: a batch has `num_envs / starts` instances,
     rounded down."""
@@ -164,6 +172,10 @@ class ReinforceConfig(Config):
 
     @model_validator(mode="after")
     def _shared_needs_several(self) -> Self:
+        if self.credit != "advantage" and self.starts < 2:
+            raise ValueError(
+                f"credit {self.credit} compares episodes of an instance: expected 2 starts or more"
+            )
         if self.baseline == "shared" and self.starts < 2:
             raise ValueError(
                 f"baseline shared compares episodes of an instance: use 2 starts or more, got {self.starts}"

@@ -20,13 +20,24 @@ from edgewise.algorithms.setup import Setup
 from edgewise.algorithms.state import load_module_state, load_optimizer_state, module_state, optimizer_state
 from edgewise.config.errors import ConfigError
 from edgewise.data.episodes import BASELINE_RETURN, INSTANCE, EpisodeRollout
-from edgewise.data.instance_batch import is_instance_batch, steps_of, with_step_values
+from edgewise.data.instance_batch import (
+    COUNTED,
+    is_instance_batch,
+    select_steps,
+    steps_of,
+    with_step_values,
+)
 from edgewise.data.intervention import INTERVENED
 from edgewise.envs.base import GraphEnv
 from edgewise.graphs.keys import ACTIVE, STEPS
 from edgewise.models.actor_critic import Actor
 from edgewise.objectives.alignment import expand_agent_mask, match_shape
-from edgewise.objectives.episodes import episode_index, episode_returns, mean_over_instance
+from edgewise.objectives.episodes import (
+    episode_index,
+    episode_returns,
+    is_best_of_instance,
+    mean_over_instance,
+)
 from edgewise.objectives.masked import mean_of_all, variance_of_all
 from edgewise.scale.processes.group import ALONE, Group
 
@@ -35,7 +46,8 @@ class REINFORCE(Algorithm):
     """REINFORCE on whole episodes: one optimizer step per batch.
 
     The loss is `-1/E Σ_e (R_e - b_e) Σ_t log π(a_t | s_t)` over the E episodes of a batch, where R is the
-    return of the episode from its start and b the baseline. Agents count separately.
+    return of the episode from its start and b the baseline. Agents count separately. With `credit`, the best
+    episode of each instance counts more, or it alone, as `-1/I Σ_i Σ_t log π(a_t | s_t)` over I instances.
 
     Args:
         actor: the policy.
@@ -165,6 +177,11 @@ class REINFORCE(Algorithm):
         if not is_instance_batch(batch):
             return flat.select(*read, "advantage", strict=False), size
         samples = with_step_values(batch, flat, ["advantage"], keys=read)
+        steps = samples[STEPS]
+        teaches = steps[COUNTED] & (steps["advantage"] != 0).reshape(*steps.batch_size, -1).any(-1)
+        if steps.get(INTERVENED, None) is not None:
+            teaches = teaches & ~steps[INTERVENED]
+        samples = select_steps(samples, teaches)
         return samples, max(1, size // samples[STEPS].batch_size[1])
 
     def _advantages(self, samples: TensorDictBase) -> tuple[Tensor, Tensor, Metrics]:
@@ -185,7 +202,7 @@ class REINFORCE(Algorithm):
         is_episode = torch.arange(len(done), device=done.device) < done.sum()
         baseline = self._baseline(samples, returns, acted, first)
         counted = acted & is_episode.reshape(-1, *[1] * (acted.ndim - 1))
-        advantage = returns - baseline
+        advantage = self._weights(samples, returns, returns - baseline, first, is_episode)
         return (
             advantage[episode],
             self.group.mean(done.sum()),
@@ -194,6 +211,22 @@ class REINFORCE(Algorithm):
                 "advantage": variance_of_all(advantage, counted, group=self.group).sqrt(),
             },
         )
+
+    def _weights(
+        self, samples: TensorDictBase, returns: Tensor, advantage: Tensor, first: Tensor, is_episode: Tensor
+    ) -> Tensor:
+        """Return the weight of the actions of every episode, in the shape of `returns`: see `credit`."""
+        if self.config.credit == "advantage":
+            return advantage
+        given = samples.get(INSTANCE, None)
+        if given is None:
+            raise ValueError(f"credit needs `{INSTANCE}` in the batch: collect it with `make_collector`")
+        ranked = returns.masked_fill(~is_episode.reshape(-1, *[1] * (returns.ndim - 1)), -torch.inf)
+        best = is_best_of_instance(ranked, given[first]) & is_episode
+        best = best.reshape(-1, *[1] * (returns.ndim - 1)).expand_as(returns)
+        if self.config.credit == "best":
+            return best.to(returns.dtype) * self.config.starts
+        return torch.where(best, self.config.leader_weight * advantage, advantage)
 
     def _baseline(self, samples: TensorDictBase, returns: Tensor, acted: Tensor, first: Tensor) -> Tensor:
         """Return the baseline of every episode, in the shape of `returns`; `first` is its first step."""

@@ -16,7 +16,7 @@ from edgewise.data.random_policy import RandomPolicy
 from edgewise.data.rollout import acting
 from edgewise.envs.policy import Policy, encode_once
 from edgewise.graphs.actions import ActionLayout
-from edgewise.graphs.keys import GRAPH, MASK, STATE, STEP
+from edgewise.graphs.keys import CHOICES, GRAPH, MASK, STATE, STEP
 from edgewise.graphs.legal_choices import legal_choices, take_in_order
 from edgewise.graphs.spec import GraphSpec
 from edgewise.graphs.step_spec import StepSpec
@@ -173,7 +173,7 @@ class EpisodeRollout:
                 worlds[instance],
                 first=first,
                 longest=self.longest,
-                kept=(*OUTCOME, STEP, MASK) if self.keep_next else OUTCOME,
+                kept=(*OUTCOME, STEP, MASK, CHOICES) if self.keep_next else OUTCOME,
             )
         length = steps.batch_size[1]
         for name, value in known.items():

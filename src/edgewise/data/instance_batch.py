@@ -67,6 +67,25 @@ def with_step_values(
     return make_instance_batch(batch[GRAPH], steps.set(ACTIVE, acts), counted)
 
 
+def select_steps(batch: TensorDictBase, kept: Tensor) -> TensorDictBase:
+    """Return a batch of instances with some of its steps only, in their order.
+
+    Args:
+        batch: instances `[I]` with steps `[I, Q]`.
+        kept: `[I, Q]` bool. On a CPU, rows become as short as the most that an instance keeps. Elsewhere that
+            would synchronise: all steps stay, and those that are not kept do not count.
+    """
+    steps = batch.get(STEPS)
+    if kept.device.type == "cpu":
+        most = max(1, int(kept.sum(1).max()))
+        if most < steps.batch_size[1]:
+            place = kept.byte().argsort(dim=1, descending=True, stable=True)[:, :most]
+            row = torch.arange(len(place), device=place.device).unsqueeze(-1)
+            steps, kept = steps[row, place], kept.gather(1, place)
+    active = steps.get(ACTIVE) & kept.unsqueeze(-1)
+    return make_instance_batch(batch.get(GRAPH), steps.copy().set(ACTIVE, active), kept)
+
+
 def graphs_of(batch: TensorDictBase) -> TensorDictBase | None:
     """Return graphs of a batch for diagnostics: those of the instances, or of the last step of each world."""
     found = batch if is_instance_batch(batch) else batch[..., -1]
@@ -79,9 +98,9 @@ def cat_instance_batches(batches: list[TensorDictBase]) -> TensorDictBase:
     if len(batches) == 1:
         return batches[0]
     longest = max(batch[STEPS].batch_size[1] for batch in batches)
-    steps = torch.cat([_padded(batch[STEPS], longest) for batch in batches])
+    steps: TensorDictBase = torch.cat([_padded(batch[STEPS], longest) for batch in batches])
     graph = torch.cat([batch[GRAPH] for batch in batches])
-    return make_instance_batch(graph, steps, steps[COUNTED])
+    return make_instance_batch(graph, steps, steps.get(COUNTED))
 
 
 def _padded(steps: TensorDictBase, length: int) -> TensorDictBase:

@@ -22,11 +22,11 @@ from torch import Tensor, nn
 from torch.distributions import Distribution
 from torch.nn import functional
 
-from edgewise.graphs.keys import GRAPH, MASK, STEP
+from edgewise.graphs.keys import CHOICES, GRAPH, MASK, STEP
 from edgewise.graphs.step_spec import GRAPH_FEATURES, NODE_FEATURES, NODES, StepSpec
 from edgewise.models.bridge import pool_nodes
 from edgewise.models.config import ModelConfig
-from edgewise.models.distributions.masked import MaskedCategorical, check_mask
+from edgewise.models.distributions.masked import InverseCategorical, check_mask
 from edgewise.models.heads import Head, feed_forward
 
 LIFTED = 16
@@ -41,12 +41,14 @@ class Steps(NamedTuple):
         x: `[I, Q, N, F]` or None.
         u: `[I, Q, G]` or None.
         mask: `[I, Q, N]` bool or None, the action mask.
+        choices: `[I, Q, K]` int64 or None, the nodes of an offered set; `x` and the mask are then theirs.
     """
 
     references: Tensor | None
     x: Tensor | None
     u: Tensor | None
     mask: Tensor | None
+    choices: Tensor | None = None
 
     @staticmethod
     def of(observation: TensorDictBase, spec: StepSpec, *, instances: int) -> Steps:
@@ -63,7 +65,8 @@ class Steps(NamedTuple):
             references = references.reshape(len(spec.references), instances, -1)
         x = grouped(step.get(NODE_FEATURES, None)) if spec.node_features else None
         u = grouped(step.get(GRAPH_FEATURES, None)) if spec.graph_features else None
-        return Steps(references, x, u, grouped(observation.get(MASK, None)))
+        mask, choices = (grouped(observation.get(name, None)) for name in (MASK, CHOICES))
+        return Steps(references, x, u, mask, choices)
 
 
 class Prepared(NamedTuple):
@@ -90,6 +93,9 @@ class Prepared(NamedTuple):
 class Glimpse(nn.Module):
     """Reads what a step needs from the nodes of its instance: a query of its context, attention over nodes.
 
+    There is no projection after the attention. Where the result is compared with projected nodes, it would
+    only be a second matrix in the same product.
+
     Args:
         width: C, of embeddings.
         heads: H, of the attention.
@@ -105,7 +111,6 @@ class Glimpse(nn.Module):
         self.no_node = nn.Parameter(torch.zeros(references, 1, width)) if references else None
         self.features = nn.Linear(spec.graph_features, width) if spec.graph_features else None
         self.project = nn.Linear(width, 3 * width, bias=False)
-        self.out = nn.Linear(width, width, bias=False)
         self.lift = nn.Linear(spec.node_features, LIFTED) if spec.node_features else None
         self.lifted = nn.Parameter(torch.zeros(4, LIFTED, width)) if spec.node_features else None
         if self.lifted is not None:
@@ -134,7 +139,9 @@ class Glimpse(nn.Module):
             query = query + self.features(steps.u)
         lifted = None
         if self.lift is not None and self.lifted is not None and steps.x is not None:
-            exists = prepared.node_mask[:, None, :, None]
+            exists = prepared.node_mask.unsqueeze(1) if steps.choices is None else steps.mask
+            assert exists is not None
+            exists = exists.unsqueeze(-1)
             lifted = functional.silu(self.lift(steps.x)).masked_fill(~exists, 0.0)
             mean = lifted.sum(-2) / exists.sum(-2).clamp(min=1)
             query = query + mean @ self.lifted[3]
@@ -147,7 +154,7 @@ class Glimpse(nn.Module):
             seen = functional.scaled_dot_product_attention(
                 by_head, prepared.key, prepared.value, allowed.unsqueeze(1)
             )
-            return self.out(seen.transpose(1, 2).flatten(-2))
+            return seen.transpose(1, 2).flatten(-2)
         of_key, of_value = (part.unflatten(-1, (self.heads, -1)) for part in self.lifted[:2])
         score = by_head @ prepared.key.mT
         score = score + (torch.einsum("ihqd,khd->iqhk", by_head, of_key) @ lifted.mT).transpose(1, 2)
@@ -155,7 +162,7 @@ class Glimpse(nn.Module):
         alpha = score.masked_fill(~allowed.unsqueeze(1), torch.finfo(score.dtype).min).softmax(-1)
         seen = (alpha @ prepared.value).transpose(1, 2)
         seen = seen + torch.einsum("iqhk,khd->iqhd", alpha.transpose(1, 2) @ lifted, of_value)
-        return self.out(seen.flatten(-2))
+        return seen.flatten(-2)
 
     def _by_head(self, rows: Tensor) -> Tensor:
         """Reshape `[I, Q, C]` to `[I, H, Q, C / H]`."""
@@ -202,7 +209,7 @@ class PointerDecoder(Decoder):
         """Project node embeddings `[I, N, C]`."""
         return self.glimpse.prepare(h, graph.get("node_mask"))
 
-    def forward(self, prepared: Prepared, observation: TensorDictBase) -> MaskedCategorical:
+    def forward(self, prepared: Prepared, observation: TensorDictBase) -> InverseCategorical:
         """Return distributions over nodes."""
         steps = Steps.of(observation, self.spec, instances=len(prepared.node_mask))
         allowed = allowed_in(prepared, steps.mask)
@@ -215,7 +222,58 @@ class PointerDecoder(Decoder):
             score = score + ((seen @ self.glimpse.lifted[2].mT).unsqueeze(-2) @ lifted.mT).squeeze(-2)
         logits = self.clip * torch.tanh(score / math.sqrt(self.glimpse.width))
         shape = (*observation.batch_size, logits.shape[-1])
-        return MaskedCategorical(logits.reshape(shape), allowed.expand_as(logits).reshape(shape))
+        return InverseCategorical(logits.reshape(shape), allowed.expand_as(logits).reshape(shape))
+
+
+class SetDecoder(Decoder):
+    """Points to a member of the set of nodes that each step offers: for `ChooseFromSet`.
+
+    Only the members are read at a step, so that its cost does not grow with the graph.
+
+    Args:
+        config: widths, heads and `logit_clip`.
+        spec: what changes from step to step; node features are those of the members.
+    """
+
+    def __init__(self, config: ModelConfig, spec: StepSpec) -> None:
+        super().__init__()
+        self.spec, self.clip = spec, config.logit_clip
+        self.glimpse = Glimpse(config.encoder.hidden, config.encoder.heads, spec)
+
+    def prepare(self, h: Tensor, graph: TensorDictBase) -> tuple[Prepared, Tensor]:
+        """Project node embeddings `[I, N, C]`, also to rows of keys, values and pointers `[I * N, 3 C]`."""
+        prepared = self.glimpse.prepare(h, graph.get("node_mask"))
+        return prepared, self.glimpse.project(h).flatten(0, 1)
+
+    def forward(self, prepared: tuple[Prepared, Tensor], observation: TensorDictBase) -> InverseCategorical:
+        """Return distributions over places in the set."""
+        projected, table = prepared
+        count, nodes = projected.node_mask.shape
+        steps = Steps.of(observation, self.spec, instances=count)
+        assert steps.choices is not None
+        assert steps.mask is not None
+        check_mask(steps.mask, what="choice")
+        query, lifted = self.glimpse.query(projected, steps)
+        first = torch.arange(count, device=table.device).view(-1, 1, 1) * nodes
+        place = first + torch.where(steps.mask, steps.choices, 0)
+        members = table.index_select(0, place.reshape(-1)).unflatten(0, place.shape)
+        if lifted is not None:
+            assert self.glimpse.lifted is not None
+            members = members + lifted @ torch.cat(tuple(self.glimpse.lifted[:3]), -1)
+        key, value, pointer = members.chunk(3, -1)
+        seen = self._attend(query, key, value, steps.mask)
+        score = (pointer @ (query + seen).unsqueeze(-1)).squeeze(-1)
+        logits = self.clip * torch.tanh(score / math.sqrt(self.glimpse.width))
+        shape = (*observation.batch_size, logits.shape[-1])
+        return InverseCategorical(logits.reshape(shape), steps.mask.reshape(shape))
+
+    def _attend(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor) -> Tensor:
+        """Attend from every step to its members, `[I, Q, C]`."""
+        heads = self.glimpse.heads
+        query, key, value = (part.unflatten(-1, (heads, -1)) for part in (query, key, value))
+        score = torch.einsum("iqhd,iqkhd->iqhk", query, key) / math.sqrt(query.shape[-1])
+        alpha = score.masked_fill(~mask.unsqueeze(2), torch.finfo(score.dtype).min).softmax(-1)
+        return torch.einsum("iqhk,iqkhd->iqhd", alpha, value).flatten(-2)
 
 
 class NodeDecoder(Decoder):

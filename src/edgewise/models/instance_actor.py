@@ -12,14 +12,14 @@ from torch import Tensor, nn
 from torch.distributions import Distribution
 
 from edgewise.config.errors import ConfigError
-from edgewise.graphs.actions import ActionLayout, ChooseNode
-from edgewise.graphs.keys import GRAPH, MASK, STEP, STEPS
+from edgewise.graphs.actions import ActionLayout, ChooseFromSet, ChooseNode
+from edgewise.graphs.keys import CHOICES, GRAPH, MASK, STEP, STEPS
 from edgewise.graphs.spec import GraphSpec
 from edgewise.graphs.step_spec import StepSpec
 from edgewise.models.actor_critic import HasGraph, set_action
 from edgewise.models.build import make_encoder, make_head
 from edgewise.models.config import ModelConfig
-from edgewise.models.decoder import Decoder, NodeDecoder, PointerDecoder, StepValue
+from edgewise.models.decoder import Decoder, NodeDecoder, PointerDecoder, SetDecoder, StepValue
 from edgewise.models.encoders.encoder import GraphEncoder
 
 
@@ -42,7 +42,7 @@ class InstanceActor(TensorDictModuleBase):
     def __init__(self, encoder: GraphEncoder, decoder: Decoder) -> None:
         super().__init__()
         self.encoder, self.decoder = encoder, decoder
-        self.in_keys = [GRAPH, STEP, MASK]
+        self.in_keys = [GRAPH, STEP, MASK, CHOICES]
         self.out_keys = ["action", "action_log_prob"]
 
     def get_dist(self, tensordict: TensorDictBase) -> Distribution:
@@ -116,7 +116,7 @@ class InstanceCritic(TensorDictModuleBase):
     def __init__(self, encoder: GraphEncoder, step_value: StepValue) -> None:
         super().__init__()
         self.encoder, self.step_value = encoder, step_value
-        self.in_keys, self.out_keys = [GRAPH, STEP, MASK], ["state_value"]
+        self.in_keys, self.out_keys = [GRAPH, STEP, MASK, CHOICES], ["state_value"]
 
     def forward(self, tensordict: TensorDictBase) -> TensorDictBase:
         """Compute the values of every step; of instances `[I]`, those of their `steps`, `[I, Q, 1]`."""
@@ -185,12 +185,17 @@ def make_instance_actor_critic(
             hint="leave model.recurrent and model.critic out",
         )
     encoder = make_encoder(graph, config.encoder)
-    points = isinstance(actions, ChooseNode) and config.head == "auto" and config.prior is None
-    decoder = (
-        PointerDecoder(config, spec)
-        if points
-        else NodeDecoder(config, spec, make_head(graph, actions, config))
-    )
+    decoder = _decoder(graph, actions, spec, config)
     trunk = encoder if config.shared_trunk else make_encoder(graph, config.encoder, of="critic")
     value = StepValue(config, spec, nodes_are_chosen=isinstance(actions, ChooseNode))
     return InstanceActorCritic(InstanceActor(encoder, decoder), InstanceCritic(trunk, value))
+
+
+def _decoder(graph: GraphSpec, actions: ActionLayout, spec: StepSpec, config: ModelConfig) -> Decoder:
+    """Build the decoder: a pointer where nodes are chosen, otherwise one in front of the policy head."""
+    if config.head == "auto" and config.prior is None:
+        if isinstance(actions, ChooseNode):
+            return PointerDecoder(config, spec)
+        if isinstance(actions, ChooseFromSet) and actions.members == "nodes":
+            return SetDecoder(config, spec)
+    return NodeDecoder(config, spec, make_head(graph, actions, config))

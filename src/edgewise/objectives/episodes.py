@@ -73,3 +73,24 @@ def mean_over_instance(returns: Tensor, acted: Tensor, instance: Tensor) -> Tens
     total = zeros.index_add(0, instance, torch.where(acted, returns, 0.0))
     count = zeros.index_add(0, instance, acted.to(returns.dtype))
     return (total / count.clamp_min(1))[instance]
+
+
+def is_best_of_instance(returns: Tensor, instance: Tensor) -> Tensor:
+    """Return which episode of each instance has the highest return, `[E]` bool; of equal ones the first.
+
+    Args:
+        returns: `[E]`, or `[E, A]` for agents, which are summed.
+        instance: `[E]` int64, below E.
+
+    Example:
+        >>> is_best_of_instance(torch.tensor([1.0, 3.0, 3.0, 2.0]), torch.tensor([0, 0, 0, 1]))
+        tensor([False,  True, False,  True])
+    """
+    total = returns if returns.ndim == 1 else returns.sum(-1)
+    lowest = torch.full_like(total, -torch.inf)
+    highest = lowest.scatter_reduce(0, instance, total, "amax")[instance]
+    place = torch.arange(len(total), device=total.device)
+    first = torch.full_like(place, len(place)).scatter_reduce(
+        0, instance, place.masked_fill(total < highest, len(place)), "amin"
+    )
+    return place == first[instance]

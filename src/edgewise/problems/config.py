@@ -46,6 +46,9 @@ class JobShopConfig(Config):
     """Machines, each of which every job visits once, or the range that their number is drawn from."""
     durations: WholeRange = (1, 99)
     """Range that the duration of an operation is drawn from."""
+    active: bool = True
+    """Whether only active schedules can be built, in which no operation could begin earlier without delaying
+    another. The best schedule is one of them (https://doi.org/10.1287/opre.8.4.487)."""
 
 
 class SelectionConfig(Config):

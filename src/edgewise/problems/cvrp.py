@@ -32,7 +32,7 @@ class CVRPEnv(GraphEnv[CVRPConfig]):
         if lower_bound(self.config.num_customers) < 1:
             raise ConfigError(f"num_customers: got {self.config.num_customers}, expected 1 or more")
         nodes = int(upper_bound(self.config.num_customers)) + 1
-        self.graph = GraphSpec(nodes, 3, edges=Radius(torch.inf), position_dim=2, node_types=2)
+        self.graph = GraphSpec(nodes, 3, edges=Radius(torch.inf, features=()), position_dim=2, node_types=2)
         self.actions = ChooseNode()
 
     def spawn(self, count: int) -> Entries:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from edgewise.algorithms.config import ReinforceConfig
 from edgewise.config.run import EvaluationConfig, LoggingConfig, TrainingConfig
 from edgewise.config.schedules import Linear
 from edgewise.experiments.recipe import Recipe
 from edgewise.models.config import EncoderConfig, ModelConfig
-from edgewise.problems.config import TSPConfig
+from edgewise.problems.config import CVRPConfig, JobShopConfig, TSPConfig, VertexCoverConfig
+
+FALLING = {"learning_rate": Linear(start=1e-3, end=0.0)}
 
 TSP20_POMO = Recipe(
     "tsp20-pomo",
@@ -15,12 +19,49 @@ TSP20_POMO = Recipe(
     env=TSPConfig(num_cities=20),
     model=ModelConfig(encoder=EncoderConfig(hidden=64, layers=2, feed_forward=4)),
     algorithm=ReinforceConfig(starts=10, first_actions="different", minibatch_size=16_384),
-    training=TrainingConfig(
-        total_frames=2_000_000,
-        num_envs=640,
-        rollout_length=1,
-        schedules={"learning_rate": Linear(start=1e-3, end=1e-4)},
+    training=TrainingConfig(total_frames=20_000_000, num_envs=640, rollout_length=1, schedules=FALLING),
+    evaluation=EvaluationConfig(every=5_000_000, episodes=256, baselines=("nearest", "two_opt")),
+    logging=LoggingConfig(replays=0),
+)
+
+TSP50_POMO = replace(
+    TSP20_POMO,
+    name="tsp50-pomo",
+    summary="POMO for 50 cities",
+    env=TSPConfig(num_cities=50),
+    training=TrainingConfig(total_frames=50_000_000, num_envs=640, rollout_length=1, schedules=FALLING),
+)
+
+CVRP20_POMO = replace(
+    TSP20_POMO,
+    name="cvrp20-pomo",
+    summary="POMO for routes of a vehicle with a capacity to 20 customers",
+    env=CVRPConfig(num_customers=20),
+    evaluation=EvaluationConfig(every=5_000_000, episodes=256, baselines=("nearest", "sweep")),
+)
+
+VERTEX_COVER = Recipe(
+    "vertex-cover",
+    "weighted vertex cover on small worlds of 5 to 15 nodes, evaluated on 20",
+    env=VertexCoverConfig(num_nodes=(5, 15)),
+    model=ModelConfig(encoder=EncoderConfig(hidden=64, layers=3, feed_forward=2)),
+    algorithm=ReinforceConfig(starts=8, minibatch_size=16_384),
+    training=TrainingConfig(total_frames=4_000_000, num_envs=512, rollout_length=1, schedules=FALLING),
+    evaluation=EvaluationConfig(
+        every=1_000_000, episodes=256, baselines=("cheapest", "largest"), settings={"num_nodes": 20}
     ),
-    evaluation=EvaluationConfig(every=500_000, episodes=256, baselines=("nearest", "two_opt")),
+    logging=LoggingConfig(replays=0),
+)
+
+JOB_SHOP = Recipe(
+    "job-shop",
+    "job shops of ten jobs and ten machines, learned from the best of 32 sampled schedules",
+    env=JobShopConfig(num_jobs=10, num_machines=10),
+    model=ModelConfig(encoder=EncoderConfig(hidden=64, layers=3, feed_forward=2)),
+    algorithm=ReinforceConfig(credit="best", baseline="mean", starts=32, minibatch_size=16_384),
+    training=TrainingConfig(total_frames=10_000_000, num_envs=512, rollout_length=1, schedules=FALLING),
+    evaluation=EvaluationConfig(
+        every=2_000_000, episodes=128, baselines=("most_work_remaining", "first_come")
+    ),
     logging=LoggingConfig(replays=0),
 )

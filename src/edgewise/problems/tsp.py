@@ -32,7 +32,9 @@ class TSPEnv(GraphEnv[TSPConfig]):
         if lower_bound(self.config.num_cities) < 2:
             raise ConfigError(f"num_cities: got {self.config.num_cities}, expected 2 or more")
         capacity = upper_bound(self.config.num_cities)
-        self.graph = GraphSpec(int(capacity), node_features=2, edges=Radius(torch.inf), position_dim=2)
+        self.graph = GraphSpec(
+            int(capacity), node_features=2, edges=Radius(torch.inf, features=()), position_dim=2
+        )
         self.actions = ChooseNode()
 
     def spawn(self, count: int) -> Entries:

@@ -154,6 +154,33 @@ class MaskedCategorical(Distribution):
         return rows if self.counted is None else rows.masked_fill(~self.counted, 0)
 
 
+class InverseCategorical(MaskedCategorical):
+    """A masked categorical distribution that samples by the inverse of its distribution function.
+
+    It draws one random number per row instead of one per choice, which is several times faster on a CPU.
+
+    Args:
+        logits: `[*B, K]`.
+        mask: `[*B, K]` bool, true where allowed; None allows all.
+        counted: `[*B]` bool; see `MaskedCategorical`.
+    """
+
+    @torch.no_grad()
+    def sample(self, sample_shape: Shape = (), generator: Generator | None = None) -> Tensor:
+        """Sample choices `[*sample_shape, *B]` int64."""
+        below = self.logits.softmax(-1).cumsum(-1)
+        total = below[..., -1]
+        shape = (*sample_shape, *total.shape)
+        level = torch.rand(shape, generator=generator, device=total.device, dtype=total.dtype) * total
+        # Below the total, the first larger sum is that of a choice with a positive probability.
+        level = torch.minimum(level, torch.nextafter(total, torch.zeros_like(total)))
+        return self._only_counted((below <= level.unsqueeze(-1)).sum(-1))
+
+    def entropy(self) -> Tensor:
+        """Return entropies `[*B]`; a softmax is faster than the exponential of very low logits."""
+        return self._only_counted(-(self.logits.softmax(-1) * self.logits).sum(-1))
+
+
 class JointCategorical(MaskedCategorical):
     """A joint action `[*B, R]` of independent choices in R rows; log-probabilities are summed over rows.
 
