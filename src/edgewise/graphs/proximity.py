@@ -14,6 +14,7 @@ from typing import Literal
 import torch
 from tensordict import TensorDict
 from torch import Tensor
+from torch.nn import functional
 
 from edgewise.graphs import cells, kd_tree
 from edgewise.graphs.edge_slots import slots_per_target, slots_per_world
@@ -211,7 +212,7 @@ class Nearest(PositionRule):
             compares all pairs there, in blocks of limited memory.
         pairs: True for edge slots for all ordered pairs of a small graph, which dense kernels use directly.
             False for k slots per node, `target * k + rank`, which is less work for sparse convolutions. Large
-            graphs always have k slots per node.
+            graphs always have k slots per node. Slots of neighbours that are not there hold no edge.
     """
 
     k: int
@@ -232,11 +233,15 @@ class Nearest(PositionRule):
         search = self.chosen_search(graph["pos"])
         if search != "pairs":
             return self._searched(graph, search)
-        if self.pairs or torch.compiler.is_exporting():
+        if self.pairs:
             return super().__call__(graph)
         pairs, allowed = pairs_of(graph), self.allowed(graph)
-        source = self.ranked(pairs.distance, allowed).transpose(-1, -2)
-        return self.listed(graph, slots_per_target(source, allowed.transpose(-1, -2).gather(-1, source)))
+        order = self._order(pairs.distance, allowed)
+        # Nodes have k slots also in graphs with fewer others, so that slots are those of a larger graph.
+        source = functional.pad(order, (0, self.k)).narrow(-1, 0, self.k)
+        rank = torch.arange(self.k, device=order.device)
+        is_link = allowed.transpose(-1, -2).gather(-1, source) & (rank < order.shape[-1])
+        return self.listed(graph, slots_per_target(source, is_link))
 
     def chosen_search(self, position: Tensor) -> str:
         """Return how the neighbours of nodes at `position [*B, N, P]` are found."""
@@ -252,8 +257,10 @@ class Nearest(PositionRule):
         find = {"kd_tree": kd_tree.nearest, "cells": cells.nearest, "blocks": nearest_in_blocks}[search]
         mask = graph["node_mask"]
         found = find(self.cloud(graph), min(self.k, mask.shape[-1] - 1))
-        shape = (*mask.shape, found.source.shape[-1])
-        return self.listed(graph, slots_per_target(found.source.reshape(shape), found.is_link.reshape(shape)))
+        missing = (0, self.k - found.source.shape[-1])
+        source, is_link = (functional.pad(each, missing) for each in (found.source, found.is_link))
+        shape = (*mask.shape, self.k)
+        return self.listed(graph, slots_per_target(source.reshape(shape), is_link.reshape(shape)))
 
     def link(self, distance: Tensor, allowed: Tensor) -> Tensor:
         """Return the allowed pairs whose source is among the k nearest of the target."""

@@ -99,6 +99,10 @@ class ObservationInputs:
             fitted[NODES] = max(fitted[NODES], fitted[AGENTS])
         elif AGENTS in fitted:
             fitted[AGENTS] = min(fitted[AGENTS], self.own.num_nodes)
+        if self.is_rule and EDGES in fitted:
+            nodes = fitted.get(NODES, self.own.num_nodes)
+            empty = replace(self.own, num_nodes=nodes).zeros(1)
+            fitted[EDGES] = int(self.own.edges_of(empty).mask.shape[-1])
         if isinstance(self.layout, ChooseEdgePerGroup) and EDGES in fitted:
             fitted[EDGES] = max(fitted[EDGES], fitted[GROUPS] * self.layout.group_size)
         return fitted
@@ -165,7 +169,10 @@ class ObservationInputs:
         }
         members = self.layout.members if isinstance(self.layout, ChooseFromSet) else NODES
         meaning = _MEANINGS.get(key, f"`{'.'.join(_path(key))}` of the observation").format(members=members)
-        below = members if key == CHOICES else _below(spec)
+        below: int | str | None = _below(spec)
+        if key == CHOICES:
+            # The number of edges by a rule is no input; there are at least as many slots as nodes.
+            below = members if members == NODES or not self.is_rule else NODES
         return (TensorInfo(name, spec.dtype, (GRAPHS, *shape), meaning, below),)
 
     def _shape(self, key: NestedKey, sizes: tuple[int, ...]) -> tuple[int | str, ...]:
