@@ -20,7 +20,7 @@ from edgewise.graphs.actions import (
     DiscreteLayout,
 )
 from edgewise.graphs.actions.discrete import sample_allowed
-from edgewise.graphs.keys import ACTIVE, CHOICES, EGO, GRAPH, MASK
+from edgewise.graphs.keys import ACTIVE, CHOICES, EGO, GRAPH, MASK, STEP
 from edgewise.graphs.spec import GraphSpec
 from edgewise.models.agents.actions import num_choices
 from edgewise.models.agents.ego import EgoSpec, make_ego_encoder, nearest_gap
@@ -273,7 +273,7 @@ def _mixing_of(env: GraphEnv[Any], mixing: Mixing, *, num_edges: int) -> Mixing:
 def _stored_entries(env: GraphEnv[Any], reads: str) -> tuple[NestedKey, ...]:
     """Return the entries of the root that networks read and that do not follow from others."""
     wanted: list[NestedKey] = [GRAPH] if reads != "ego" else [(GRAPH, "node_mask")]
-    wanted += [ACTIVE, CHOICES] + ([EGO] if reads != "graph" else [])
+    wanted += [ACTIVE, CHOICES, STEP] + ([EGO] if reads != "graph" else [])
     # Without a mask of its own, the mask of an environment is that of the layout, which the graph determines.
     if (
         type(env).mask is not GraphEnv.mask

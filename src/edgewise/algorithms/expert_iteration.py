@@ -180,7 +180,7 @@ class ExpertIteration(Algorithm):
     def _observed(self, samples: TensorDictBase) -> TensorDict:
         """Return stored positions `[M]` with the observations of their states."""
         state = samples["state"]
-        seen = {**dict(self.env.observe(state).items()), "action_mask": self.env.mask(state)}
+        seen = {**self.env.whole_observation(state), "action_mask": self.env.mask(state)}
         return TensorDict({**seen, "state": state, SEARCH_POLICY: samples[SEARCH_POLICY]}, samples.batch_size)
 
     def _update(self, samples: TensorDictBase) -> Metrics:

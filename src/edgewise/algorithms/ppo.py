@@ -125,7 +125,7 @@ class PPO(Algorithm):
 
     def make_collector(self, env: GraphEnv[Any], *, rollout_length: int) -> EpisodeRollout | None:
         """Return what collects whole episodes, if the environment describes an instance once."""
-        if env.step_spec is None:
+        if env.graph.step is None:
             return None
         return EpisodeRollout(env, self.policy, rollout_length=rollout_length, keep_next=True)
 

@@ -19,7 +19,6 @@ from edgewise.graphs.actions import ActionLayout
 from edgewise.graphs.keys import CHOICES, GRAPH, MASK, STATE, STEP
 from edgewise.graphs.legal_choices import legal_choices, take_in_order
 from edgewise.graphs.spec import GraphSpec
-from edgewise.graphs.step_spec import StepSpec
 
 INSTANCE = "instance"
 """The instance that a step belongs to, int64; episodes of one instance begin in the same state."""
@@ -37,7 +36,6 @@ class World(Protocol):
 
     graph: GraphSpec
     actions: ActionLayout
-    step_spec: StepSpec | None
     num_envs: int
     max_steps: int | None
     device: torch.device
@@ -147,7 +145,7 @@ class EpisodeRollout:
             played, length = self._round(first_instance=len(rounds) * self.num_instances)
             rounds.append(played)
             steps += length
-        if self.env.step_spec is not None:
+        if self.env.graph.step is not None:
             return cat_instance_batches(rounds)
         return torch.cat(rounds).unsqueeze(0) if len(rounds) > 1 else rounds[0].unsqueeze(0)
 
@@ -158,7 +156,7 @@ class EpisodeRollout:
             Their steps `[S]`, or the batch of instances `[I]`; and the length of the longest episode.
         """
         instance = torch.arange(self.num_instances, device=self.env.device).repeat_interleave(self.starts)
-        described = self.env.step_spec is not None
+        described = self.env.graph.step is not None
         count = self.num_instances
         roots = self.env.new_worlds(count) if described else self.env.reset()[:count]
         first = self._first_actions(roots) if self.different else None

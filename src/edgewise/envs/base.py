@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import torch
@@ -82,7 +83,6 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
         built_with: the settings as given, from which `setup` made all shapes.
         graph: shape of the observed graphs.
         actions: action layout.
-        step_spec: what changes from step to step; None without `describe`.
         generator: source of all randomness. Draw with `torch.rand`, `torch.randn` or `torch.randint`.
         check_actions: whether `step` refuses illegal actions with an error. False by default, since the check
             takes time and synchronises with an accelerator; evaluation sets it.
@@ -100,7 +100,6 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
     built_with: ConfigT
     graph: GraphSpec
     actions: ActionLayout
-    step_spec: StepSpec | None = None
     generator: torch.Generator
 
     def __init__(
@@ -168,6 +167,12 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
         With `describe`, it returns `step` instead of `graph`: what changes from step to step, see `StepSpec`.
         Observations of single agents go into a mapping `agents`, to which the base adds its flags.
         """
+
+    def whole_observation(self, state: TensorDict) -> dict[str, Any]:
+        """Return everything that `observe` returns, with the graph also where `describe` returns it."""
+        seen = dict(self.observe(state).items())
+        described = self.describe(state)
+        return seen if described is None else {**seen, GRAPH: described}
 
     def describe(self, state: TensorDict) -> Entries | None:  # noqa: ARG002
         """Return the entries of `graph` if they stay the same within an episode; None if they change.
@@ -451,7 +456,8 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
         sample = self._tensordict(self._initial_root(1), 1)
         count, device = self.num_envs, self.device
         check_described(sample, env=type(self).__name__, describes=self._describes)
-        self.step_spec = StepSpec.of(sample[STEP], env=type(self).__name__) if self._describes else None
+        if self._describes:
+            self.graph = replace(self.graph, step=StepSpec.of(sample[STEP], env=type(self).__name__))
         check_names(sample[GRAPH], self.graph, env=type(self).__name__)
         observation = spec_like(sample.exclude(*DONE), count)
         observation[GRAPH] = self.graph.composite((count,), device)

@@ -115,7 +115,7 @@ class ReobservingPolicy:
 
     def __call__(self, tensordict: TensorDictBase) -> TensorDictBase:
         """Set `action`."""
-        own = tensordict.copy().update(dict(self.env.observe(tensordict["state"]).items()))
+        own = tensordict.copy().update(self.env.whole_observation(tensordict["state"]))
         return tensordict.set("action", self.policy(own)["action"])
 
 

@@ -71,7 +71,7 @@ def _default_replay(
 
 def _observations(env: GraphEnv[Any], states: TensorDict) -> TensorDict:
     """Return what the policy observes in each state, with the mask and the flags of agents."""
-    seen = TensorDict(dict(env.observe(states).items()), states.batch_size)
+    seen = TensorDict(env.whole_observation(states), states.batch_size)
     mask = env.mask(states)
     mask = env.actions.default_mask(seen[GRAPH]) if mask is None else mask
     if mask is not None:
@@ -91,7 +91,8 @@ def _with_attention(draw: Draw, policy: Actor, *, env: GraphEnv[Any]) -> Replay:
     """Add the attention weights of the policy's encoder."""
 
     def replay(states: TensorDict, steps: TensorDict | None = None, /) -> dict[str, Any]:  # noqa: ARG001
-        graph = TensorDict(dict(env.observe(states.to(env.device))["graph"]), batch_size=states.batch_size)
+        seen = env.whole_observation(states.to(env.device))
+        graph = TensorDict(dict(seen[GRAPH]), batch_size=states.batch_size)
         with acting_in(policy, env):
             attention = policy.encoder.attention(graph)
         return draw(states, attention=None if attention is None else attention.cpu())

@@ -10,6 +10,7 @@ from torch import Tensor
 from torchrl.data import Binary, Bounded, Composite, Unbounded
 
 from edgewise.graphs.edges import Edges, EdgeSource, Explicit
+from edgewise.graphs.step_spec import StepSpec
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,7 @@ class GraphSpec:
         position_dim: numbers per position P; zero for graphs without positions.
         node_types: number of node types; zero for graphs of one type.
         graph_features: number of features of the whole graph G; zero for graphs without.
+        step: what changes from step to step beside the graph; set by environments that have `describe`.
 
     Example:
         >>> spec = GraphSpec(num_nodes=6, node_features=3, edges=Explicit(num_edges=10))
@@ -53,6 +55,7 @@ class GraphSpec:
     position_dim: int = 0
     node_types: int = 0
     graph_features: int = 0
+    step: StepSpec | None = None
 
     def __post_init__(self) -> None:
         for name in ("num_nodes", "node_features", "position_dim", "node_types", "graph_features"):

@@ -8,8 +8,7 @@ from typing import Any, Protocol
 
 import torch
 from tensordict import TensorDict
-from tensordict.nn import InteractionType, TensorDictModuleBase
-from tensordict.nn.probabilistic import interaction_type
+from tensordict.nn import TensorDictModuleBase
 from torch import Tensor, nn
 from torch.distributions import Distribution
 
@@ -23,9 +22,9 @@ from edgewise.models.build import make_encoder, make_head
 from edgewise.models.config import ModelConfig
 from edgewise.models.encoders.encoder import GraphEncoder
 from edgewise.models.heads import Head, acting_agents, feed_forward
+from edgewise.models.instance_actor import InstanceActorCritic, make_instance_actor_critic
 from edgewise.models.memory import Memory
-
-_DETERMINISTIC = (InteractionType.DETERMINISTIC, InteractionType.MODE, InteractionType.MEAN)
+from edgewise.models.set_action import set_action
 
 
 class HasGraph(Protocol):
@@ -104,13 +103,6 @@ class Actor(TensorDictModuleBase):
             critic.store_memory(h if critic.encoder is self.encoder else None, tensordict)
         dist = self.head(h if self.memory is None else self.memory.step(h, tensordict), tensordict)
         return set_action(dist, tensordict)
-
-
-def set_action(dist: Distribution, tensordict: TensorDict) -> TensorDict:
-    """Write a sampled action, or the mode if exploration is off, and its log-probability."""
-    action = dist.mode.detach() if interaction_type() in _DETERMINISTIC else dist.sample()
-    tensordict.set("action", action)
-    return tensordict.set("action_log_prob", dist.log_prob(action))
 
 
 class Critic(TensorDictModuleBase):
@@ -235,20 +227,17 @@ class ActorCritic(nn.Module):
         self.critic.encoder.graph = graph
 
 
-def actor_critic_of(env: HasGraph, config: Any) -> nn.Module:
+def actor_critic_of(env: HasGraph, config: Any) -> ActorCritic | InstanceActorCritic:
     """Build the actor and the critic of a run's config for an environment."""
-    spec = getattr(env, "step_spec", None)
-    if spec is None:
-        return make_actor_critic(env.graph, env.actions, config.model)
-    from edgewise.models.instance_actor import make_instance_actor_critic
-
-    return make_instance_actor_critic(env.graph, env.actions, spec, config.model)
+    return make_actor_critic(env.graph, env.actions, config.model)
 
 
 def make_actor_critic(
     graph: GraphSpec, actions: ActionLayout, config: ModelConfig | None = None
-) -> ActorCritic:
+) -> ActorCritic | InstanceActorCritic:
     """Build an actor and a critic for an environment's graphs and action layout.
+
+    If the environment describes an instance once, they encode it once; see `InstanceActor`.
 
     Args:
         graph: an environment's `graph`.
@@ -266,6 +255,8 @@ def make_actor_critic(
         torch.Size([64])
     """
     config = config or ModelConfig()
+    if graph.step is not None:
+        return make_instance_actor_critic(graph, actions, config)
     agents = actions.num_agents
     if config.critic == "auto":
         config = config.model_copy(update={"critic": "central" if agents else "graph"})

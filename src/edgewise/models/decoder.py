@@ -191,6 +191,11 @@ class Decoder(nn.Module):
         The steps of an instance are next to each other, and each has the same number.
         """
 
+    def tensors(self, prepared: Any, observation: TensorDictBase) -> dict[str, Tensor]:
+        """Return the distributions as the named tensors of `Head.outputs`, for export."""
+        found = self(prepared, observation)
+        return {"logits": found.logits, "action": found.mode}
+
 
 class PointerDecoder(Decoder):
     """Points to a node: for `ChooseNode`.
@@ -211,7 +216,7 @@ class PointerDecoder(Decoder):
 
     def forward(self, prepared: Prepared, observation: TensorDictBase) -> InverseCategorical:
         """Return distributions over nodes."""
-        steps = Steps.of(observation, self.spec, instances=len(prepared.node_mask))
+        steps = Steps.of(observation, self.spec, instances=prepared.node_mask.shape[0])
         allowed = allowed_in(prepared, steps.mask)
         check_mask(allowed)
         query, lifted = self.glimpse.query(prepared, steps)
@@ -276,32 +281,27 @@ class SetDecoder(Decoder):
         return torch.einsum("iqhk,iqkhd->iqhd", alpha, value).flatten(-2)
 
 
-class NodeDecoder(Decoder):
-    """Adds context and changing features to the node embeddings and leaves the rest to any policy head.
+class StepNodes(nn.Module):
+    """Adds the context of a step and the features that change to the embeddings of all nodes.
+
+    It lets any policy head and any value network act on steps. Its cost grows with steps times nodes.
 
     Args:
-        config: widths.
+        width: C, of embeddings.
+        heads: of the attention.
         spec: what changes from step to step.
-        head: of the action layout.
     """
 
-    def __init__(self, config: ModelConfig, spec: StepSpec, head: Head) -> None:
+    def __init__(self, width: int, heads: int, spec: StepSpec) -> None:
         super().__init__()
-        width = config.encoder.hidden
-        self.spec, self.head = spec, head
-        self.glimpse = Glimpse(width, config.encoder.heads, spec)
+        self.spec = spec
+        self.glimpse = Glimpse(width, heads, spec)
         self.mix = nn.Linear(width, width)
 
-    def prepare(self, h: Tensor, graph: TensorDictBase) -> tuple[Prepared, Tensor, TensorDictBase]:
-        """Project node embeddings `[I, N, C]`, and keep them with their graphs."""
-        return self.glimpse.prepare(h, graph.get("node_mask")), h, graph
-
-    def forward(
-        self, prepared: tuple[Prepared, Tensor, TensorDictBase], observation: TensorDictBase
-    ) -> Distribution:
-        """Return the distribution of the head."""
-        projected, h, graph = prepared
-        steps = Steps.of(observation, self.spec, instances=len(h))
+    def forward(self, h: Tensor, graph: TensorDictBase, observation: TensorDictBase) -> Tensor:
+        """Return node embeddings `[*B, N, C]` of observations `[*B]`, from those of instances `[I, N, C]`."""
+        projected = self.glimpse.prepare(h, graph.get("node_mask"))
+        steps = at_all_nodes(Steps.of(observation, self.spec, instances=h.shape[0]), h.shape[1])
         query, lifted = self.glimpse.query(projected, steps)
         exists = projected.node_mask.unsqueeze(1)
         seen = self.glimpse(projected, query, exists, lifted)
@@ -311,17 +311,54 @@ class NodeDecoder(Decoder):
             nodes = nodes + lifted @ self.glimpse.lifted[2]
         nodes = h.unsqueeze(1) + self.mix(functional.silu(nodes))
         nodes = nodes.masked_fill(~exists.unsqueeze(-1), 0.0)
-        shape = observation.batch_size
-        whole = (
-            observation.copy() if GRAPH in observation else _with_graph(observation, graph, nodes.shape[1])
-        )
-        return self.head(nodes.reshape(*shape, *nodes.shape[2:]), whole)
+        return nodes.reshape(*observation.batch_size, *nodes.shape[2:])
 
 
-def _with_graph(observation: TensorDictBase, graph: TensorDictBase, steps: int) -> TensorDictBase:
+def at_all_nodes(steps: Steps, num_nodes: int) -> Steps:
+    """Return steps with node features of all nodes, zero for those that are not offered."""
+    if steps.choices is None or steps.x is None:
+        return steps._replace(choices=None)
+    mask = torch.ones_like(steps.choices, dtype=torch.bool) if steps.mask is None else steps.mask
+    place = torch.where(mask, steps.choices, num_nodes).unsqueeze(-1).expand_as(steps.x)
+    x = steps.x.new_zeros(*steps.x.shape[:2], num_nodes + 1, steps.x.shape[-1]).scatter(2, place, steps.x)
+    return steps._replace(x=x[:, :, :-1], choices=None)
+
+
+class NodeDecoder(Decoder):
+    """Leaves the distribution to any policy head, on node embeddings of every step.
+
+    Args:
+        config: widths.
+        spec: what changes from step to step.
+        head: of the action layout.
+    """
+
+    def __init__(self, config: ModelConfig, spec: StepSpec, head: Head) -> None:
+        super().__init__()
+        self.spec, self.head = spec, head
+        self.nodes = StepNodes(config.encoder.hidden, config.encoder.heads, spec)
+
+    def prepare(self, h: Tensor, graph: TensorDictBase) -> tuple[Tensor, TensorDictBase]:
+        """Keep node embeddings with their graphs."""
+        return h, graph
+
+    def forward(self, prepared: tuple[Tensor, TensorDictBase], observation: TensorDictBase) -> Distribution:
+        """Return the distribution of the head."""
+        return self.head(self.nodes(*prepared, observation), _with_graph(observation, prepared[1]))
+
+    def tensors(
+        self, prepared: tuple[Tensor, TensorDictBase], observation: TensorDictBase
+    ) -> dict[str, Tensor]:
+        """Return the distribution of the head as named tensors, for export."""
+        return self.head.tensors(self.nodes(*prepared, observation), _with_graph(observation, prepared[1]))
+
+
+def _with_graph(observation: TensorDictBase, graph: TensorDictBase) -> TensorDictBase:
     """Return the observation with the graph of its instance at every step."""
-    each = graph.unsqueeze(1).expand(len(graph), steps).reshape(observation.batch_size)
-    return observation.copy().set(GRAPH, each)
+    if observation.get(GRAPH, None) is not None:
+        return observation
+    each = graph.unsqueeze(1).expand(len(graph), observation.numel() // len(graph))
+    return observation.copy().set(GRAPH, each.reshape(observation.batch_size))
 
 
 class StepValue(nn.Module):
@@ -344,7 +381,7 @@ class StepValue(nn.Module):
     def forward(self, h: Tensor, graph: TensorDictBase, observation: TensorDictBase) -> Tensor:
         """Return values `[*B, 1]` of observations `[*B]`; `h` are the node embeddings `[I, N, C]`."""
         prepared = self.glimpse.prepare(h, graph.get("node_mask"))
-        steps = Steps.of(observation, self.spec, instances=len(h))
+        steps = Steps.of(observation, self.spec, instances=h.shape[0])
         query, lifted = self.glimpse.query(prepared, steps)
         exists, mask = prepared.node_mask.unsqueeze(1), steps.mask if self.nodes_are_chosen else None
         allowed = allowed_in(prepared, mask)

@@ -16,6 +16,7 @@ from edgewise.models.agents.ego import EgoEncoder
 from edgewise.models.bridge import pool_nodes
 from edgewise.models.build import make_encoder
 from edgewise.models.config import ValueConfig
+from edgewise.models.decoder import StepNodes
 from edgewise.models.edge_heads import EdgeEmbedding, rows_at
 from edgewise.models.features import Features
 from edgewise.models.heads import acting_agents
@@ -45,6 +46,8 @@ class GraphFeatures(Features):
         self.layout, self.pool = layout, config.pool
         self.pooled = config.pooled and role == "critic"
         self.encoder = make_encoder(graph, config.encoder, of=role)
+        heads = config.encoder.heads
+        self.steps = None if graph.step is None else StepNodes(self.encoder.hidden, heads, graph.step)
         self.width = self.encoder.hidden * (2 if self.pooled else 1)
 
     @property
@@ -59,6 +62,9 @@ class GraphFeatures(Features):
     def forward(self, observation: TensorDictBase) -> Tensor:
         """Return the features of deciders or choices."""
         h = self.encoder(observation.get(GRAPH))
+        if self.steps is not None:
+            nodes, graph = h.reshape(-1, *h.shape[-2:]), observation.get(GRAPH).reshape(-1)
+            h = self.steps(nodes, graph, observation)
         own = self.select(h, observation)
         if not self.pooled:
             return own

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import copy
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 from tensordict import TensorDictBase
 from tensordict.nn import TensorDictModuleBase
-from torch import Tensor, nn
+from torch import Generator, Tensor, nn
 from torch.distributions import Distribution
 
 from edgewise.config.errors import ConfigError
@@ -16,11 +17,14 @@ from edgewise.graphs.actions import ActionLayout, ChooseFromSet, ChooseNode
 from edgewise.graphs.keys import CHOICES, GRAPH, MASK, STEP, STEPS
 from edgewise.graphs.spec import GraphSpec
 from edgewise.graphs.step_spec import StepSpec
-from edgewise.models.actor_critic import HasGraph, set_action
 from edgewise.models.build import make_encoder, make_head
 from edgewise.models.config import ModelConfig
 from edgewise.models.decoder import Decoder, NodeDecoder, PointerDecoder, SetDecoder, StepValue
 from edgewise.models.encoders.encoder import GraphEncoder
+from edgewise.models.heads import Head
+from edgewise.models.observation_inputs import ObservationInputs
+from edgewise.models.policy_function import PolicyFunction, Tensors
+from edgewise.models.set_action import set_action
 
 
 class InstanceActor(TensorDictModuleBase):
@@ -65,6 +69,15 @@ class InstanceActor(TensorDictModuleBase):
         """Sample an action in every world, or take the mode if exploration is off."""
         return set_action(self.get_dist(tensordict), tensordict)
 
+    def tensors(self, tensordict: TensorDictBase) -> dict[str, Tensor]:
+        """Return the distribution of observations `[B]` as named tensors, for export."""
+        graph = tensordict.get(GRAPH)
+        return self.decoder.tensors(self.prepare(graph), tensordict)
+
+    def as_function(self, env: Any) -> InstanceActorFunction:
+        """Return the actor as a function of named tensors, for export."""
+        return InstanceActorFunction(self, env=env)
+
     def set_graph(self, graph: GraphSpec) -> None:
         """Use another topology or edge rule from now on; features and node types must be the same."""
         self.encoder.graph = graph
@@ -72,7 +85,7 @@ class InstanceActor(TensorDictModuleBase):
             self.decoder.head.set_graph(graph)
 
     @contextmanager
-    def on(self, env: HasGraph) -> Iterator[None]:
+    def on(self, env: Any) -> Iterator[None]:
         """Use the topology or edge rule of another environment within this context."""
         own = self.encoder.graph
         self.set_graph(env.graph)
@@ -80,6 +93,40 @@ class InstanceActor(TensorDictModuleBase):
             yield
         finally:
             self.set_graph(own)
+
+
+class InstanceActorFunction(PolicyFunction):
+    """One step of every graph, and the graph itself, to the distribution over actions.
+
+    Args:
+        actor: the policy, which is copied.
+        env: an environment of the policy.
+    """
+
+    def __init__(self, actor: InstanceActor, *, env: Any) -> None:
+        super().__init__()
+        self.actor = copy.deepcopy(actor)
+        self._observed = ObservationInputs(env, actor.in_keys, any_size=actor.encoder.any_size)
+        self.actor.set_graph(self._observed.graph)
+        head = getattr(actor.decoder, "head", None) or Head
+        self.inputs, self.outputs = self._observed.infos, dict(head.outputs)
+        self.sizes, self.decoding, self.decode = self._observed.sizes, head.decoding, head.decode
+
+    def forward(self, inputs: Tensors) -> Tensors:
+        """Return the tensors of the distribution."""
+        return self.actor.tensors(self._observed.root(inputs))
+
+    def inputs_of(self, root: TensorDictBase) -> Tensors:
+        """Return the inputs for an observation of the environment, `[B]`."""
+        return self._observed.of(root)
+
+    def fit(self, sizes: Mapping[str, int]) -> dict[str, int]:
+        """Return sizes that are possible together, near to `sizes`."""
+        return self._observed.fit(sizes)
+
+    def sample(self, sizes: Mapping[str, int], generator: Generator) -> Tensors:
+        """Sample random inputs of the given sizes."""
+        return self._observed.sample(sizes, generator)
 
 
 class OnInstances:
@@ -165,14 +212,13 @@ class InstanceActorCritic(nn.Module):
 
 
 def make_instance_actor_critic(
-    graph: GraphSpec, actions: ActionLayout, spec: StepSpec, config: ModelConfig
+    graph: GraphSpec, actions: ActionLayout, config: ModelConfig
 ) -> InstanceActorCritic:
     """Build an actor and a critic for an environment that has `describe`.
 
     Args:
-        graph: an environment's `graph`.
+        graph: an environment's `graph`, whose `step` is set.
         actions: an environment's `actions`.
-        spec: an environment's `step_spec`.
         config: see `ModelConfig`.
 
     Raises:
@@ -184,6 +230,7 @@ def make_instance_actor_critic(
             "describes an instance once (`describe`): its critic values the graph, and nothing is recurrent",
             hint="leave model.recurrent and model.critic out",
         )
+    spec = graph.step or StepSpec()
     encoder = make_encoder(graph, config.encoder)
     decoder = _decoder(graph, actions, spec, config)
     trunk = encoder if config.shared_trunk else make_encoder(graph, config.encoder, of="critic")

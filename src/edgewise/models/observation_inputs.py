@@ -13,7 +13,7 @@ from torchrl.data import Composite, TensorSpec
 
 from edgewise.graphs.actions import ActionLayout, ChooseEdgePerGroup, ChooseFromSet, ComposedLayout
 from edgewise.graphs.edges import Explicit
-from edgewise.graphs.keys import ACTIVE, CHOICES, GRAPH, MASK, PRIOR
+from edgewise.graphs.keys import ACTIVE, CHOICES, GRAPH, MASK, PRIOR, STEP
 from edgewise.graphs.proximity import PositionRule
 from edgewise.graphs.spec import GraphSpec
 from edgewise.models.policy_function import TensorInfo, Tensors
@@ -32,6 +32,8 @@ _MEANINGS: dict[NestedKey, str] = {
     MASK: "which actions are allowed",
     PRIOR: "a score of each action, which is added to the logits with a learned weight",
     ACTIVE: "which agents act; agents are the first nodes of their graph",
+    (STEP, "x"): "features of nodes, or of the choices that are offered, which change from step to step",
+    (STEP, "u"): "features of the whole graph, which change from step to step",
     CHOICES: "the choices that are offered, as indices of {members}",
 }
 
@@ -173,6 +175,8 @@ class ObservationInputs:
         if key == CHOICES:
             # The number of edges by a rule is no input; there are at least as many slots as nodes.
             below = members if members == NODES or not self.is_rule else NODES
+        elif _path(key)[:2] == (STEP, "nodes"):
+            below = NODES
         return (TensorInfo(name, spec.dtype, (GRAPHS, *shape), meaning, below),)
 
     def _shape(self, key: NestedKey, sizes: tuple[int, ...]) -> tuple[int | str, ...]:
@@ -186,6 +190,8 @@ class ObservationInputs:
             return layout.mask_dims_of("" if key == MASK else _path(key)[1], len(sizes))
         if key == CHOICES:
             return (CHOICES,)
+        if key == (STEP, "x"):
+            return (CHOICES if isinstance(layout, ChooseFromSet) else NODES, *sizes[1:])
         if _path(key)[0] == AGENTS:
             return (AGENTS, *sizes[1:])
         return sizes

@@ -180,7 +180,7 @@ class TreeSearch(ABC):
         """Write states `[B * R]` into R nodes of each tree; the evaluator values games that go on."""
         mask = self._mask(state)
         observation = {
-            **dict(self.env.observe(state).items()),
+            **self.env.whole_observation(state),
             "state": state,
             "action_mask": mask | terminal.view(-1, 1),
         }

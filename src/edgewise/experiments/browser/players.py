@@ -131,6 +131,6 @@ def _reobserving(env: GraphEnv[Any], evaluator: Evaluator) -> Evaluator:
     """Return an evaluator that sees states as its own environment shows them."""
 
     def evaluate(root: TensorDictBase) -> tuple[Tensor, Tensor]:
-        return evaluator(root.copy().update(dict(env.observe(root["state"]).items())))
+        return evaluator(root.copy().update(env.whole_observation(root["state"])))
 
     return evaluate
