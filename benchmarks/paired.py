@@ -54,10 +54,10 @@ def main() -> None:
         parts = [f"{Path(name).stem}: policy {np.mean(ours):.4g}"]
         for other in others:
             theirs = other.metrics[options.metric]
-            gap = paired_difference(ours, theirs, generator=np.random.default_rng(0))
+            gap = paired_difference(ours, theirs)
             parts.append(
                 f"{other.policy} {np.mean(theirs):.4g} (ratio {np.mean(ours) / np.mean(theirs):.3f}, "
-                f"{gap.estimate:+.3g} [{gap.low:+.3g}, {gap.high:+.3g}])"
+                f"{gap.text('+.3g')})"
             )
         print("; ".join(parts), flush=True)
 

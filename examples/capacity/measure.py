@@ -50,15 +50,21 @@ def main(path, seeds):
                 results[fix] = run.evaluate(episodes=400, checkpoint="latest", baselines="all")
             whole = results.pop("nothing")
             rules = ", ".join(f"{rule.policy} {rule.returns.mean():.3f}" for rule in whole.others)
-            print(f"{name} {method} seed {seed}: whole {whole.returns.mean():.3f}; {rules}", flush=True)
+            show(f"{name} {method} seed {seed}: whole {whole.returns.mean():.3f}; {rules}")
             for fix, half in results.items():
                 row = next(row for row in paired_rows(whole, half) if row["measure"] == "return")
                 low, high = row["difference_low"], row["difference_high"]
                 shown = (
                     f"{half.returns.mean():.3f}, difference {row['difference']:.3f} [{low:.3f}, {high:.3f}]"
                 )
-                print(f"  {fix} fixed: {shown}", flush=True)
+                show(f"  {fix} fixed: {shown}")
     shutil.rmtree(folder)
+
+
+def show(line):
+    """Write a line at once."""
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -38,6 +38,7 @@ def test_every_package_is_of_the_core_or_a_system():
     assert {folder.name for folder in SOURCE.iterdir() if (folder / "__init__.py").exists()} == {
         *CORE,
         "systems",
+        "problems",
     }
 
 

@@ -190,7 +190,8 @@ def test_eval_sweeps_sizes_beside_baselines(edgewise, trained):
     for row in results:
         assert row["episodes"] == 3
         interval = row["measures"]["return"]
-        assert interval["low"] <= interval["mean"] <= interval["high"]
+        assert interval["n"] == 3
+        assert interval["low"] is None or interval["low"] < interval["mean"] < interval["high"]
     text = edgewise(*arguments).out
     assert text.splitlines()[0].split()[:3] == ["num_nodes", "max_steps", "policy"]
 
@@ -208,8 +209,9 @@ def test_eval_over_several_runs_gives_the_interquartile_mean(edgewise, trained):
     data = edgewise("eval", trained, trained, trained, "--episodes", 4, "--json").data
     means = [row["measures"]["return"]["mean"] for row in data["results"]]
     over = next(row for row in data["over_seeds"] if row["measure"] == "return")
-    assert over["runs"] == 3
-    assert over["iqm"] == pytest.approx(means[0])
+    assert (over["runs"], over["n"]) == (3, 3)
+    assert over["iqm"] == over["mean"] == pytest.approx(means[0])
+    assert over["low"] is None, "three equal runs tell no interval"
 
 
 def test_eval_names_every_bad_setting_at_once(edgewise, trained):

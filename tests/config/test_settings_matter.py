@@ -48,6 +48,17 @@ from edgewise.config.schedules import Cosine, Linear, Piecewise
 from edgewise.envs.graphs_config import GraphsConfig
 from edgewise.models.config import EncoderConfig, ModelConfig
 from edgewise.plugins import environment, environments
+from edgewise.problems.config import (
+    ColoringConfig,
+    CVRPConfig,
+    CVRPTWConfig,
+    IndependentSetConfig,
+    JobShopConfig,
+    MaxCutConfig,
+    SelectionConfig,
+    TSPConfig,
+    VertexCoverConfig,
+)
 from edgewise.systems.graphwalk.config import GraphwalkConfig
 from edgewise.systems.hex.config import HexConfig
 from edgewise.systems.hive.config import HiveConfig
@@ -84,6 +95,15 @@ NOISY = {"position_noise": 1.0, "velocity_noise": 1.0}
 NEEDS_AGENT = "tested with environments that need it: tests/data/test_intervention.py"
 EAGER = {"epsilon": 0.0, "learning_rate": 0.03, "updates_per_transition": 0.2, "tau": 0.01}
 """Settings under which choices change within two batches."""
+RANDOM_GRAPHS = {
+    "num_nodes": 9,
+    "family": "ba",
+    "density": 0.5,
+    "attachment": (2, {"family": "ba"}),
+    "neighbours": (2, {"family": "ws"}),
+    "rewiring": (0.9, {"family": "ws"}),
+}
+
 SUBJECTS = [
     Subject(
         GraphwalkConfig,
@@ -92,6 +112,19 @@ SUBJECTS = [
         silent=dict.fromkeys(
             GraphsConfig.model_fields, "needs files: tests/systems/graphwalk/test_given_graphs.py"
         ),
+    ),
+    Subject(SelectionConfig, of_env("independent_set"), moved=RANDOM_GRAPHS),
+    Subject(VertexCoverConfig, of_env("vertex_cover"), moved={"num_nodes": 9, "family": "er"}),
+    Subject(IndependentSetConfig, of_env("independent_set")),
+    Subject(MaxCutConfig, of_env("max_cut"), moved={"num_nodes": 9, "steps_per_node": 0.1}),
+    Subject(ColoringConfig, of_env("coloring"), moved={"num_nodes": 9, "density": 0.9}),
+    Subject(TSPConfig, of_env("tsp"), moved={"num_cities": 9}),
+    Subject(CVRPConfig, of_env("cvrp"), moved={"num_customers": 9, "capacity": 20.0}),
+    Subject(CVRPTWConfig, of_env("cvrptw"), moved={"horizon": 6.0, "service": 0.1, "window": 0.5}),
+    Subject(
+        JobShopConfig,
+        of_env("job_shop"),
+        moved={"num_jobs": 4, "num_machines": 4, "durations": (5, 9), "active": False},
     ),
     Subject(
         QueueingConfig,
@@ -231,6 +264,7 @@ SUBJECTS = [
         },
         silent={
             "head": "names an own head: tests/extensions/test_every_way.py",
+            "logit_clip": "for instances that are encoded once: tests/models/test_decoder.py",
             "prior": "for environments that have a rule: tests/systems/queueing/models/test_set_tables.py",
             "recurrent": "takes sequences: tests/algorithms/test_recurrent.py",
         },
@@ -274,6 +308,8 @@ SUBJECTS = [
         of_reinforce,
         moved={
             "starts": 4,
+            "credit": "best",
+            "leader_weight": (8.0, {"credit": "leader"}),
             "first_actions": "different",
             "gamma": 0.5,
             "max_grad_norm": 1e-3,

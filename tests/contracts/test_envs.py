@@ -32,7 +32,9 @@ def test_baselines_play_only_legal_moves_into_a_replay(name):
                 assert legal.all(), f"{baseline} plays an illegal move"
             states.append(env.step(root)["next", "state"][0])
             root = env.step_mdp(root)
-        check(environment(name).load("replay")(torch.stack(states)))
+        draw = environment(name).load("replay")
+        if draw is not None:
+            check(draw(torch.stack(states)))
 
 
 @pytest.mark.parametrize("name", environments())

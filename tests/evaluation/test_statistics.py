@@ -1,70 +1,31 @@
-"""Intervals against the enumeration of every resample, means and probabilities against plain loops."""
+"""Statistics against plain loops and closed forms; how often intervals cover is in test_coverage.py."""
 
-import itertools
 import math
-from statistics import NormalDist
 
 import numpy as np
 import pytest
+import scipy.optimize
+import scipy.special
 import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgewise.evaluation import statistics
+from edgewise.evaluation import bounds
 from edgewise.evaluation.statistics import (
-    bca_interval,
-    bootstrap,
+    Interval,
+    difference_of_means,
     improvement_interval,
+    interquartile_interval,
     interquartile_mean,
-    mean,
+    mean_interval,
     paired_difference,
-    percentile_interval,
+    paired_ratio,
     probability_of_improvement,
-    stratified_interval,
+    score_interval,
+    stratified_mean_interval,
 )
 
-RESAMPLES = 200_000
-RANK_ERROR = 0.0075
-"""By the Dvoretzky-Kiefer-Wolfowitz bound, 200,000 draws miss a rank by more with probability below 1e-9."""
-
-SKEWED = [0.0, 0.3, 0.5, 1.1, 9.0]
 floats = st.floats(-1e3, 1e3, allow_nan=False).map(lambda value: round(value, 3))
-
-
-def generator():
-    return np.random.default_rng(7)
-
-
-def every_resample(values):
-    """All n**n equally likely resamples."""
-    return list(itertools.product(values, repeat=len(values)))
-
-
-def assert_at_rank(bound, exact, rank):
-    """The bound lies between the exact quantiles just below and just above its rank."""
-    ordered = np.sort(np.asarray(exact))
-    low, high = (np.quantile(ordered, np.clip(rank + side * RANK_ERROR, 0, 1)) for side in (-1, 1))
-    assert low - 1e-9 <= bound <= high + 1e-9, (low, bound, high)
-
-
-def exact_bca_ranks(values, exact, statistic, level):
-    """The textbook's ranks, from the exact distribution and a loop of leaving one out."""
-    normal = NormalDist()
-    estimate = statistic(values)
-    below = sum(1.0 if s < estimate - 1e-12 else 0.5 if s < estimate + 1e-12 else 0.0 for s in exact) / len(
-        exact
-    )
-    bias = normal.inv_cdf(below)
-    jackknife = [statistic(values[:i] + values[i + 1 :]) for i in range(len(values))]
-    center = sum(jackknife) / len(jackknife)
-    cubes = sum((center - value) ** 3 for value in jackknife)
-    squares = sum((center - value) ** 2 for value in jackknife)
-    acceleration = cubes / (6 * squares**1.5)
-    ranks = []
-    for tail in ((1 - level) / 2, (1 + level) / 2):
-        z = bias + normal.inv_cdf(tail)
-        ranks.append(normal.cdf(bias + z / (1 - acceleration * z)))
-    return ranks
 
 
 @given(st.lists(floats, min_size=1, max_size=30))
@@ -81,60 +42,77 @@ def test_interquartile_mean_reduces_the_last_axis():
     np.testing.assert_allclose(interquartile_mean(table), expected)
 
 
-@pytest.mark.parametrize("level", [0.8, 0.95])
-@pytest.mark.parametrize("statistic", [mean, interquartile_mean])
-def test_percentile_interval_agrees_with_every_resample(statistic, level):
-    exact = [float(statistic(np.array(sample))) for sample in every_resample(SKEWED)]
-    got = percentile_interval(SKEWED, statistic, generator=generator(), level=level, resamples=RESAMPLES)
-    assert got.estimate == pytest.approx(float(statistic(np.array(SKEWED))))
-    assert_at_rank(got.low, exact, (1 - level) / 2)
-    assert_at_rank(got.high, exact, (1 + level) / 2)
+def test_symmetric_samples_have_students_interval_of_a_slightly_higher_level():
+    values = np.array([-2.0, -1.0, 0.0, 1.0, 2.0])
+    found = mean_interval(values)
+    level = 1 - 0.05 * 5 / 7
+    expected = scipy.stats.t.interval(level, 4, loc=0, scale=values.std(ddof=1) / math.sqrt(5))
+    assert (found.low, found.high) == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("level", [0.8, 0.95])
-def test_bca_interval_agrees_with_every_resample(level):
-    exact = [sum(sample) / len(sample) for sample in every_resample(SKEWED)]
-    low, high = exact_bca_ranks(SKEWED, exact, lambda values: sum(values) / len(values), level)
-    assert abs(high - (1 + level) / 2) > RANK_ERROR, "the correction must be large enough to be seen"
-    got = bca_interval(SKEWED, generator=generator(), level=level, resamples=RESAMPLES)
-    assert_at_rank(got.low, exact, low)
-    assert_at_rank(got.high, exact, high)
+@pytest.mark.parametrize("sign", [1, -1])
+def test_the_long_tail_has_the_longer_side(sign):
+    found = mean_interval(sign * np.array([0.0, 0.1, 0.2, 0.4, 3.0]))
+    sides = found.estimate - found.low, found.high - found.estimate
+    assert sides[::sign][1] > 1.5 * sides[::sign][0]
 
 
-def test_bca_interval_agrees_with_scipy():
-    values = np.random.default_rng(3).exponential(size=25)
-    theirs = scipy.stats.bootstrap(
-        (values,), np.mean, method="BCa", n_resamples=50_000, rng=np.random.default_rng(1), vectorized=True
-    ).confidence_interval
-    ours = bca_interval(values, generator=generator(), resamples=50_000)
-    width = theirs.high - theirs.low
-    assert ours.low == pytest.approx(theirs.low, abs=0.02 * width)
-    assert ours.high == pytest.approx(theirs.high, abs=0.02 * width)
+@given(st.lists(floats, min_size=3, max_size=12), st.floats(0.1, 10), floats)
+def test_intervals_move_and_scale_with_the_samples(values, scale, shift):
+    values = np.array(values)
+    found = mean_interval(values)
+    moved = mean_interval(scale * values + shift)
+    if values.std() < 1e-3 or set(values) <= {0.0, 1.0} or set(scale * values + shift) <= {0.0, 1.0}:
+        return
+    assert found.low < found.estimate < found.high
+    expected = [scale * end + shift for end in (found.low, found.estimate, found.high)]
+    assert [moved.low, moved.estimate, moved.high] == pytest.approx(expected, rel=1e-5, abs=1e-4)
 
 
-def test_stratified_draws_stay_within_their_task():
-    scores = [[0.0, 10.0], [1.0, 30.0]]
-    support = {}
-    for first, second in itertools.product(
-        itertools.product([0.0, 1.0], repeat=2), itertools.product([10.0, 30.0], repeat=2)
+def test_shares_are_exact():
+    """The mid-P bound of ten successes in ten: half the probability of ten is the tail, 2 %."""
+    found = mean_interval(np.ones(10))
+    assert found.high == 1.0
+    assert 0.5 * found.low**10 == pytest.approx(0.02)
+    assert mean_interval(np.zeros(10)).high == pytest.approx(1 - found.low)
+
+
+def test_what_cannot_be_told_has_no_bounds_and_says_how_many_samples_there_were():
+    for found in (
+        mean_interval([3.0]),
+        mean_interval([3.0, 4.0]),
+        mean_interval([2.0, 2.0, 2.0, 2.0]),
+        interquartile_interval([1.0, 2.0, 3.0]),
+        interquartile_interval([[1.0, 2.0], [2.0, 3.0]]),
+        improvement_interval([1.0, 2.0, 3.0], [4.0, 5.0, 6.0]),
+        paired_ratio([1.0, 2.0, 3.0, 4.0], [1.0, 1.5, 2.0, 2.2]),
+        score_interval([1.0, 0.5, 1.0, 1.0]),
+        difference_of_means([1.0, 2.0], [1.0, 3.0, 2.0]),
     ):
-        value = (sum(first) + sum(second)) / 4
-        support[value] = support.get(value, 0) + 1 / 16
-    draws = bootstrap(np.array(scores), mean, generator=generator(), resamples=RESAMPLES)
-    values, counts = np.unique(draws, return_counts=True)
-    assert set(values) == set(support)
-    for value, count in zip(values, counts, strict=True):
-        assert count / RESAMPLES == pytest.approx(support[value], abs=RANK_ERROR)
+        assert not found.has_bounds
+        assert f"n={found.samples}, no interval" in str(found)
+        assert found.ends() == {"low": None, "high": None, "n": found.samples}
 
 
-def test_stratified_interval_agrees_with_every_resample():
-    scores = np.array([[0.1, 0.7], [0.4, 0.9], [0.9, 0.2]])
-    per_task = [list(itertools.product(scores[:, task], repeat=3)) for task in range(2)]
-    exact = [float(interquartile_mean(np.array(a + b))) for a, b in itertools.product(*per_task)]
-    got = stratified_interval(scores, generator=generator(), resamples=RESAMPLES)
-    assert got.estimate == pytest.approx(float(interquartile_mean(scores.reshape(-1))))
-    assert_at_rank(got.low, exact, 0.025)
-    assert_at_rank(got.high, exact, 0.975)
+def test_nothing_has_a_width_of_zero():
+    same = np.tile([0.3, 0.9], (8, 1))
+    for found in (
+        mean_interval(np.ones(5)),
+        score_interval(np.full(20, 0.5)),
+        score_interval(np.ones(20)),
+        paired_difference(np.ones(30), np.ones(30)),
+        improvement_interval(np.arange(5.0), np.arange(5.0) + 10),
+        improvement_interval(same, same),
+    ):
+        assert found.high > found.low
+    assert improvement_interval(np.arange(5.0), np.arange(5.0) + 10).high < 0.5
+    assert not interquartile_interval(same).has_bounds
+
+
+def test_an_interval_is_printed_with_the_number_of_its_samples():
+    assert str(Interval(0.5, 0.25, 0.75, 12)) == "0.5 [0.25, 0.75] (n=12)"
+    assert Interval(120.0, 50.0, math.inf, 40).text(".0f") == "120 [50, inf] (n=40)"
+    assert Interval(120.0, 50.0, math.inf, 40).ends() == {"low": 50.0, "high": None, "n": 40}
 
 
 @given(st.integers(1, 5), st.integers(1, 5), st.integers(1, 3), st.randoms(use_true_random=False))
@@ -152,59 +130,74 @@ def test_probability_of_improvement_counts_pairs(runs, other_runs, tasks, source
     assert got + probability_of_improvement(other, scores) == pytest.approx(1.0)
 
 
-def test_probability_of_improvement_is_the_mann_whitney_statistic():
-    left, right = np.random.default_rng(2).normal(size=(2, 12))
-    expected = scipy.stats.mannwhitneyu(left, right[:9]).statistic / (12 * 9)
-    assert probability_of_improvement(left, right[:9]) == pytest.approx(expected)
+def test_three_runs_against_three_tell_nothing_but_in_several_tasks_they_do():
+    low, high = np.arange(3.0), np.arange(3.0) + 10
+    assert not improvement_interval(high, low).has_bounds
+    assert improvement_interval(np.stack([high] * 4, 1), np.stack([low] * 4, 1)).low > 0.5
 
 
-def test_improvement_interval_agrees_with_every_resample():
-    left, right = [0.2, 0.5, 0.9], [0.1, 0.6, 0.4]
-    exact = [
-        probability_of_improvement(a, b)
-        for a, b in itertools.product(every_resample(left), every_resample(right))
-    ]
-    got = improvement_interval(left, right, generator=generator(), level=0.8, resamples=RESAMPLES)
-    assert got.estimate == probability_of_improvement(left, right)
-    assert_at_rank(got.low, exact, 0.1)
-    assert_at_rank(got.high, exact, 0.9)
+@pytest.mark.parametrize("better, worse, count", [(12, 9, 43), (3, 0, 20), (0, 0, 30), (8, 8, 16)])
+def test_paired_shares_are_bounded_by_a_score_test(better, worse, count):
+    """At each bound the score test is exactly at its limit, with the share of losses fitted numerically."""
+    ties = count - better - worse
+    for end, side in zip(bounds.sign_bounds(better, worse, count, 0.95), (1, -1), strict=True):
+        difference = float(end)
+
+        def unlikely(losses, difference=difference):
+            shares = (losses + difference, losses, 1 - 2 * losses - difference)
+            return -sum(scipy.special.xlogy(n, p) for n, p in zip((better, worse, ties), shares, strict=True))
+
+        lowest, highest = max(0.0, -difference), (1 - difference) / 2
+        losses = scipy.optimize.minimize_scalar(
+            unlikely, bounds=(lowest, highest), method="bounded", options={"xatol": 1e-12}
+        ).x
+        variance = count * (2 * losses + difference - difference**2)
+        score = (better - worse - count * difference) / math.sqrt(variance)
+        assert score == pytest.approx(side * 1.959964, abs=1e-3)
 
 
 def test_paired_difference_sees_what_unpaired_spread_hides():
     instances = np.random.default_rng(0).normal(scale=100, size=40)
-    got = paired_difference(instances + 1 + 0.1 * np.sin(np.arange(40)), instances, generator=generator())
+    better = instances + 1 + 0.1 * np.sin(np.arange(40))
+    got = paired_difference(better, instances)
     assert 0.9 < got.low < got.estimate < got.high < 1.1
+    unpaired = difference_of_means(better, instances)
+    assert unpaired.low < 0 < unpaired.high
     with pytest.raises(ValueError, match="pairs are needed"):
-        paired_difference([1.0, 2.0], [1.0], generator=generator())
+        paired_difference([1.0, 2.0], [1.0])
 
 
-@given(st.lists(floats, min_size=2, max_size=12), st.sampled_from([percentile_interval, bca_interval]))
-def test_intervals_hold_their_place(values, interval):
-    got = interval(values, generator=generator(), resamples=500)
-    assert min(values) - 1e-9 <= got.low <= got.high <= max(values) + 1e-9
-    shifted = interval([value + 8 for value in values], generator=generator(), resamples=500)
-    assert shifted.estimate == pytest.approx(got.estimate + 8)
-    assert got == interval(values, generator=generator(), resamples=500)
+def test_difference_of_means_is_welchs_where_nothing_is_skewed():
+    left, right = np.array([-1.0, 0.0, 1.0, 0.0]), np.array([3.0, 5.0, 7.0])
+    theirs = scipy.stats.ttest_ind(left, right, equal_var=False)
+    freedom = theirs.df
+    level = 1 - 0.05 * (freedom + 1) / (freedom + 3)
+    expected = theirs.confidence_interval(level)
+    found = difference_of_means(left, right)
+    assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
+    assert found.samples == 3
 
 
-def test_intervals_cover_the_truth_as_often_as_they_say():
-    source = np.random.default_rng(5)
-    hits = 0
-    for _ in range(400):
-        got = bca_interval(source.normal(size=30), generator=source, resamples=1_000)
-        hits += got.low <= 0.0 <= got.high
-    # 95 % nominal; for 30 normal samples the bootstrap's own shortfall is about 1.5 points
-    assert 0.90 <= hits / 400 <= 0.98
+def test_a_ratio_holds_what_the_pairs_do_not_reject():
+    generator = np.random.default_rng(0)
+    other = generator.uniform(1, 3, 50)
+    values = 2 * other + generator.normal(scale=0.1, size=50)
+    found = paired_ratio(values, other)
+    assert 1.97 < found.low < found.estimate < found.high < 2.03
+    strict = 1 - 0.05 * 50 / 52
+    for end in (found.low, found.high):
+        kept = mean_interval(values - end * other, level=strict)
+        assert min(abs(kept.low), abs(kept.high)) < 1e-6
+    assert paired_ratio(values, -other) is None
+    assert not paired_ratio(values, np.concatenate([other[:25], -other[:25]]) + 0.01).has_bounds
 
 
-def test_one_sample_has_no_spread_and_equal_samples_have_none():
-    for interval in (percentile_interval, bca_interval, stratified_interval):
-        alone = interval([3.0], generator=generator())
-        assert alone.estimate == 3.0
-        assert math.isnan(alone.low)
-        assert math.isnan(alone.high)
-        equal = interval([2.0, 2.0, 2.0], generator=generator())
-        assert (equal.low, equal.estimate, equal.high) == (2.0, 2.0, 2.0)
+def test_strata_are_compared_within_themselves():
+    """Runs that differ only between tasks tell their mean exactly, however far tasks are apart."""
+    noise = np.random.default_rng(0).normal(scale=0.01, size=(6, 2))
+    found = stratified_mean_interval(noise + np.array([0.0, 100.0]))
+    assert found.high - found.low < 0.05
+    assert found.estimate == pytest.approx(50, abs=0.02)
 
 
 @pytest.mark.parametrize(
@@ -213,20 +206,11 @@ def test_one_sample_has_no_spread_and_equal_samples_have_none():
 )
 def test_bad_samples_are_refused(values, message):
     with pytest.raises(ValueError, match=message):
-        bca_interval(values, generator=generator())
+        mean_interval(values)
 
 
-def test_chunks_do_not_change_what_is_drawn(monkeypatch):
-    values = np.random.default_rng(0).normal(size=50)
-    whole = bca_interval(values, generator=generator(), resamples=999)
-    monkeypatch.setattr("edgewise.evaluation.statistics._CHUNK", 1_000)
-    assert bca_interval(values, generator=generator(), resamples=999) == whole
-
-
-@pytest.mark.parametrize("resamples", [1, 7, 8, 1001])
-def test_there_are_as_many_resamples_as_asked_for(monkeypatch, resamples):
-    monkeypatch.setattr(statistics, "_CHUNK", 32)
-    found = statistics.bootstrap(
-        np.ones((4, 1)), statistics.mean, generator=np.random.default_rng(0), resamples=resamples
-    )
-    assert found.shape == (resamples,)
+def test_levels_and_scores_out_of_range_are_refused():
+    with pytest.raises(ValueError, match="level"):
+        mean_interval([1.0, 2.0, 3.0], level=1.0)
+    with pytest.raises(ValueError, match=r"scores in \[0, 1\]"):
+        score_interval([0.5, 1.5])

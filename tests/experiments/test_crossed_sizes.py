@@ -16,6 +16,12 @@ SIZES = {
     "marine": ({"num_robots": 1}, {"num_robots": 7, "max_robots": 7}),
     "hex": ({"size": 2}, {"size": 8}),
     "hive": ({"hand": "QA"}, {"hand": "QAAGGBS"}),
+    "tsp": ({"num_cities": 3}, {"num_cities": 60}),
+    "cvrp": ({"num_customers": 3}, {"num_customers": 25}),
+    "cvrptw": ({"num_customers": 3}, {"num_customers": 25}),
+    "job_shop": ({"num_jobs": 2, "num_machines": 2}, {"num_jobs": 21, "num_machines": 3}),
+    "vertex_cover": ({"num_nodes": 5}, {"num_nodes": 30}),
+    "max_cut": ({"num_nodes": 6}, {"num_nodes": 110}),
 }
 """For each environment, settings of smaller and of larger instances than any of its recipes is trained on."""
 SELF_PLAY = ("hex", "hive")

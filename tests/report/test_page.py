@@ -139,7 +139,7 @@ def test_hostile_strings_stay_strings(hostile):
     outline = Outline(page)
     assert "img" not in [tag for tag, _ in outline.elements]
     assert [tag for tag, _ in outline.elements].count("script") == 2
-    assert outline.data["config"]["recipe"] == HOSTILE
+    assert outline.data["configs"][0]["config"]["recipe"] == HOSTILE
     assert "<" not in outline.raw["script", "application/json"]
     assert "\u2028" not in page
 
@@ -191,7 +191,7 @@ def test_broken_parts_are_noted_and_left_out(tmp_path):
         "000000200000-0.json",
     }
     assert len(data["replays"]) == 1
-    assert len(data["health"]["events"]) == 4
+    assert len(data["health"]["runs"][0]["events"]) == 4
     assert data["training"][0]["lines"][0]["x"][-1] == 200_000
 
 

@@ -8,6 +8,7 @@ import pytest
 from tests.report.synthetic import make_run
 
 from edgewise.evaluation.result import Evaluation
+from edgewise.evaluation.statistics import mean_interval
 from edgewise.report import comparison, curves, health, timeline
 from edgewise.report.comparison import Entrant, compare, entrants, instance_set, main_set
 from edgewise.report.metrics_table import Curve, MetricsTable
@@ -96,7 +97,8 @@ def test_health_sees_what_is_wrong():
         "learn/loss": np.array([np.inf]),
     }
     for name, values in faults.items():
-        found = health.checks(MetricsTable({**sound, name: values}, rows=4), [])
+        wrong = () if np.isfinite(values).all() else (name,)
+        found = health.checks(MetricsTable({**sound, name: values}, rows=4, not_finite=wrong), [])
         assert [check.state for check in found].count("good") == 3, name
     stopped = [{"event": "stop", "reason": "not finite in the batch after 0 frames: next.reward"}]
     assert health.checks(MetricsTable(sound, rows=4), stopped)[0].state == "bad"
@@ -124,13 +126,16 @@ def test_entrants_are_the_newest_policy_and_each_baseline_once():
 def test_single_evaluations_are_compared_pair_by_pair():
     instances = np.random.default_rng(0).normal(scale=50, size=40)
     ours, theirs = (
-        Entrant(name, False, (evaluation(instances + shift),)) for name, shift in (("a", 1), ("b", 0))
+        Entrant(name, False, (evaluation(instances + shift),))
+        for name, shift in (("a", 1 + 0.1 * np.sin(np.arange(40))), ("b", 0))
     )
     versus = compare(ours, theirs, "return", maximise=True)
     assert versus.over == "instances"
-    assert versus.difference.estimate == pytest.approx(1)
-    assert versus.difference.low == pytest.approx(1)
+    assert versus.difference.estimate == pytest.approx(1, abs=0.05)
+    assert versus.difference.low > 0.9
+    assert versus.difference.samples == 40
     assert versus.better.estimate == 1
+    assert 0.85 < versus.better.low < versus.better.high == pytest.approx(1)
     assert compare(ours, theirs, "return", maximise=False).better.estimate == 0
     assert compare(ours, theirs, "absent", maximise=True) is None
 
@@ -177,22 +182,48 @@ def test_intervals_are_over_seeds_only_where_there_are_several(tmp_path, recipes
 
 
 def test_seeds_become_one_line_with_a_band():
+    three = curves.mean_curve([curve([0, 10], [start, 10 - start]) for start in (0, 2, 4)])
+    np.testing.assert_allclose(three.y, [2, 8])
+    found = mean_interval([0.0, 2.0, 4.0])
+    assert (three.low[0], three.high[0]) == pytest.approx((found.low, found.high))
+    assert three.cut is None
     both = curves.mean_curve([curve([0, 10], [0, 10]), curve([0, 10], [4, 4])])
     np.testing.assert_allclose(both.y, [2, 7])
-    np.testing.assert_allclose(both.low, [0, 4])
-    np.testing.assert_allclose(both.high, [4, 10])
-    staggered = curves.mean_curve([curve([0, 10], [0, 10]), curve([5, 20], [0, 15])])
-    np.testing.assert_allclose(staggered.x, [0, 5, 10, 20])
-    np.testing.assert_allclose(staggered.y, [0, 2.5, 7.5, 15])
+    assert np.isnan(both.low).all(), "two seeds tell no band"
 
 
-def test_the_band_of_a_mean_is_its_bootstrap_interval():
-    values = np.random.default_rng(1).exponential(size=30)
-    low, high = curves.mean_band(values)
-    source = np.random.default_rng(2)
-    means = [source.choice(values, size=30).mean() for _ in range(20_000)]
-    expected = np.quantile(means, [0.025, 0.975])
-    np.testing.assert_allclose([low, high], expected, atol=0.06 * (expected[1] - expected[0]))
+def test_the_mean_of_seeds_is_cut_where_one_ends():
+    """Beyond 10 there is one seed alone, whose 15 is no mean of two."""
+    found = curves.mean_curve([curve([0, 10], [0, 10]), curve([5, 20], [0, 15])])
+    np.testing.assert_allclose(found.x, [5, 10])
+    np.testing.assert_allclose(found.y, [2.5, 7.5])
+    assert (found.cut.seeds, found.cut.shortest, found.cut.longest) == (2, 10, 20)
+    apart = curves.mean_curve([curve([0, 1], [0, 1]), curve([5, 20], [0, 15])])
+    assert len(apart.x) == 0
+
+
+def test_a_page_of_several_runs_shows_each_and_cuts_their_curves(tmp_path):
+    folders = [make_run(tmp_path / f"run-{seed}", seed=seed, rows=20, evaluations=6) for seed in range(3)]
+    for name in ("000000160000.json", "000000200000.json"):
+        (folders[1] / "evaluations" / name).unlink()
+    table = (folders[1] / "metrics.csv").read_text().splitlines()
+    cells = table[-1].split(",")
+    cells[table[0].split(",").index("learn/value_loss")] = "nan"
+    (folders[1] / "metrics.csv").write_text("\n".join([*table[:-1], ",".join(cells), ""]))
+    page = build_page_data([read_run(folder) for folder in folders])
+    line = page["evaluation"][0]["lines"][0]
+    assert line["x"][-1] == 120_000
+    assert line["cut"] == {"seeds": 3, "shortest": 120_000, "longest": 200_000}
+    states = [
+        {check["label"]: check["state"] for check in run["checks"]}["Finite numbers"]
+        for run in page["health"]["runs"]
+    ]
+    assert states == ["good", "bad", "good"]
+    assert "learn/value_loss" in page["health"]["runs"][1]["checks"][0]["text"]
+    assert [run["name"] for run in page["health"]["runs"]] == ["run-0", "run-1", "run-2"]
+    assert all(run["events"] for run in page["health"]["runs"])
+    assert [run["config"]["seed"] for run in page["configs"]] == [0, 1, 2]
+    assert page["differing"] == [{"setting": "seed", "values": [0, 1, 2]}]
 
 
 def test_replays_are_spread_over_the_training(tmp_path):
@@ -226,7 +257,7 @@ def test_what_the_policy_uses_is_told_from_its_ablations(told, tmp_path):
     (row,) = build_page_data([read_run(folder)])["used"]
     assert (row["run"], row["without"], row["settings"]) == ("walk-0", "edges", "num_nodes = 9")
     assert (row["mean"], row["ablated"], row["changed"]) == (2.0, 0.5, 0.4)
-    assert row["difference"] == {"estimate": 1.5, "low": 1.0, "high": 2.0}
+    assert row["difference"] == {"estimate": 1.5, "low": 1.0, "high": 2.0, "n": None}
 
 
 @pytest.mark.parametrize("rows", [[{**ABLATED, "mean": "2"}], [{"without": "edges"}], {}, None])

@@ -16,9 +16,7 @@ TABLES = arrays(
 
 
 def profile(scores, thresholds, **options):
-    return performance_profile(
-        scores, thresholds, generator=np.random.default_rng(0), resamples=400, **options
-    )
+    return performance_profile(scores, thresholds, **options)
 
 
 def test_a_profile_counts_runs_strictly_above():
@@ -32,22 +30,24 @@ def test_a_profile_falls_and_its_area_is_the_mean(scores):
     """The integral of the share above tau is the mean of non-negative scores."""
     clipped = np.clip(scores, 0, 1)
     taus = (np.arange(200) + 0.5) / 200
-    found = performance_profile(clipped, taus, generator=np.random.default_rng(0), resamples=2)
+    found = performance_profile(clipped, taus)
     assert (np.diff(found.share) <= 0).all()
     assert found.share.mean() == pytest.approx(clipped.mean(), abs=1e-2)
 
 
-def test_bands_hold_the_share_and_resample_within_environments():
+def test_bands_hold_the_share_and_have_a_width():
     generator = np.random.default_rng(1)
     found = profile(generator.normal(0.5, 0.2, (10, 5)), np.linspace(0, 1, 21))
     assert (found.low <= found.share + 1e-12).all()
     assert (found.share <= found.high + 1e-12).all()
     assert (np.diff(found.low) <= 1e-12).all()
     assert (np.diff(found.high) <= 1e-12).all()
-    # Runs are never taken from another environment: scores that differ only between them leave no spread.
+    # Scores that differ only between environments are all alike within them, which is no certainty.
     apart = profile(np.tile([0.1, 0.9], (8, 1)), [0.5])
-    assert (apart.share[0], apart.low[0], apart.high[0]) == (0.5, 0.5, 0.5)
-    assert np.isnan(profile([[0.1, 0.9]], [0.5]).low).all()
+    assert apart.share[0] == 0.5
+    assert 0.2 < apart.low[0] < 0.4
+    assert 0.6 < apart.high[0] < 0.8
+    assert np.isnan(profile([[0.1, 0.9], [0.2, 0.8]], [0.5]).low).all()
 
 
 @pytest.mark.parametrize("scores", [[0.1, 0.2], [[]], [[np.nan]]])
@@ -74,15 +74,15 @@ def test_aggregates_equal_scipy(scores, seed):
     assert found.improvement["b", "a"].estimate == pytest.approx(1 - np.mean(wins))
 
 
-def test_intervals_of_the_median_are_over_environments_of_means_over_seeds():
+def test_the_median_is_over_environments_of_means_over_seeds_and_has_no_interval():
     scores = np.array([[0.0, 0.4, 0.9], [0.2, 0.6, 1.1]])
     one = aggregate({"a": scores}).measures["median"]["a"]
     assert one.estimate == pytest.approx(0.5)
-    assert 0.4 <= one.low <= 0.5 <= one.high <= 0.6
+    assert not one.has_bounds
     assert aggregate({"a": scores[:1]}).measures["median"]["a"].estimate == pytest.approx(0.4)
 
 
 def test_scores_are_0_at_the_worst_and_1_at_the_best():
     assert normalised(np.array([-40.0, -4.0, -22.0]), -40, -4).tolist() == [0, 1, 0.5]
     assert normalised(np.array([3.0, 3.0]), 3, 3).tolist() == [0.5, 0.5]
-    assert optimality_gap(np.array([0.5, 3.0])) == pytest.approx(0.25)
+    assert optimality_gap(np.array([[0.5], [3.0]])).estimate == pytest.approx(0.25)

@@ -4,7 +4,6 @@ import json
 import sys
 from argparse import Namespace
 
-import numpy as np
 import pytest
 from tests.report.synthetic import make_run
 
@@ -13,7 +12,7 @@ from edgewise.cli.main import main
 from edgewise.cli.studies import child_program, shown
 from edgewise.config.errors import ConfigError
 from edgewise.evaluation.result import Evaluation
-from edgewise.evaluation.statistics import Interval, bca_interval
+from edgewise.evaluation.statistics import Interval, mean_interval
 from edgewise.experiments.load import load_config
 from edgewise.studies import seeds as seeds_module
 from edgewise.studies.seeds import plain, train_seeds
@@ -47,7 +46,7 @@ def test_intervals_are_over_the_means_of_seeds(tmp_path):
     runs = [make_run(tmp_path / f"seed-{seed}", seed=seed, rows=3, evaluations=2) for seed in range(3)]
     rows = {label: (count, found) for label, count, found in seeds_module._rows(runs)}
     last = [Evaluation.load(run / "evaluations" / "000000200000.json").returns.mean() for run in runs]
-    expected = bca_interval(last, generator=np.random.default_rng(0))
+    expected = mean_interval(last)
     assert rows["policy"][0] == 3
     assert rows["policy"][1]["return"] == expected
     assert rows["random"][0] == 0
@@ -75,9 +74,9 @@ def test_children_look_for_modules_where_their_parent_does(monkeypatch, tmp_path
     assert (found.plugins, found.loggers) == (("mine.py",), ("wandb",))
 
 
-def test_one_seed_is_shown_without_an_interval():
-    assert shown(Interval(0.5, float("nan"), float("nan"))) == "0.5"
-    assert shown(Interval(0.5, 0.25, 0.75)) == "0.5 [0.25, 0.75]"
+def test_intervals_are_shown_with_the_number_of_seeds():
+    assert shown(Interval(0.5, float("nan"), float("nan"), 1)) == "0.5 (n=1, no interval)"
+    assert shown(Interval(0.5, 0.25, 0.75, 5)) == "0.5 [0.25, 0.75] (n=5)"
     assert shown(None) == ""
 
 

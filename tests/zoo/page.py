@@ -23,7 +23,7 @@ def _row(card):
     seeds = [f"{one.mean:.4g}" for one in same if not one.baseline and one.policy != card.name]
     if seeds:
         beside.append(f"other seeds {', '.join(seeds)}")
-    figures = "; ".join(f"{one.measure} {one.mean:.4g} [{one.low:.4g}, {one.high:.4g}]" for one in shown)
+    figures = "; ".join(f"{one.measure} {one.text()}" for one in shown)
     size = sum(path.stat().st_size for path in (FOLDER / card.name).rglob("*") if path.is_file())
     return f"| `zoo:{card.name}` | {size // 1000} | {card.seed} | {figures} | {'; '.join(beside)} |"
 

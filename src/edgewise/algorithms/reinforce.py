@@ -178,7 +178,9 @@ class REINFORCE(Algorithm):
             return flat.select(*read, "advantage", strict=False), size
         samples = with_step_values(batch, flat, ["advantage"], keys=read)
         steps = samples[STEPS]
-        teaches = steps[COUNTED] & (steps["advantage"] != 0).reshape(*steps.batch_size, -1).any(-1)
+        teaches = steps[COUNTED]
+        if self.config.credit == "best" and not self.config.entropy_coefficient:
+            teaches = teaches & (steps["advantage"] != 0).reshape(*steps.batch_size, -1).any(-1)
         if steps.get(INTERVENED, None) is not None:
             teaches = teaches & ~steps[INTERVENED]
         samples = select_steps(samples, teaches)

@@ -142,8 +142,7 @@ def _data(
         "intervals": found.intervals(),
         "draws": found.draws(),
         "ratings": [
-            {"name": one.name, "rating": one.rating.estimate, "low": one.rating.low, "high": one.rating.high}
-            for one in ratings
+            {"name": one.name, "rating": one.rating.estimate, **one.rating.ends()} for one in ratings
         ],
         "cycles": [list(cycle) for cycle in found.cycles()],
         "nash": dict(zip(names, found.nash().tolist(), strict=True)),
@@ -214,4 +213,6 @@ def _order_text(found: CrossTable, ratings: list[Rating]) -> list[str]:
 
 
 def _span(one: Rating) -> str:
-    return f"[{one.rating.low:.0f}, {one.rating.high:.0f}]"
+    found = one.rating
+    bounds = f"[{found.low:.0f}, {found.high:.0f}] " if found.has_bounds else ""
+    return f"{bounds}(n={found.samples})"

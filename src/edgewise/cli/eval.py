@@ -6,6 +6,7 @@ from argparse import Namespace
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from edgewise.config.decoding import Decoding
@@ -63,7 +64,9 @@ def configure(parser: Parser) -> None:
         "--ablate",
         metavar="WHAT",
         help="act without something as well, and compare on the same instances: edges, nodes, memory or "
-        "an entry of the observation such as x[2], pos or agents.ego; several separated by commas",
+        "an entry of the observation such as x[2], pos or agents.ego; several separated by commas. In games "
+        "of two players by matches: against itself without it, and both against each opponent in --baselines "
+        "(those of the run's evaluation)",
     )
     parser.add_argument(
         "--against",
@@ -138,8 +141,11 @@ def run(options: Namespace, console: Console) -> int:
     if note := decoding_note(flat):
         text += f"\n\n{note}"
     if over_seeds:
-        rows = [[row["settings"], row["measure"], row["runs"], _span(row)] for row in over_seeds]
-        text += "\n\n" + table(["settings", "measure", "runs", "interquartile mean over runs"], rows)
+        rows = [
+            [row["settings"], row["measure"], _span(row, "mean", ""), _span(row, "iqm", "iqm_")]
+            for row in over_seeds
+        ]
+        text += "\n\n" + table(["settings", "measure", "mean over runs", "interquartile mean"], rows)
     console.show(data, text)
     return 0
 
@@ -171,10 +177,11 @@ def _compare(options: Namespace, requests: Sequence[EvaluationRequest], console:
     """Compare each run with others, or with itself without something, at every combination of settings."""
     from edgewise.terminal.outcome import paired_table
 
-    unused = ["baselines", "decode", *(["stochastic"] if options.ablate else [])]
+    game = bool(options.ablate) and _are_games(options.runs)
+    unused = ["decode", *(["stochastic"] if options.ablate else []), *([] if game else ["baselines"])]
     flag = "--ablate" if options.ablate else "--against"
     _check_unused([name for name in unused if vars(options)[name]], f"has no effect with {flag}", "omit them")
-    pairs = _ablated if options.ablate else _against
+    pairs = _ablated_in_games if game else _ablated if options.ablate else _against
     rows = [row for request in requests for row in pairs(options, request)]
     if options.measures:
         rows = _of_measures(rows, _names(options.measures))
@@ -198,6 +205,25 @@ def _ablated(options: Namespace, request: EvaluationRequest) -> list[dict[str, A
     for folder in options.runs:
         pairs = evaluate_ablations(folder, _names(options.ablate), request)
         found = [row for whole, ablated in pairs for row in ablation_rows(whole, ablated)]
+        save_ablations(folder, found)
+        rows += found
+    return rows
+
+
+def _are_games(runs: Sequence[Path]) -> bool:
+    """Return whether the runs are of a game of two players, which are compared by matches."""
+    from edgewise.experiments.ablated_games import is_game
+
+    return is_game(runs[0])
+
+
+def _ablated_in_games(options: Namespace, request: EvaluationRequest) -> list[dict[str, Any]]:
+    from edgewise.experiments.ablated_games import ablate_in_games
+    from edgewise.experiments.ablations import save_ablations
+
+    rows = []
+    for folder in options.runs:
+        found = ablate_in_games(folder, _names(options.ablate), request, opponents=_names(options.baselines))
         save_ablations(folder, found)
         rows += found
     return rows
@@ -267,24 +293,25 @@ def _shown_decoding(name: str, *, is_shown: bool) -> Iterator[Progress | None]:
 
 
 def _over_seeds(evaluated: list[list[Evaluation]]) -> list[dict[str, Any]]:
-    """Return the interquartile mean of every measure over runs, with its bootstrap interval, per setting."""
+    """Return the mean and the interquartile mean of every measure over runs with their intervals."""
     import numpy as np
 
-    from edgewise.evaluation.statistics import stratified_interval
+    from edgewise.evaluation.statistics import interquartile_interval, mean_interval
 
     rows = []
     for runs in _by_settings(evaluated):
         for name in runs[0].measures():
             means = [float(np.nanmean(one.measures()[name])) for one in runs]
-            interval = stratified_interval(means, generator=np.random.default_rng(0))
+            middle, interval = interquartile_interval(means), mean_interval(means)
             rows.append(
                 {
                     "settings": dict(runs[0].settings),
                     "measure": name,
                     "runs": len(runs),
-                    "iqm": interval.estimate,
-                    "low": interval.low,
-                    "high": interval.high,
+                    "mean": interval.estimate,
+                    **interval.ends(),
+                    "iqm": middle.estimate,
+                    **{f"iqm_{name}": end for name, end in middle.ends().items() if name != "n"},
                 }
             )
     return rows
@@ -300,5 +327,7 @@ def _by_settings(evaluated: list[list[Evaluation]]) -> list[list[Evaluation]]:
     return list(groups.values())
 
 
-def _span(row: dict[str, Any]) -> str:
-    return f"{row['iqm']:.4g} [{row['low']:.4g}, {row['high']:.4g}]"
+def _span(row: dict[str, Any], name: str, prefix: str) -> str:
+    low, high = row[f"{prefix}low"], row[f"{prefix}high"]
+    span = f"[{low:.4g}, {high:.4g}] (n={row['n']})" if low is not None else f"(n={row['n']}, no interval)"
+    return f"{row[name]:.4g} {span}"

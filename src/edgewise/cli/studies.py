@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import sys
 from argparse import Namespace
@@ -59,10 +58,8 @@ def child_program(options: Namespace) -> Program:
 
 
 def shown(interval: Interval | None) -> str:
-    """Format an estimate with its interval; without one where there was a single sample."""
-    if interval is None:
-        return ""
-    return str(interval) if math.isfinite(interval.low) else f"{interval.estimate:.4g}"
+    """Format an estimate with its interval and the number of samples."""
+    return "" if interval is None else str(interval)
 
 
 def train_words(options: Namespace, *, without: str | None = None) -> list[str]:

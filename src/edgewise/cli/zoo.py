@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 
-from edgewise.runs.zoo import FOLDER, PREFIX, Card, Figure, read_card, run_path, zoo_names
+from edgewise.runs.zoo import FOLDER, PREFIX, AblationFigure, Card, Figure, read_card, run_path, zoo_names
 from edgewise.terminal.console import Console, table
 from edgewise.terminal.parser import Parser
 
@@ -47,7 +47,7 @@ def _listing(cards: Sequence[Card]) -> str:
     rows = []
     for card in cards:
         main = _main_figure(card)
-        figure = "" if main is None else f"{main.measure} {_interval(main)}"
+        figure = "" if main is None else f"{main.measure} {main.text()}"
         rows.append([f"{PREFIX}{card.name}", _bytes(card) // 1000, figure, card.summary])
     size = sum(map(_bytes, cards)) / 1e6
     listed = table(["policy", "kB", "evaluation", "summary"], rows)
@@ -79,7 +79,7 @@ def card_text(card: Card) -> str:
                 _settings(one.settings),
                 one.without,
                 one.measure,
-                f"{one.difference:.3g} [{one.low:.3g}, {one.high:.3g}]",
+                f"{one.difference:.3g} {_bounds(one)}(n={one.episodes})",
                 f"{one.changed_actions:.1%}",
             ]
             for one in card.ablations
@@ -93,9 +93,7 @@ def _figures_text(figures: Sequence[Figure]) -> str:
     measures = list(dict.fromkeys(one.measure for one in figures))
     groups: dict[tuple[str, str, int], dict[str, str]] = {}
     for one in figures:
-        groups.setdefault((_settings(one.settings), one.policy, one.episodes), {})[one.measure] = _interval(
-            one
-        )
+        groups.setdefault((_settings(one.settings), one.policy, one.episodes), {})[one.measure] = one.text()
     rows = [[*key, *(cells.get(measure, "") for measure in measures)] for key, cells in groups.items()]
     return table(["settings", "policy", "episodes", *measures], rows)
 
@@ -107,8 +105,8 @@ def _main_figure(card: Card) -> Figure | None:
     return chosen[0] if chosen else None
 
 
-def _interval(figure: Figure) -> str:
-    return f"{figure.mean:.4g} [{figure.low:.4g}, {figure.high:.4g}]"
+def _bounds(one: AblationFigure) -> str:
+    return "" if one.low is None or one.high is None else f"[{one.low:.3g}, {one.high:.3g}] "
 
 
 def _settings(settings: Mapping[str, object]) -> str:

@@ -1,4 +1,4 @@
-"""How a policy is decoded at evaluation: greedily, by samples, from several first actions, or by a beam."""
+"""How a policy is decoded at evaluation: greedily, by samples, from several first actions, or by a search."""
 
 from __future__ import annotations
 
@@ -7,9 +7,14 @@ from typing import Literal, get_args
 
 from edgewise.config.errors import ConfigError
 
-Kind = Literal["greedy", "sample", "multistart", "beam"]
+Kind = Literal["greedy", "sample", "multistart", "beam", "guided"]
 
-FORMS = "greedy, sample:N, multistart, multistart:N or beam:K, such as sample:64"
+SYMMETRIES = "+symmetries"
+
+FORMS = (
+    "greedy, sample:N, multistart, multistart:N, beam:K or guided:K, such as sample:64, "
+    "with +symmetries after it to play every symmetry of each instance"
+)
 
 
 @dataclass(frozen=True)
@@ -19,8 +24,10 @@ class Decoding:
     Args:
         kind: `greedy` plays the mode of the policy; `sample` plays `width` sampled episodes; `multistart`
             plays greedily after each of the `width` most probable first actions; `beam` keeps the `width`
-            most probable beginnings of episodes.
+            most probable beginnings of episodes; `guided` keeps the `width` beginnings that lead to the best
+            episodes if the policy goes on greedily (https://arxiv.org/abs/2207.06190).
         width: number of episodes of each instance; None for every legal first action of `multistart`.
+        symmetries: whether each instance is also played under every symmetry that its environment knows.
 
     Example:
         >>> Decoding.parse("sample:64")
@@ -29,6 +36,7 @@ class Decoding:
 
     kind: Kind
     width: int | None = None
+    symmetries: bool = False
 
     @classmethod
     def parse(cls, text: str, *, field: str = "decode") -> Decoding:
@@ -37,12 +45,15 @@ class Decoding:
         Raises:
             ConfigError: it is none of the known forms.
         """
-        kind, colon, number = text.partition(":")
+        plain = text.removesuffix(SYMMETRIES)
+        kind, colon, number = plain.partition(":")
         is_number = number.isascii() and number.isdigit() and 0 < len(number) <= 9 and int(number) > 0
-        has_width = kind in ("sample", "beam") or (kind == "multistart" and bool(colon))
+        has_width = kind in ("sample", "beam", "guided") or (kind == "multistart" and bool(colon))
         if kind not in get_args(Kind) or has_width != bool(colon) or (has_width and not is_number):
             raise ConfigError(f'{field}: got "{text}", expected {FORMS}')
-        return cls(kind, int(number) if has_width else None)  # type: ignore[arg-type]
+        width = int(number) if has_width else None
+        return cls(kind, width, symmetries=plain != text)  # type: ignore[arg-type]
 
     def __str__(self) -> str:
-        return self.kind if self.width is None else f"{self.kind}:{self.width}"
+        plain = self.kind if self.width is None else f"{self.kind}:{self.width}"
+        return plain + (SYMMETRIES if self.symmetries else "")

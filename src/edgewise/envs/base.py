@@ -88,11 +88,13 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
             takes time and synchronises with an accelerator; evaluation sets it.
         stage_settings: names of config fields that `apply_stage` may change; None, the default, for all that
             fit the shapes of the environment.
+        num_symmetries: number of symmetries that `transform` knows, of which number 0 changes nothing.
         observes_together: whether `step_and_maybe_reset` observes stepped and new worlds in one call, which
             pays where `observe` has many operations. It must then draw no random numbers.
     """
 
     stage_settings: ClassVar[tuple[str, ...] | None] = None
+    num_symmetries: ClassVar[int] = 1
     observes_together: ClassVar[bool] = False
     check_actions: bool = False
 
@@ -180,6 +182,13 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
         It is called once per episode. Networks then encode a graph once, and read `step` at every step.
         """
         return None
+
+    def transform(self, state: TensorDict, symmetry: Tensor) -> Entries:  # noqa: ARG002
+        """Return the entries of the state that change under a symmetry `[B]` int64, of `num_symmetries`.
+
+        The same actions then have the same rewards. Symmetry 0 changes nothing.
+        """
+        return {}
 
     def mask(self, state: TensorDict) -> Any:  # noqa: ARG002
         """Return which actions are legal, `[B, ...]` bool in the mask shape of the action layout.
@@ -311,6 +320,12 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
     def new_worlds(self, count: int) -> TensorDict:
         """Return the roots of `count` new worlds, whatever the batch size of the environment."""
         return self._tensordict(self._initial_root(count), count)
+
+    def worlds_in(self, state: TensorDictBase) -> TensorDict:
+        """Return the roots of any number of worlds that go on from the given states."""
+        count, device = len(state), self.device
+        not_done = {name: torch.zeros(count, 1, dtype=torch.bool, device=device) for name in DONE}
+        return self._tensordict({**self._root_entries(dict(state.items()), count), **not_done}, count)
 
     def simulate(self, tensordict: TensorDictBase) -> TensorDict:
         """Return the entries of `next` after `action`, for any number of worlds, in any states."""

@@ -14,6 +14,7 @@ from torchrl.envs.utils import check_env_specs
 
 from edgewise.config.errors import ConfigError, IllegalActionError
 from edgewise.envs.base import GraphEnv
+from edgewise.envs.contract_describe import check_described
 from edgewise.envs.contract_entries import check_entries, check_flags, check_root
 from edgewise.envs.random_rollout import SEED, STEPS, differing, random_policy, rollout
 from edgewise.envs.stages import has_no_effect
@@ -330,6 +331,11 @@ def _other_settings(env: GraphEnv[Any]) -> Iterator[tuple[str, Any]]:
                 yield from ((name, (low, low)), (name, (high, high)))
 
 
+def _described(env: GraphEnv[Any]) -> None:
+    twin = _copy(env)
+    check_described(twin, rollout(twin))
+
+
 @contextmanager
 def _quiet() -> Iterator[None]:
     """Suppress TorchRL's message of success."""
@@ -356,4 +362,5 @@ CHECKS = (
     _limits,
     _idle_agents,
     _stages,
+    _described,
 )

@@ -1,4 +1,4 @@
-"""Play several episodes of each instance and keep the best: samples, first actions, or a beam.
+"""Play several episodes of each instance and keep the best: samples, first actions, or a search.
 
 Every method steps copies of the same roots, so all of them decide on the same instances. Where transitions
 are random, the best of several episodes is also the luckiest.
@@ -7,6 +7,7 @@ are random, the best of several episodes is also the luckiest.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -19,13 +20,19 @@ from edgewise.config.errors import ConfigError
 from edgewise.config.seeds import derive_seed
 from edgewise.envs.base import GraphEnv
 from edgewise.envs.policy import Policy, encode_once
-from edgewise.evaluation.episodes import CHECK_EVERY, Progress, Tally, play
-from edgewise.graphs.legal_choices import legal_choices, take_in_order
+from edgewise.evaluation.beam_search import (
+    WORLDS,
+    WORLDS_OF_INSTANCES,
+    beam,
+    distribution_of,
+    guided,
+    listed,
+    log_probabilities,
+    part_of,
+)
+from edgewise.evaluation.episodes import Progress, Tally, play
+from edgewise.graphs.legal_choices import take_in_order
 
-WORLDS = 256
-"""Worlds that are stepped at once, where that many instances or more are not given."""
-WORLDS_OF_INSTANCES = 8192
-"""The same for policies that encode an instance once, in which a step costs little."""
 SAMPLES_OF_INSTANCES = 16
 """Sampled episodes of an instance that such a policy plays at once."""
 
@@ -66,6 +73,16 @@ def decode(
             hint="leave decode out",
         )
 
+    if how.symmetries:
+        every = _symmetric_roots(env, root, how)
+        plain = replace(how, symmetries=False)
+        found, episodes = decode(
+            env, policy, every, how=plain, limit=limit, seed=seed, reseed=reseed, progress=progress
+        )
+        best = found.team_returns().view(len(root), -1).argmax(-1)
+        first = torch.arange(len(root), device=best.device) * env.num_symmetries
+        return found.select(first + best), episodes * env.num_symmetries
+
     def seeded(number: int) -> None:
         """Give every pass its own randomness, whatever passes there are besides."""
         reseed(derive_seed(seed, f"decode/{number}"))
@@ -88,7 +105,11 @@ def decode(
         if how.kind == "beam":
             assert how.width is not None
             seeded(0)
-            return _beam(env, policy, root, how=how, limit=limit, progress=progress), how.width
+            return beam(env, policy, root, how=how, limit=limit, progress=progress), how.width
+        if how.kind == "guided":
+            assert how.width is not None
+            seeded(0)
+            return guided(env, policy, root, how=how, limit=limit, progress=progress), how.width
         if how.kind == "multistart":
             first = _first_actions(env, policy, root, how=how)
             return _best_of(
@@ -146,7 +167,7 @@ def _best_of(
             root[spread],
             limit=limit,
             first=chosen,
-            progress=_part_of(progress, begin * instances, len(kept), count * instances),
+            progress=part_of(progress, begin * instances, len(kept), count * instances),
         )
         played = Tally.cat([*best, tally.select(back[kept])])
         winner = played.team_returns().view(-1, instances).argmax(0)
@@ -154,130 +175,27 @@ def _best_of(
     return best[0], count
 
 
+def _symmetric_roots(env: GraphEnv[Any], root: TensorDictBase, how: Decoding) -> TensorDictBase:
+    """Return the roots of every symmetry of each instance, `[B * K]`, those of an instance together."""
+    if env.num_symmetries < 2:
+        raise ConfigError(
+            f"decode: got {how}, but {env.name} knows no symmetries",
+            hint="set `num_symmetries` and define `transform`, or leave +symmetries out",
+        )
+    rows = torch.arange(len(root), device=root["done"].device).repeat_interleave(env.num_symmetries)
+    number = torch.arange(env.num_symmetries, device=rows.device).repeat(len(root))
+    state = root["state"][rows]
+    return env.worlds_in(state.update(dict(env.transform(state, number).items())))
+
+
 def _first_actions(env: GraphEnv[Any], policy: Policy, root: TensorDictBase, *, how: Decoding) -> Tensor:
     """Return the first actions of a multistart, the most probable first, `[B, N]`."""
-    legal = _listed(env, root, how)
+    legal = listed(env, root, how)
     count = int(legal.sum(-1).max()) if how.width is None else min(how.width, int(legal.sum(-1).max()))
-    get_dist = _distribution_of(policy)
+    get_dist = distribution_of(policy)
     priority = (
         torch.zeros_like(legal, dtype=torch.float32)
         if get_dist is None
-        else _log_probabilities(get_dist(root), legal)
+        else log_probabilities(get_dist(root), legal)
     )
     return take_in_order(priority, legal, count)
-
-
-def _beam(
-    env: GraphEnv[Any],
-    policy: Policy,
-    root: TensorDictBase,
-    *,
-    how: Decoding,
-    limit: int,
-    progress: Progress | None,
-) -> Tally:
-    """Search every instance with a beam, some instances at a time."""
-    assert how.width is not None
-    _listed(env, root, how)
-    get_dist = _distribution_of(policy)
-    if get_dist is None:
-        raise ConfigError(
-            f"decode: got {how}, but this policy has no probabilities of actions",
-            hint="use greedy, sample:N or multistart",
-        )
-    at_once = max(1, WORLDS // how.width)
-    parts: list[Tally] = []
-    for number, part in enumerate(root.split(at_once)):
-        before, size = number * at_once * how.width, len(part) * how.width
-        shown = _part_of(progress, before, size, len(root) * how.width)
-        acting, part = encode_once(policy, part)
-        found = _distribution_of(acting) or get_dist
-        parts.append(_beam_of(env, found, part, width=how.width, limit=limit, progress=shown))
-    return Tally.cat(parts)
-
-
-def _beam_of(
-    env: GraphEnv[Any],
-    get_dist: Callable[[Any], Any],
-    root: TensorDictBase,
-    *,
-    width: int,
-    limit: int,
-    progress: Progress | None,
-) -> Tally:
-    """Keep the `width` most probable beginnings of each instance until all end; return the best by return.
-
-    An episode that has ended stays in the beam with its probability. Places of a beam that has fewer
-    beginnings hold copies of the most probable one, with a score of minus infinity.
-    """
-    instances, names = len(root), list(root.keys())
-    device = root["done"].device
-    score = torch.zeros(instances, 1, dtype=torch.float64, device=device)
-    tally = Tally.start(root)
-    every = 1 if device.type == "cpu" else CHECK_EVERY
-    for step in range(limit):
-        legal = legal_choices(env.actions, root, env.graph)
-        assert legal is not None
-        choices, beams = legal.shape[-1], score.shape[1]
-        ended = tally.finished.unsqueeze(-1)
-        stays = torch.arange(choices, device=device) == 0
-        total = score.reshape(-1, 1) + _log_probabilities(get_dist(root), legal).double()
-        total = torch.where(ended, score.reshape(-1, 1), total)
-        total = total.masked_fill(~torch.where(ended, stays, legal), -torch.inf)
-        order = total.view(instances, -1).sort(dim=-1, descending=True, stable=True)
-        score, index = (part[:, : min(width, beams * choices)] for part in order)
-        index = torch.where(score == -torch.inf, index[:, :1], index)
-        rows = (torch.arange(instances, device=device).unsqueeze(-1) * beams + index // choices).reshape(-1)
-        action = (index % choices).reshape(-1)
-        action = torch.where(tally.finished[rows], legal[rows].long().argmax(-1), action)
-        root, tally = root[rows].set("action", action), tally.select(rows)
-        following = env.simulate(root)
-        tally.add(root, following)
-        if progress is not None and (step + 1) % CHECK_EVERY == 0:
-            progress(int(tally.finished.sum()), len(rows), step + 1)
-        if (step + 1) % every == 0 and bool(tally.finished.all()):
-            break
-        root = following.select(*names).where(~tally.finished, root.select(*names))
-    if progress is not None:
-        progress(instances * width, instances * width, step + 1)
-    best = tally.team_returns().view(score.shape).argmax(-1)
-    return tally.select(torch.arange(instances, device=device) * score.shape[1] + best)
-
-
-def _part_of(progress: Progress | None, before: int, size: int, total: int) -> Progress | None:
-    """Return what reports the progress of one pass of `size` episodes, after `before` of all `total`."""
-    if progress is None:
-        return None
-    return lambda done, _, steps: progress(before + min(done, size), total, steps)
-
-
-def _listed(env: GraphEnv[Any], root: TensorDictBase, how: Decoding) -> Tensor:
-    """Return the legal choices, `[B, C]`.
-
-    Raises:
-        ConfigError: legal actions of this layout cannot be listed.
-    """
-    legal = legal_choices(env.actions, root, env.graph)
-    if legal is None:
-        raise ConfigError(
-            f"decode: got {how}, which lists the legal actions, but those of {type(env.actions).__name__} "
-            f"in {env.name} cannot be listed",
-            hint="use greedy or sample:N",
-        )
-    return legal
-
-
-def _log_probabilities(distribution: Any, legal: Tensor) -> Tensor:
-    """Return the log-probability of every choice, `[R, C]`; of illegal ones a large negative number."""
-    rows, choices = legal.shape
-    every = torch.arange(choices, device=legal.device).unsqueeze(-1).expand(choices, rows)
-    log_prob: Tensor = distribution.log_prob(every)
-    return log_prob.T
-
-
-def _distribution_of(policy: Any) -> Callable[[Any], Any] | None:
-    """Return the function from roots to distributions of a policy; None if it has none."""
-    for each in (policy, getattr(policy, "policy", None)):
-        if (found := getattr(each, "get_dist", None)) is not None:
-            return found
-    return None

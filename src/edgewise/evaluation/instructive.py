@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from edgewise.evaluation.statistics import Values
+from edgewise.evaluation.bounds import Values
 
 CANDIDATES = 16
 """Number of episodes that are recorded for one to be chosen."""

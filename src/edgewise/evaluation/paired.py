@@ -24,8 +24,8 @@ def paired_rows(ours: Evaluation, theirs: Evaluation) -> list[Row]:
         if not pairs.any():
             continue
         left, right = values[pairs], others[name][pairs]
-        difference = paired_difference(left, right, generator=np.random.default_rng(0))
-        ratio = paired_ratio(left, right, generator=np.random.default_rng(0))
+        difference = paired_difference(left, right)
+        ratio = paired_ratio(left, right)
         rows.append(
             {
                 "run": ours.policy,
@@ -43,6 +43,8 @@ def paired_rows(ours: Evaluation, theirs: Evaluation) -> list[Row]:
 
 
 def _bounds(name: str, interval: Interval | None) -> dict[str, float | None]:
-    """Return an interval as entries; None where it is not defined."""
-    found = (None, None, None) if interval is None else (interval.estimate, interval.low, interval.high)
-    return dict(zip((name, f"{name}_low", f"{name}_high"), found, strict=True))
+    """Return an interval as entries; None where it is not defined, or cannot be told from the instances."""
+    if interval is None:
+        return {name: None, f"{name}_low": None, f"{name}_high": None}
+    ends = interval.ends()
+    return {name: interval.estimate, f"{name}_low": ends["low"], f"{name}_high": ends["high"]}

@@ -1,4 +1,4 @@
-"""Performance profiles: the share of runs above each score, with bands by a stratified bootstrap.
+"""Performance profiles: the share of runs above each score, with pointwise bands.
 
 Agarwal et al., "Deep Reinforcement Learning at the Edge of the Statistical Precipice"
 (https://arxiv.org/abs/2108.13264), section 4.2.
@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from edgewise.evaluation.statistics import RESAMPLES, Values, bootstrap
+from edgewise.evaluation.bounds import FEWEST, Values, combined_bounds, share_bounds
+from edgewise.evaluation.statistics import LEVEL
 
 
 @dataclass(frozen=True)
@@ -24,25 +25,17 @@ class Profile:
     high: Values
 
 
-def performance_profile(
-    scores: ArrayLike,
-    thresholds: ArrayLike,
-    *,
-    generator: np.random.Generator,
-    level: float = 0.95,
-    resamples: int = RESAMPLES,
-) -> Profile:
+def performance_profile(scores: ArrayLike, thresholds: ArrayLike, *, level: float = LEVEL) -> Profile:
     """Compute the share of all runs and tasks with a score above each threshold.
 
     Args:
-        scores: `[runs, tasks]`, comparable across tasks; runs are resampled within each task.
+        scores: `[runs, tasks]`, comparable across tasks.
         thresholds: `[thresholds]`.
-        generator: draws the resamples.
-        level: confidence level of the bands, in (0, 1).
-        resamples: number of resamples.
+        level: confidence level of the band at each threshold, in (0, 1). The band is exact in each task and
+            combined over tasks. It is NaN for fewer than three runs.
 
     Example:
-        >>> profile = performance_profile([[0.2], [0.6]], [0.0, 0.5, 0.6], generator=np.random.default_rng(0))
+        >>> profile = performance_profile([[0.2], [0.6]], [0.0, 0.5, 0.6])
         >>> profile.share.tolist()
         [1.0, 0.5, 0.0]
     """
@@ -51,18 +44,9 @@ def performance_profile(
     if table.ndim != 2 or not table.size or not np.isfinite(table).all():
         raise ValueError(f"finite scores [runs, tasks] are needed, got shape {table.shape}")
     share = (table[..., None] > limits).mean(axis=(0, 1))
-    if len(table) == 1:
+    if len(table) < FEWEST:
         unknown = np.full_like(share, np.nan)
         return Profile(limits, share, unknown, unknown)
-    # The same resamples at every threshold, so that the bands fall as the profile does.
-    state = generator.bit_generator.state
-    draws = np.empty((resamples, len(limits)))
-    for index, limit in enumerate(limits):
-        generator.bit_generator.state = state
-
-        def above(values: Values, limit: float = limit) -> Values:
-            return (values > limit).mean(axis=-1)
-
-        draws[:, index] = bootstrap(table, above, generator=generator, resamples=resamples)
-    low, high = np.quantile(draws, ((1 - level) / 2, (1 + level) / 2), axis=0)
-    return Profile(limits, share, low, high)
+    above = (table[..., None] > limits).sum(axis=0).astype(np.float64).T
+    low, high = combined_bounds(above / len(table), *share_bounds(above, len(table), level))
+    return Profile(limits, share, np.maximum(low, 0.0), np.minimum(high, 1.0))

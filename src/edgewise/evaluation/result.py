@@ -15,13 +15,16 @@ import numpy as np
 
 from edgewise.config import files
 from edgewise.config.errors import DataError
-from edgewise.evaluation.statistics import Interval, Values, bca_interval
+from edgewise.evaluation.bounds import Values
+from edgewise.evaluation.statistics import LEVEL, Interval, mean_interval
 from edgewise.runs import digests
 
 if TYPE_CHECKING:
     from tensordict import TensorDict
 
 FORMAT = "edgewise-evaluation/1"
+UNBOUNDED = ("return", "length")
+"""Measures that every environment has, and whose range is not known."""
 FIELDS: Mapping[str, type | UnionType] = {
     "env": str,
     "policy": str,
@@ -97,14 +100,13 @@ class Evaluation:
         """Return all measures by name, `[E]` each: `return`, `length`, and the metrics of the environment."""
         return {"return": self.returns, "length": self.lengths, **self.metrics}
 
-    def summary(self, *, seed: int = 0, level: float = 0.95) -> dict[str, Interval]:
-        """Compute the mean of each measure with its BCa interval over episodes, ignoring NaN."""
+    def summary(self, *, level: float = LEVEL) -> dict[str, Interval]:
+        """Compute the mean of each measure with its interval over episodes, ignoring NaN."""
         intervals = {}
         for name, values in self.measures().items():
             defined = values[~np.isnan(values)]
             if len(defined):
-                generator = np.random.default_rng(seed)
-                intervals[name] = bca_interval(defined, generator=generator, level=level)
+                intervals[name] = measure_interval(name, defined, level=level)
         return intervals
 
     def table(self) -> list[list[str]]:
@@ -202,6 +204,15 @@ class Evaluation:
             raise DataError(f"{path}: {error.message}") from error
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise DataError(f"{path}: not an evaluation: {error!r}") from error
+
+
+def measure_interval(name: str, values: Values, *, level: float = LEVEL) -> Interval:
+    """Compute the mean of a measure over episodes `[n]` with its interval.
+
+    Metrics of an environment that are all 0 or 1 are shares; returns and lengths never are, whatever they
+    happen to be in these episodes.
+    """
+    return mean_interval(values, share=name not in UNBOUNDED, level=level)
 
 
 def _to_list(values: Values) -> list[float | None]:

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from edgewise.evaluation.bounds import Values
 from edgewise.evaluation.result import Evaluation
-from edgewise.evaluation.statistics import Values
 
 SUCCESS = "success"
 OF_SUCCESSES = ("time", "energy")

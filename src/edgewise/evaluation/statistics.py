@@ -1,38 +1,65 @@
-"""Statistics of few runs: interquartile means, bootstrap intervals, probability of improvement.
+"""Statistics of few runs with intervals: means, shares, interquartile means, probability of improvement.
 
-Every interval takes a `numpy.random.Generator`, so that figures are reproducible. The methods are those of
-"Deep Reinforcement Learning at the Edge of the Statistical Precipice" (https://arxiv.org/abs/2108.13264).
+Aggregates are those of "Deep Reinforcement Learning at the Edge of the Statistical Precipice"
+(https://arxiv.org/abs/2108.13264). Their bootstrap intervals cover far less than they say with the three to
+ten runs that are usual, so none is used: see `bounds` for the methods. An interval says from how many samples
+it is, has never a width of zero, and has no bounds where the samples are too few to tell any.
 """
 
 from __future__ import annotations
 
-import warnings
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Values = NDArray[np.float64]
+from edgewise.evaluation import bounds
+from edgewise.evaluation.bounds import Bounds, Values
+
 Statistic = Callable[[Values], Values]
 """A function that reduces the last axis, `[..., n]` to `[...]`."""
 
-RESAMPLES = 10_000
-_CHUNK = 1 << 22
+LEVEL = 0.95
 
 
 @dataclass(frozen=True)
 class Interval:
-    """An estimate with its confidence interval; the bounds are NaN if there is only one sample."""
+    """An estimate with its confidence interval.
+
+    Args:
+        estimate: the value itself.
+        low: lower bound; NaN if the samples cannot tell it.
+        high: upper bound; NaN if the samples cannot tell it.
+        samples: number of episodes, runs or pairs of games that it is from.
+        level: confidence level.
+    """
 
     estimate: float
     low: float
     high: float
-    level: float = 0.95
+    samples: int
+    level: float = LEVEL
+
+    @property
+    def has_bounds(self) -> bool:
+        """Whether the samples tell an interval; one of its ends may be infinite."""
+        return not (math.isnan(self.low) or math.isnan(self.high))
+
+    def ends(self) -> dict[str, float | int | None]:
+        """Return `low`, `high` and `n` as plain values; None for a bound that is not known or infinite."""
+        low, high = (end if math.isfinite(end) else None for end in (self.low, self.high))
+        return {"low": low, "high": high, "n": self.samples}
+
+    def text(self, style: str = ".4g") -> str:
+        """Format the estimate, its bounds and the number of samples; numbers by a format specification."""
+        if not self.has_bounds:
+            return f"{self.estimate:{style}} (n={self.samples}, no interval)"
+        return f"{self.estimate:{style}} [{self.low:{style}}, {self.high:{style}}] (n={self.samples})"
 
     def __str__(self) -> str:
-        return f"{self.estimate:.4g} [{self.low:.4g}, {self.high:.4g}]"
+        return self.text()
 
 
 def mean(values: ArrayLike) -> Values:
@@ -57,84 +84,65 @@ def interquartile_mean(values: ArrayLike) -> Values:
     return np.partition(array, (cut, count - cut - 1), axis=-1)[..., cut : count - cut].mean(axis=-1)
 
 
-def percentile_interval(
-    values: ArrayLike,
-    statistic: Statistic = mean,
-    *,
-    generator: np.random.Generator,
-    level: float = 0.95,
-    resamples: int = RESAMPLES,
-) -> Interval:
-    """Compute the percentile bootstrap interval of a statistic.
+def mean_interval(values: ArrayLike, *, share: bool = True, level: float = LEVEL) -> Interval:
+    """Compute the mean of samples `[n]` with its interval.
+
+    Samples that are all 0 or 1 are a share, whose interval is exact for any number of them. Others need three
+    samples that are not all equal.
 
     Args:
-        values: samples, `[n]`.
-        statistic: the statistic to estimate.
-        generator: draws the resamples.
+        values: samples.
+        share: whether samples that are all 0 or 1 are known to have no other values.
         level: confidence level, in (0, 1).
-        resamples: number of resamples.
-    """
-    samples = _samples(values, level)
-    estimate = float(statistic(samples))
-    if len(samples) == 1:
-        return Interval(estimate, np.nan, np.nan, level)
-    draws = bootstrap(samples[:, None], statistic, generator=generator, resamples=resamples)
-    return _interval(estimate, draws, level)
-
-
-def bca_interval(
-    values: ArrayLike,
-    statistic: Statistic = mean,
-    *,
-    generator: np.random.Generator,
-    level: float = 0.95,
-    resamples: int = RESAMPLES,
-) -> Interval:
-    """Compute the bias-corrected and accelerated (BCa) bootstrap interval of a statistic.
-
-    Efron, "Better Bootstrap Confidence Intervals" (1987). Arguments as in `percentile_interval`. The
-    percentile interval is returned where BCa is not defined, as for samples that are all equal.
 
     Example:
-        >>> scores = [0.1, 0.4, 0.4, 0.6, 0.9]
-        >>> interval = bca_interval(scores, generator=np.random.default_rng(0))
-        >>> interval.low < interval.estimate < interval.high
-        True
+        >>> str(mean_interval([0.1, 0.4, 0.4, 0.6, 0.9]))
+        '0.48 [0.1065, 0.9437] (n=5)'
+        >>> str(mean_interval([1.0] * 100))
+        '1 [0.9683, 1] (n=100)'
+        >>> str(mean_interval([3.0, 5.0]))
+        '4 (n=2, no interval)'
     """
     samples = _samples(values, level)
-    estimate = float(statistic(samples))
-    if len(samples) == 1:
-        return Interval(estimate, np.nan, np.nan, level)
-    found = _scipy_bca(samples, statistic, generator=generator, level=level, resamples=resamples)
-    interval = found.confidence_interval
-    if not (np.isfinite(interval.low) and np.isfinite(interval.high)):
-        return _interval(estimate, found.bootstrap_distribution, level)
-    return Interval(estimate, float(interval.low), float(interval.high), level)
+    found = _share(samples, level) if share and is_share(samples) else bounds.mean_bounds(samples, level)
+    return _interval(samples.mean(), found, len(samples), level)
 
 
-def stratified_interval(
-    scores: ArrayLike,
-    statistic: Statistic = interquartile_mean,
-    *,
-    generator: np.random.Generator,
-    level: float = 0.95,
-    resamples: int = RESAMPLES,
-) -> Interval:
-    """Compute the bootstrap interval of a statistic over all scores, resampling runs within each task.
+def score_interval(scores: ArrayLike, *, level: float = LEVEL) -> Interval:
+    """Compute the mean of scores `[n]` in [0, 1] with its interval, where 0.5 is a tie.
 
-    Args:
-        scores: `[runs, tasks]`, comparable across tasks.
-        statistic: a statistic of all `runs * tasks` scores.
-        generator: draws the resamples.
-        level: confidence level, in (0, 1).
-        resamples: number of resamples.
+    A score between two of 0, 0.5 and 1 counts in parts as both. The interval is Tango's for paired shares.
+
+    Example:
+        >>> str(score_interval([1.0, 1.0, 0.5, 1.0, 1.0]))
+        '0.9 [0.509, 0.9934] (n=5)'
+    """
+    samples = _samples(scores, level)
+    if samples.min() < 0 or samples.max() > 1:
+        raise ValueError(f"scores in [0, 1] are needed, got {samples.min():g} to {samples.max():g}")
+    won, lost = (np.maximum(side * (2 * samples - 1), 0).sum() for side in (1, -1))
+    found = bounds.score_bounds(won, lost, len(samples), level)
+    return _interval(samples.mean(), found, len(samples), level)
+
+
+def stratified_mean_interval(scores: ArrayLike, *, level: float = LEVEL) -> Interval:
+    """Compute the mean of all scores `[runs, tasks]` with its interval over runs, within each task."""
+    table = _table(scores, "scores", level)
+    if table.shape[1] == 1:
+        return mean_interval(table[:, 0], level=level)
+    estimate = table.mean()
+    found = bounds.strata_bounds(estimate, list(table.T / table.shape[1]), level)
+    return _interval(estimate, found, len(table), level)
+
+
+def interquartile_interval(scores: ArrayLike, *, level: float = LEVEL) -> Interval:
+    """Compute the interquartile mean of all scores `[runs, tasks]` with its interval over runs.
+
+    It needs three runs of each task and four scores in all: fewer have no quarter to drop.
     """
     table = _table(scores, "scores", level)
-    estimate = float(statistic(table.reshape(-1)))
-    if len(table) == 1:
-        return Interval(estimate, np.nan, np.nan, level)
-    draws = bootstrap(table, statistic, generator=generator, resamples=resamples)
-    return _interval(estimate, draws, level)
+    found = bounds.interquartile_bounds(table, level)
+    return _interval(interquartile_mean(table.reshape(-1)), found, len(table), level)
 
 
 def probability_of_improvement(scores: ArrayLike, other: ArrayLike) -> float:
@@ -149,133 +157,70 @@ def probability_of_improvement(scores: ArrayLike, other: ArrayLike) -> float:
         0.75
     """
     left, right = _pair(scores, other)
-    return float(_improvement(left, right))
+    difference = left[:, None, :] - right[None, :, :]
+    return float((0.5 + 0.5 * np.sign(difference)).mean())
 
 
-def improvement_interval(
-    scores: ArrayLike,
-    other: ArrayLike,
-    *,
-    generator: np.random.Generator,
-    level: float = 0.95,
-    resamples: int = RESAMPLES,
-) -> Interval:
-    """Compute the probability of improvement with its bootstrap interval, resampling runs of both sides."""
-    left, right = _pair(scores, other, level)
-    estimate = float(_improvement(left, right))
-    if len(left) == 1 and len(right) == 1:
-        return Interval(estimate, np.nan, np.nan, level)
-    each = max(1, _CHUNK // (left.size * len(right)))
-    parts = [
-        _improvement(_resampled(left, count, generator), _resampled(right, count, generator))
-        for count in _chunks(resamples, each)
-    ]
-    return _interval(estimate, np.concatenate(parts), level)
+def improvement_interval(scores: ArrayLike, other: ArrayLike, *, level: float = LEVEL) -> Interval:
+    """Compute the probability of improvement with its interval over the runs of both sides.
 
-
-def paired_difference(
-    values: ArrayLike,
-    other: ArrayLike,
-    *,
-    generator: np.random.Generator,
-    level: float = 0.95,
-    resamples: int = RESAMPLES,
-) -> Interval:
-    """Compute the mean of `values - other` over pairs (the same instances), with its BCa interval.
-
-    Args:
-        values: `[n]`.
-        other: `[n]`, in the same order.
-        generator: draws the resamples.
-        level: confidence level, in (0, 1).
-        resamples: number of resamples.
+    There are no bounds where even runs that never overlap would be likelier than `1 - level` among equals, as
+    with three runs against three.
     """
+    left, right = _pair(scores, other, level)
+    runs, others, tasks = len(left), len(right), left.shape[1]
+    estimate = probability_of_improvement(left, right)
+    samples = min(runs, others)
+    if 2 / math.comb(runs + others, runs) ** tasks > 1 - level:
+        return Interval(estimate, np.nan, np.nan, samples, level)
+    found = bounds.improvement_bounds(np.asarray(estimate), runs, others, level, tasks=tasks)
+    return _interval(estimate, found, samples, level)
+
+
+def paired_difference(values: ArrayLike, other: ArrayLike, *, level: float = LEVEL) -> Interval:
+    """Compute the mean of `values - other` over pairs `[n]` (the same instances), with its interval."""
     left, right = np.asarray(values, dtype=np.float64), np.asarray(other, dtype=np.float64)
     if left.shape != right.shape:
         raise ValueError(f"pairs are needed, got {left.shape} and {right.shape} values")
-    return bca_interval(left - right, generator=generator, level=level, resamples=resamples)
+    samples = _samples(left - right, level)
+    if is_share(left) and is_share(right):
+        found = bounds.sign_bounds((samples > 0).sum(), (samples < 0).sum(), len(samples), level)
+    else:
+        found = bounds.mean_bounds(samples, level)
+    return _interval(samples.mean(), found, len(samples), level)
 
 
-def paired_ratio(
-    values: ArrayLike,
-    other: ArrayLike,
-    *,
-    generator: np.random.Generator,
-    level: float = 0.95,
-    resamples: int = RESAMPLES,
-) -> Interval | None:
-    """Compute the mean of `values` over the mean of `other`, with its percentile interval over pairs.
+def difference_of_means(values: ArrayLike, other: ArrayLike, *, level: float = LEVEL) -> Interval:
+    """Compute the difference of the means of `[n]` and `[m]` with Welch's interval; they are not paired."""
+    left, right = _samples(values, level), _samples(other, level)
+    found = bounds.difference_bounds(left, right, level)
+    return _interval(left.mean() - right.mean(), found, min(len(left), len(right)), level)
 
-    Arguments are those of `paired_difference`.
+
+def paired_ratio(values: ArrayLike, other: ArrayLike, *, level: float = LEVEL) -> Interval | None:
+    """Compute the mean of `values` over the mean of `other`, with its interval over pairs `[n]`.
 
     Returns:
-        The ratio; None unless every mean of `other`, also of every resample, is above zero.
+        The ratio; None unless the mean of `other` is above zero.
     """
-    pairs = np.stack([_table(one, "pairs", level)[:, 0] for one in (values, other)], -1)
-    draws = np.concatenate(
-        [
-            pairs[generator.integers(0, len(pairs), size=(count, len(pairs)))].mean(1)
-            for count in _chunks(resamples, max(1, _CHUNK // pairs.size))
-        ]
-    )
-    means = pairs.mean(0)
-    if means[1] <= 0 or (draws[:, 1] <= 0).any():
+    left, right = _samples(values, level), _samples(other, level)
+    if right.mean() <= 0:
         return None
-    return _interval(float(means[0] / means[1]), draws[:, 0] / draws[:, 1], level)
+    found = bounds.ratio_bounds(left, right, level)
+    return _interval(left.mean() / right.mean(), found, len(left), level)
 
 
-def bootstrap(
-    table: Values, statistic: Statistic, *, generator: np.random.Generator, resamples: int = RESAMPLES
-) -> Values:
-    """Compute the statistic of each resample, `[resamples]`; `table [n, strata]` is resampled per stratum."""
-    each = max(1, _CHUNK // table.size)
-    parts = [
-        statistic(_resampled(table, count, generator).reshape(count, -1))
-        for count in _chunks(resamples, each)
-    ]
-    return np.concatenate(parts)
+def is_share(values: Values) -> bool:
+    """Return whether all samples are 0 or 1."""
+    return bool(((values == 0) | (values == 1)).all())
 
 
-def _scipy_bca(
-    samples: Values, statistic: Statistic, *, generator: np.random.Generator, level: float, resamples: int
-) -> Any:
-    """Run SciPy's BCa bootstrap; degenerate samples give an interval of NaN, without a warning."""
-    import scipy.stats  # takes a second, and training needs no intervals
-
-    with warnings.catch_warnings(), np.errstate(divide="ignore", invalid="ignore"):
-        warnings.simplefilter("ignore", scipy.stats.DegenerateDataWarning)
-        return scipy.stats.bootstrap(
-            (samples,),
-            lambda draws, axis: statistic(np.moveaxis(draws, axis, -1)),
-            n_resamples=resamples,
-            batch=max(1, _CHUNK // len(samples)),
-            vectorized=True,
-            confidence_level=level,
-            method="BCa",
-            rng=generator,
-        )
+def _share(samples: Values, level: float) -> Bounds:
+    return bounds.share_bounds(samples.sum(), len(samples), level)
 
 
-def _resampled(table: Values, count: int, generator: np.random.Generator) -> Values:
-    """Draw `[count, n, strata]` from `[n, strata]`, each stratum by itself."""
-    rows, strata = table.shape
-    picks = generator.integers(0, rows, size=(count, rows, strata))
-    return table[picks, np.arange(strata)]
-
-
-def _chunks(total: int, each: int) -> list[int]:
-    return [min(each, total - start) for start in range(0, total, each)]
-
-
-def _improvement(left: Values, right: Values) -> Values:
-    """Compare `[..., n, tasks]` with `[..., m, tasks]`; returns `[...]`."""
-    difference = left[..., :, None, :] - right[..., None, :, :]
-    return (0.5 + 0.5 * np.sign(difference)).mean(axis=(-1, -2, -3))
-
-
-def _interval(estimate: float, draws: Values, level: float) -> Interval:
-    low, high = np.quantile(draws, ((1 - level) / 2, (1 + level) / 2))
-    return Interval(estimate, float(low), float(high), level)
+def _interval(estimate: float | Values, ends: Bounds, samples: int, level: float) -> Interval:
+    return Interval(float(estimate), float(ends[0]), float(ends[1]), samples, level)
 
 
 def _samples(values: ArrayLike, level: float) -> Values:
@@ -285,7 +230,7 @@ def _samples(values: ArrayLike, level: float) -> Values:
     return _table(array, "samples", level)[:, 0]
 
 
-def _pair(scores: ArrayLike, other: ArrayLike, level: float = 0.95) -> tuple[Values, Values]:
+def _pair(scores: ArrayLike, other: ArrayLike, level: float = LEVEL) -> tuple[Values, Values]:
     left, right = _table(scores, "scores", level), _table(other, "other", level)
     if left.shape[1] != right.shape[1]:
         raise ValueError(f"both sides need the same tasks, got {left.shape[1]} and {right.shape[1]}")

@@ -12,6 +12,7 @@ from edgewise.experiments.evaluate import Ablated
 from edgewise.report.ablations import FILE, FORMAT, read_ablations
 from edgewise.runs import digests
 from edgewise.runs.checkpoint import store as checkpoint
+from edgewise.runs.zoo import is_in_zoo
 
 
 def ablation_rows(whole: Evaluation, ablated: Ablated) -> list[Row]:
@@ -31,11 +32,15 @@ def ablation_rows(whole: Evaluation, ablated: Ablated) -> list[Row]:
 def save_ablations(run: Path, rows: Sequence[Row]) -> None:
     """Add rows to those in the run folder; newer ones replace those of the same instances.
 
+    Policies that come with edgewise are left as they are.
+
     Args:
         run: a run folder, or a checkpoint's folder within one.
         rows: from `ablation_rows`.
     """
     folder = run.resolve().parents[1] if checkpoint.NAME.fullmatch(run.name) else run
+    if is_in_zoo(folder):
+        return
     path = folder / FILE
     kept = {_key(row): row for row in (*(read_ablations(path) if path.exists() else ()), *rows)}
     content = {"format": FORMAT, "rows": list(kept.values())}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from edgewise import plugins
 from edgewise.config.errors import ConfigError
 from edgewise.config.run import AnyRun
+from edgewise.evaluation.paired import Row
 from edgewise.evaluation.result import Evaluation
 from edgewise.experiments.ablations import ablation_rows
 from edgewise.experiments.load import load_config
@@ -28,9 +28,6 @@ def figures_of(evaluations: Sequence[Evaluation], *, name: str) -> Iterator[Figu
     """Yield the mean of every measure; a trained policy is called `name`."""
     for one in evaluations:
         for measure, interval in one.summary().items():
-            low, high = (
-                end if math.isfinite(end) else interval.estimate for end in (interval.low, interval.high)
-            )
             yield Figure(
                 policy=one.policy if one.baseline else name,
                 baseline=one.baseline,
@@ -38,8 +35,7 @@ def figures_of(evaluations: Sequence[Evaluation], *, name: str) -> Iterator[Figu
                 episodes=one.episodes,
                 measure=measure,
                 mean=interval.estimate,
-                low=low,
-                high=high,
+                **interval.ends(),
             )
 
 
@@ -70,24 +66,25 @@ def game_figures(
             episodes=match.games,
             measure=f"score against {opponent}",
             mean=found.estimate,
-            low=found.low,
-            high=found.high,
+            **found.ends(),
         )
     for instance, share in exploitability(contest).get(player, {}).items():
-        ends = {"mean": share, "low": share, "high": share}
         measure = f"exploitability {instance}"
-        yield Figure(policy=name, settings=dict(settings), episodes=games, measure=measure, **ends)
+        # The solver counts every opening, so that the share is exact and has no interval.
+        exact = {"mean": share, "low": None, "high": None}
+        yield Figure(policy=name, settings=dict(settings), episodes=games, measure=measure, **exact)
 
 
 def ablation_figures(pairs: Sequence[tuple[Evaluation, Ablated]]) -> Iterator[AblationFigure]:
     """Yield the difference that each ablation makes in every measure."""
-    for whole, one in pairs:
-        for row in ablation_rows(whole, one):
-            yield AblationFigure(
-                low=row["difference_low"],
-                high=row["difference_high"],
-                **{name: row[name] for name in SAME_AS_ROWS},
-            )
+    yield from figures_of_rows([row for whole, one in pairs for row in ablation_rows(whole, one)])
+
+
+def figures_of_rows(rows: Sequence[Row]) -> Iterator[AblationFigure]:
+    """Yield rows of ablations as figures of a card."""
+    for row in rows:
+        ends = {"low": row["difference_low"], "high": row["difference_high"]}
+        yield AblationFigure(**ends, **{name: row[name] for name in SAME_AS_ROWS})
 
 
 def training_command(config: AnyRun) -> str:

@@ -13,8 +13,15 @@ from typing import Any
 from edgewise.config import files
 from edgewise.config.errors import CheckpointError, ConfigError
 from edgewise.evaluation.request import EvaluationRequest
+from edgewise.experiments.ablated_games import ablate_in_games
 from edgewise.experiments.build import Builder
-from edgewise.experiments.card import ablation_figures, figures_of, game_figures, training_command
+from edgewise.experiments.card import (
+    ablation_figures,
+    figures_of,
+    figures_of_rows,
+    game_figures,
+    training_command,
+)
 from edgewise.experiments.evaluate import (
     WEIGHTS,
     Trained,
@@ -113,8 +120,6 @@ def _card(
     figures: list[Figure] = []
     ablations: list[AblationFigure] = []
     is_game = trained.for_users().env.observation_spec.get("player", None) is not None
-    if is_game and measured.ablations:
-        raise ConfigError("ablations are measured by episodes, not by games of two players", hint="omit them")
     for settings in measured.settings:
         for index, run in enumerate(runs):
             shown = name if index == 0 else run.resolve().name
@@ -131,7 +136,14 @@ def _card(
             baselines = tuple(measured.baselines) if index == 0 else ()
             found = evaluate_run(run, replace(request, baselines=baselines))
             figures += figures_of(found, name=shown)
-        if measured.ablations:
+        if measured.ablations and is_game:
+            chosen = {**config.evaluation.settings, **settings}
+            request = EvaluationRequest(
+                settings=chosen, episodes=measured.games, seed=0, checkpoint=which, device="cpu"
+            )
+            rows = ablate_in_games(runs[0], measured.ablations, request, opponents=measured.baselines)
+            ablations += figures_of_rows(rows)
+        elif measured.ablations:
             ablations += ablation_figures(evaluate_ablations(runs[0], measured.ablations, request))
     recorded = files.read_json(runs[0] / "versions.json").get("commit")
     return Card(

@@ -381,7 +381,7 @@ class StepValue(nn.Module):
     def forward(self, h: Tensor, graph: TensorDictBase, observation: TensorDictBase) -> Tensor:
         """Return values `[*B, 1]` of observations `[*B]`; `h` are the node embeddings `[I, N, C]`."""
         prepared = self.glimpse.prepare(h, graph.get("node_mask"))
-        steps = Steps.of(observation, self.spec, instances=h.shape[0])
+        steps = at_all_nodes(Steps.of(observation, self.spec, instances=h.shape[0]), h.shape[1])
         query, lifted = self.glimpse.query(prepared, steps)
         exists, mask = prepared.node_mask.unsqueeze(1), steps.mask if self.nodes_are_chosen else None
         allowed = allowed_in(prepared, mask)

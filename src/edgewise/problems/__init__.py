@@ -4,7 +4,7 @@ Every file has an environment, its rules as baselines, and how its instances are
 describe an instance once and then only what changes, so that networks encode a graph once per episode.
 """
 
-from edgewise.plugins import Environment, System
+from edgewise.plugins import Environment, System, Verb
 
 
 def _problem(module: str, name: str, summary: str) -> Environment:
@@ -30,6 +30,9 @@ SYSTEM = System(
         "max_cut": _problem("max_cut", "MaxCut", "divide the nodes with much weight between the sides"),
         "coloring": _problem("coloring", "Coloring", "colour nodes with few colours, neighbours differently"),
     },
+    verbs=(
+        Verb("solve", "solve instances of files with a trained policy", "edgewise.problems.commands.solve"),
+    ),
     recipes={
         name: f"edgewise.problems.recipes:{name.upper().replace('-', '_')}"
         for name in (

@@ -17,9 +17,8 @@ from edgewise.problems.random_graphs import SelectionEnv, degrees, neighbours_am
 class IndependentSetEnv(SelectionEnv[IndependentSetConfig]):
     """Choose a node that is no neighbour of a chosen one until none is left; each one earns 1."""
 
-    def spawn(self, count: int) -> Entries:
-        """Sample graphs."""
-        graphs = self.sample_graphs(count)
+    def begin(self, graphs: dict[str, Tensor]) -> Entries:
+        """Begin without a chosen node."""
         return {**graphs, "chosen": torch.zeros_like(graphs["exists"])}
 
     def advance(self, state: TensorDict, action: Tensor) -> Transition:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
@@ -69,7 +70,10 @@ class SelectionEnv(GraphEnv[ConfigT], Generic[ConfigT]):
         else:
             adjacent = small_world(size, nodes, config.neighbours, config.rewiring, self.generator)
         adjacent = adjacent | adjacent.mT
-        adjacent = adjacent & exists.unsqueeze(-1) & exists.unsqueeze(-2)
+        return self.with_edges(exists, adjacent & exists.unsqueeze(-1) & exists.unsqueeze(-2))
+
+    def with_edges(self, exists: Tensor, adjacent: Tensor) -> dict[str, Tensor]:
+        """Return the entries of given graphs: nodes `[B, N]` bool and adjacency `[B, N, N]` bool."""
         one, other = self.pairs
         linked = adjacent[:, one, other]
         order = linked.byte().argsort(dim=-1, descending=True, stable=True)[:, : self.num_links]
@@ -80,6 +84,14 @@ class SelectionEnv(GraphEnv[ConfigT], Generic[ConfigT]):
             "edge_index": torch.cat((ends, ends.flip(1)), -1),
             "edge_mask": linked.gather(1, order).repeat(1, 2),
         }
+
+    def spawn(self, count: int) -> Entries:
+        """Sample graphs of the family that the config names."""
+        return self.begin(self.sample_graphs(count))
+
+    @abstractmethod
+    def begin(self, graphs: dict[str, Tensor]) -> Entries:
+        """Return the states in which given graphs begin."""
 
     def described(self, state: TensorDict, x: Tensor, **more: Tensor) -> Entries:
         """Return the graph with node features `x [B, N, F]`."""

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from edgewise.algorithms.config import ReinforceConfig
+from edgewise.algorithms.config import PPOConfig, ReinforceConfig
 from edgewise.config.run import EvaluationConfig, LoggingConfig, TrainingConfig
 from edgewise.config.schedules import Linear
 from edgewise.experiments.recipe import Recipe
 from edgewise.models.config import EncoderConfig, ModelConfig
-from edgewise.problems.config import CVRPConfig, JobShopConfig, TSPConfig, VertexCoverConfig
+from edgewise.problems.config import (
+    CVRPConfig,
+    CVRPTWConfig,
+    JobShopConfig,
+    MaxCutConfig,
+    TSPConfig,
+    VertexCoverConfig,
+)
 
 FALLING = {"learning_rate": Linear(start=1e-3, end=0.0)}
 
@@ -40,6 +47,16 @@ CVRP20_POMO = replace(
     evaluation=EvaluationConfig(every=5_000_000, episodes=256, baselines=("nearest", "sweep")),
 )
 
+CVRPTW20_POMO = replace(
+    CVRP20_POMO,
+    name="cvrptw20-pomo",
+    summary="POMO for routes to 20 customers with time windows",
+    env=CVRPTWConfig(num_customers=20),
+    evaluation=EvaluationConfig(
+        every=5_000_000, episodes=256, baselines=("nearest_in_time", "earliest_close")
+    ),
+)
+
 VERTEX_COVER = Recipe(
     "vertex-cover",
     "weighted vertex cover on small worlds of 5 to 15 nodes, evaluated on 20",
@@ -55,13 +72,39 @@ VERTEX_COVER = Recipe(
 
 JOB_SHOP = Recipe(
     "job-shop",
-    "job shops of ten jobs and ten machines, learned from the best of 32 sampled schedules",
-    env=JobShopConfig(num_jobs=10, num_machines=10),
+    "job shops of many sizes, learned from the best of 32 sampled schedules of each",
+    env=JobShopConfig(num_jobs=(6, 20), num_machines=(4, 10)),
     model=ModelConfig(encoder=EncoderConfig(hidden=64, layers=3, feed_forward=2)),
     algorithm=ReinforceConfig(credit="best", baseline="mean", starts=32, minibatch_size=16_384),
-    training=TrainingConfig(total_frames=10_000_000, num_envs=512, rollout_length=1, schedules=FALLING),
-    evaluation=EvaluationConfig(
-        every=2_000_000, episodes=128, baselines=("most_work_remaining", "first_come")
+    training=TrainingConfig(
+        total_frames=24_000_000,
+        num_envs=256,
+        rollout_length=1,
+        schedules={"learning_rate": Linear(start=2e-3, end=0.0)},
     ),
+    evaluation=EvaluationConfig(
+        every=6_000_000,
+        episodes=64,
+        baselines=("most_work_remaining", "first_come"),
+        settings={"num_jobs": 15, "num_machines": 15},
+    ),
+    logging=LoggingConfig(replays=0),
+)
+
+MAX_CUT = Recipe(
+    "max-cut",
+    "max-cut by flipping nodes, trained on graphs of 40 to 100 nodes",
+    env=MaxCutConfig(num_nodes=(40, 100)),
+    model=ModelConfig(encoder=EncoderConfig(hidden=32, layers=2)),
+    algorithm=PPOConfig(
+        gamma=0.95, lmbda=0.9, learning_rate=1e-3, minibatch_size=2_048, normalise_value=True
+    ),
+    training=TrainingConfig(
+        total_frames=2_000_000,
+        num_envs=32,
+        rollout_length=1,
+        schedules={"learning_rate": Linear(start=1e-3, end=0.0)},
+    ),
+    evaluation=EvaluationConfig(every=500_000, episodes=32, baselines=("steepest", "tabu")),
     logging=LoggingConfig(replays=0),
 )

@@ -19,9 +19,8 @@ class VertexCoverEnv(SelectionEnv[VertexCoverConfig]):
 
     static_features = 3
 
-    def spawn(self, count: int) -> Entries:
-        """Sample graphs and weights."""
-        graphs = self.sample_graphs(count)
+    def begin(self, graphs: dict[str, Tensor]) -> Entries:
+        """Sample weights."""
         exists = graphs["exists"]
         weight = torch.rand(exists.shape, generator=self.generator, device=self.device)
         weight = weight if self.config.weighted else torch.ones_like(weight)

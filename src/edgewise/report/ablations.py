@@ -11,7 +11,8 @@ from edgewise.config.errors import DataError
 
 FILE = "ablations.json"
 FORMAT = "edgewise-ablations/1"
-NUMBERS = ("mean", "other_mean", "difference", "difference_low", "difference_high", "changed_actions")
+NUMBERS = ("mean", "other_mean", "difference", "changed_actions")
+BOUNDS = ("difference_low", "difference_high")
 
 
 def read_ablations(path: Path) -> list[dict[str, Any]]:
@@ -31,7 +32,8 @@ def read_ablations(path: Path) -> list[dict[str, Any]]:
 
 
 def _is_whole(row: Mapping[str, Any]) -> bool:
-    numbers = (isinstance(row.get(name), int | float) for name in NUMBERS)
+    numbers = [isinstance(row.get(name), int | float) for name in NUMBERS]
+    numbers += [name in row and isinstance(row[name], int | float | None) for name in BOUNDS]
     texts = (isinstance(row.get(name), str) for name in ("without", "measure"))
     return all((*numbers, *texts)) and isinstance(row.get("settings"), dict)
 
@@ -50,6 +52,7 @@ def used(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
                 "estimate": row["difference"],
                 "low": row["difference_low"],
                 "high": row["difference_high"],
+                "n": row.get("n", row.get("episodes")),
             },
             "changed": row["changed_actions"],
         }

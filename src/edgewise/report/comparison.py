@@ -9,15 +9,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from edgewise.evaluation.result import Evaluation
+from edgewise.evaluation.bounds import Values
+from edgewise.evaluation.result import Evaluation, measure_interval
 from edgewise.evaluation.statistics import (
     Interval,
-    Values,
-    bca_interval,
+    difference_of_means,
     improvement_interval,
     interquartile_mean,
+    mean_interval,
     paired_difference,
-    percentile_interval,
+    score_interval,
 )
 
 InstanceSet = tuple[int, int, str]
@@ -40,7 +41,7 @@ class Entrant:
     def interval(self, measure: str) -> Interval | None:
         """Compute the mean of a measure over episodes, or over the means of seeds if there are several."""
         samples = self.samples(measure)
-        return None if samples is None else bca_interval(samples, generator=np.random.default_rng(0))
+        return None if samples is None else measure_interval(measure, samples)
 
     def samples(self, measure: str) -> Values | None:
         """Return one value per episode, or per seed if there are several."""
@@ -97,20 +98,24 @@ def compare(left: Entrant, right: Entrant, measure: str, *, maximise: bool) -> C
     ours, theirs = left.samples(measure), right.samples(measure)
     if ours is None or theirs is None:
         return None
-    sign, generator = 1 if maximise else -1, np.random.default_rng(0)
+    sign = 1 if maximise else -1
     if len(left.evaluations) == len(right.evaluations) == 1:
         ours, theirs = _paired(left.evaluations[0], right.evaluations[0], measure)
         if not len(ours):
             return None
         wins = 0.5 + 0.5 * np.sign(sign * (ours - theirs))
         return Comparison(
-            difference=paired_difference(ours, theirs, generator=generator),
-            better=percentile_interval(wins, generator=generator),
+            difference=paired_difference(ours, theirs),
+            better=score_interval(wins),
             over="instances",
         )
-    runs = theirs if len(right.evaluations) > 1 else theirs.mean(keepdims=True)
-    gap = Interval(float(ours.mean() - theirs.mean()), np.nan, np.nan)
-    return Comparison(gap, improvement_interval(sign * ours, sign * runs, generator=generator), "seeds")
+    if len(left.evaluations) > 1 and len(right.evaluations) > 1:
+        gap, better = difference_of_means(ours, theirs), improvement_interval(sign * ours, sign * theirs)
+        return Comparison(gap, better, "seeds")
+    # Seeds against a policy of which there is one: its mean over the instances is a constant.
+    seeds, level, side = (ours, theirs.mean(), 1) if len(left.evaluations) > 1 else (theirs, ours.mean(), -1)
+    wins = 0.5 + 0.5 * np.sign(side * sign * (seeds - level))
+    return Comparison(mean_interval(side * (seeds - level)), score_interval(wins), "seeds")
 
 
 def _paired(left: Evaluation, right: Evaluation, measure: str) -> tuple[Values, Values]:

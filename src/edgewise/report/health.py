@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from edgewise.evaluation.statistics import Values
+from edgewise.evaluation.bounds import Values
 from edgewise.report.metrics_table import MetricsTable
 
 State = Literal["good", "warn", "bad"]
@@ -53,11 +53,11 @@ def _column(metrics: MetricsTable, pattern: str) -> Values | None:
 
 def _finite(metrics: MetricsTable, events: list[dict[str, Any]]) -> Check | None:
     stops = [event for event in events if NOT_FINITE in str(event.get("reason", ""))]
-    infinite = [name for name, values in metrics.columns.items() if np.isinf(values).any()]
+    wrong = list(metrics.not_finite)
     if stops:
         return Check("Finite numbers", "bad", str(stops[-1]["reason"]))
-    if infinite:
-        return Check("Finite numbers", "bad", f"infinite values logged in {', '.join(infinite[:4])}")
+    if wrong:
+        return Check("Finite numbers", "bad", f"NaN or Inf logged in {', '.join(wrong[:4])}")
     return Check("Finite numbers", "good", "no NaN or Inf") if metrics.rows else None
 
 

@@ -13,7 +13,7 @@ from typing import TextIO
 import numpy as np
 
 from edgewise.config import files
-from edgewise.evaluation.statistics import Values
+from edgewise.evaluation.bounds import Values
 
 MAX_ROWS = 20_000
 """Largest number of rows that is parsed; of a longer file, every second, third, ... row is."""
@@ -30,11 +30,13 @@ class MetricsTable:
         columns: numbers by name, `[rows]`, NaN for an empty cell.
         texts: columns of text, such as the stage.
         rows: number of rows in the file.
+        not_finite: columns in which NaN or Inf is written.
     """
 
     columns: dict[str, Values] = field(default_factory=dict)
     texts: dict[str, list[str]] = field(default_factory=dict)
     rows: int = 0
+    not_finite: tuple[str, ...] = ()
 
     @property
     def clock(self) -> str:
@@ -51,13 +53,33 @@ class MetricsTable:
 
 
 @dataclass(frozen=True)
+class Cut:
+    """Where the mean of several runs ends, because the shortest of them ends there.
+
+    Args:
+        seeds: number of runs.
+        shortest: last position of the shortest run.
+        longest: last position of the longest run.
+    """
+
+    seeds: int
+    shortest: float
+    longest: float
+
+    def to_plain(self) -> dict[str, float]:
+        """Return the fields as plain numbers."""
+        return {"seeds": self.seeds, "shortest": self.shortest, "longest": self.longest}
+
+
+@dataclass(frozen=True)
 class Curve:
-    """A curve and its band, `[points]` each."""
+    """A curve and its band, `[points]` each; the band is NaN where it is not known."""
 
     x: Values
     y: Values
     low: Values
     high: Values
+    cut: Cut | None = None
 
 
 def read_metrics(path: Path) -> MetricsTable:
@@ -74,14 +96,17 @@ def read_metrics(path: Path) -> MetricsTable:
             cells = [row for row in csv.reader(_every(filled, stride)) if len(row) == len(header)]
         except csv.Error as error:
             raise ValueError(str(error)) from error
-    columns, texts = {}, {}
+    columns, texts, not_finite = {}, {}, []
     for name, values in zip(header, zip(*cells, strict=True), strict=False):
         numbers = _numbers(values)
         if numbers is None:
             texts[name] = list(values)
         else:
             columns[name] = numbers
-    return MetricsTable(columns, texts, rows)
+            written = np.array([bool(value.strip()) for value in values])
+            if (written & ~np.isfinite(numbers)).any():
+                not_finite.append(name)
+    return MetricsTable(columns, texts, rows, tuple(not_finite))
 
 
 def thin(x: Values, y: Values, *, points: int) -> Curve:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from edgewise.evaluation.statistics import Interval
+from edgewise.report.metrics_table import Cut
+from edgewise.report.numbers import number, numbers, plain_interval
 from edgewise.report.page import OVERVIEW_SCRIPTS, page
 
 Block = dict[str, Any]
@@ -97,10 +98,18 @@ def cell(
     return {name: value for name, value in given.items() if value is not None}
 
 
-def line(label: str, x: Sequence[float], y: Sequence[float], *, colour: int = 0, band: Any = None) -> Block:
-    """Return a line of a chart, with a band `(low, high)` where there is one."""
+def line(
+    label: str,
+    x: Sequence[float],
+    y: Sequence[float],
+    *,
+    colour: int = 0,
+    band: Any = None,
+    cut: Cut | None = None,
+) -> Block:
+    """Return a line of a chart, with a band `(low, high)` where there is one, and where a mean is cut."""
     low, high = (y, y) if band is None else band
-    return {
+    return ({} if cut is None else {"cut": cut.to_plain()}) | {
         "label": label,
         "colour": colour,
         "x": numbers(x),
@@ -131,22 +140,6 @@ def intervals(plots: Mapping[str, Mapping[str, Interval]]) -> Block:
             for name, rows in plots.items()
         ],
     }
-
-
-def plain_interval(interval: Interval) -> dict[str, float | None]:
-    """Return an interval as plain numbers; None for what is not finite."""
-    low, high = number(interval.low), number(interval.high)
-    return {"estimate": number(interval.estimate), "low": low, "high": high}
-
-
-def numbers(values: Sequence[float]) -> list[float | None]:
-    """Round numbers to six digits; None for those that are not finite."""
-    return [number(value) for value in values]
-
-
-def number(value: float) -> float | None:
-    """Round a number to six digits; None if it is not finite."""
-    return float(f"{value:.6g}") if math.isfinite(value) else None
 
 
 def _cell(value: Any) -> Any:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
-import numpy as np
-
 from edgewise.evaluation.result import Evaluation
-from edgewise.evaluation.statistics import Interval
 from edgewise.report import ablations, comparison, curves, health, timeline
 from edgewise.report.metrics_table import CLOCKS, Curve
+from edgewise.report.numbers import numbers, plain_interval
 from edgewise.report.run_data import RunData
 
 MAX_COLOURS = 6
@@ -43,19 +40,44 @@ def build_page_data(runs: Sequence[RunData]) -> Json:
         "comparison": _comparison(groups, main, measure, maximise=maximise),
         "sweep": _sweep(groups, main, measure),
         "used": [{"run": run.name, **row} for run in runs for row in ablations.used(run.ablations)],
-        "stages": timeline.stages(first),
+        "stages": timeline.stages(first) if len(runs) == 1 else [],
         "training": _metric_charts(groups, healthy=False),
         "health": {
-            "checks": [asdict(check) for check in health.checks(first.metrics, first.events)],
+            "runs": [
+                {
+                    "name": run.name,
+                    "status": timeline.status(run.events),
+                    "checks": [asdict(check) for check in health.checks(run.metrics, run.events)],
+                    "events": timeline.log(run),
+                }
+                for run in runs
+            ],
             "charts": _metric_charts(groups, healthy=True),
-            "events": timeline.log(first),
         },
         "replays": [{"run": run.name, **asdict(episode)} for run in runs for episode in run.replays],
-        "config": first.config,
-        "versions": first.versions,
+        "configs": [{"name": run.name, "config": run.config, "versions": run.versions} for run in runs],
+        "differing": _differing(runs),
         "footer": f"edgewise {first.versions.get('edgewise', '')}, from the run folder alone",
         "notes": [note if len(runs) == 1 else f"{run.name}: {note}" for run in runs for note in run.notes],
     }
+
+
+def _differing(runs: Sequence[RunData]) -> list[Json]:
+    """Return the settings in which runs differ, with the value of each run."""
+    flat = [dict(_leaves(run.config)) for run in runs]
+    names = dict.fromkeys(name for one in flat for name in one)
+    found = [(name, [one.get(name) for one in flat]) for name in names]
+    return [
+        {"setting": name, "values": values} for name, values in found if any(v != values[0] for v in values)
+    ]
+
+
+def _leaves(config: Json, within: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in config.items():
+        if isinstance(value, dict) and value:
+            yield from _leaves(value, f"{within}{name}.")
+        else:
+            yield f"{within}{name}", value
 
 
 def _measure(run: RunData) -> tuple[str, bool]:
@@ -94,7 +116,7 @@ def _headline(
         if interval is not None:
             label = name if len(groups) == 1 else f"{policy.label}: {name}"
             over = "seed" if len(policy.evaluations) > 1 else "episode"
-            tiles.append({"label": label, "interval": _interval(interval), "over": over})
+            tiles.append({"label": label, "interval": plain_interval(interval), "over": over})
     return tiles
 
 
@@ -133,7 +155,7 @@ def _levels(groups: dict[str, list[RunData]], main: comparison.InstanceSet | Non
         return []
     found = comparison.entrants(_evaluations(groups), main)
     levels = [(one.label, one.interval(name)) for one in found if one.baseline]
-    return [{"label": label, **_interval(level)} for label, level in levels if level is not None]
+    return [{"label": label, **plain_interval(level)} for label, level in levels if level is not None]
 
 
 def _comparison(
@@ -149,7 +171,7 @@ def _comparison(
     for other in found[1:]:
         versus = comparison.compare(found[0], other, measure, maximise=maximise)
         if versus is not None and not found[0].baseline:
-            difference, better = _interval(versus.difference), _interval(versus.better)
+            difference, better = plain_interval(versus.difference), plain_interval(versus.better)
             against.append(
                 {"label": other.label, "difference": difference, "better": better, "over": versus.over}
             )
@@ -172,7 +194,7 @@ def _row(entrant: comparison.Entrant, measures: list[str]) -> Json:
         "baseline": entrant.baseline,
         "frames": None if entrant.baseline else newest.frames,
         "seeds": len(entrant.evaluations),
-        "intervals": {name: _interval(one) for name, one in intervals.items() if one is not None},
+        "intervals": {name: plain_interval(one) for name, one in intervals.items() if one is not None},
         "iqm": {name: comparison.seeds_summary(entrant, name) for name in measures},
     }
 
@@ -191,7 +213,7 @@ def _sweep(groups: dict[str, list[RunData]], main: comparison.InstanceSet | None
         settings = [f"{key} = {value}" for key, value in one.settings.items()] or [f"seed = {one.seed}"]
         if interval is not None:
             row = {"label": who, "baseline": one.baseline, "settings": ", ".join(settings)}
-            rows.append({**row, "episodes": one.episodes, "interval": _interval(interval)})
+            rows.append({**row, "episodes": one.episodes, "interval": plain_interval(interval)})
     return sorted(rows, key=lambda row: (row["settings"], row["baseline"], row["label"]))
 
 
@@ -230,17 +252,5 @@ def _measures(evaluations: Sequence[Evaluation], measure: str) -> list[str]:
 
 
 def _curve(curve: Curve) -> Json:
-    return {name: _numbers(getattr(curve, name)) for name in ("x", "y", "low", "high")}
-
-
-def _interval(interval: Interval) -> Json:
-    return {name: _number(getattr(interval, name)) for name in ("estimate", "low", "high")}
-
-
-def _numbers(values: Sequence[float] | np.ndarray[Any, Any]) -> list[float | None]:
-    return [_number(value) for value in values]
-
-
-def _number(value: float) -> float | None:
-    """Round to six significant digits; None if the value is not finite."""
-    return float(f"{value:.6g}") if math.isfinite(value) else None
+    found = {name: numbers(getattr(curve, name)) for name in ("x", "y", "low", "high")}
+    return found | ({"cut": curve.cut.to_plain()} if curve.cut is not None else {})

@@ -39,10 +39,17 @@ class Figure(Config):
     """What is measured, such as `return`."""
     mean: float
     """Mean over the instances."""
-    low: float
-    """Lower end of the interval over instances."""
-    high: float
-    """Upper end of the interval over instances."""
+    low: float | None
+    """Lower end of the interval over instances; none if they cannot tell it."""
+    high: float | None
+    """Upper end of the interval over instances; none if they cannot tell it."""
+    n: int | None = None
+    """Number of samples of the interval; that of the episodes if none."""
+
+    def text(self) -> str:
+        """Format the mean with its interval and the number of samples."""
+        span = "" if self.low is None or self.high is None else f"[{self.low:.4g}, {self.high:.4g}] "
+        return f"{self.mean:.4g} {span}(n={self.n or self.episodes})"
 
 
 class AblationFigure(Config):
@@ -58,10 +65,10 @@ class AblationFigure(Config):
     """What is measured."""
     difference: float
     """Policy as it is minus ablated policy, in the mean."""
-    low: float
-    """Lower end of its paired 95 % interval."""
-    high: float
-    """Upper end of its paired 95 % interval."""
+    low: float | None
+    """Lower end of its paired 95 % interval; none if the instances cannot tell it."""
+    high: float | None
+    """Upper end of its paired 95 % interval; none if the instances cannot tell it."""
     changed_actions: float
     """Share of the policy's actions that the ablated one would have chosen differently."""
 

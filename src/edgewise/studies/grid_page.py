@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from edgewise.evaluation.statistics import bca_interval
+from edgewise.evaluation.statistics import Interval, mean_interval
 from edgewise.report.curves import mean_curve
 from edgewise.report.metrics_table import Curve
 from edgewise.report.overview import Block, Overview, Section, cell, charts, intervals, line, table
@@ -38,7 +38,7 @@ def write_grid_page(folder: StudyFolder, grid: Grid, result: GridResult) -> Path
                 "Over all environments",
                 "Scores are values on a scale from 0 to 1 in each environment (see below). IQM is the mean "
                 "of the middle half of all runs; the optimality gap is how far scores are below 1, so lower "
-                "is better. 95 % intervals by a bootstrap that resamples the seeds of each environment.",
+                "is better. 95 % intervals over the seeds of each environment; n is their number.",
                 [] if found is None else [intervals(found.measures)],
             ),
             Section(
@@ -86,7 +86,7 @@ def _profiles(found: Aggregates, colours: dict[str, int]) -> Block:
 
 def _improvement(found: Aggregates) -> Block:
     rows = [
-        [left, right, cell(f"{one.estimate:.0%}", order=one.estimate, range_=_share_range(one.low, one.high))]
+        [left, right, cell(f"{one.estimate:.0%}", order=one.estimate, range_=_range(one, ".0%"))]
         for (left, right), one in found.improvement.items()
     ]
     return table(["algorithm", "over", "better in"], rows)
@@ -113,6 +113,7 @@ def _curves(grid: Grid, result: GridResult, colours: dict[str, int]) -> list[Blo
                         list(curve.y),
                         colour=colours[algorithm.name],
                         band=band,
+                        cut=curve.cut,
                     )
                 )
         if lines:
@@ -129,9 +130,8 @@ def _values(grid: Grid, result: GridResult) -> Block:
             if not values:
                 row.append(None)
                 continue
-            one = bca_interval(values, generator=np.random.default_rng(0))
-            range_ = f"{one.low:.4g} to {one.high:.4g}" if np.isfinite(one.low) else None
-            row.append(cell(f"{one.estimate:.4g}", order=one.estimate, range_=range_))
+            one = mean_interval(values)
+            row.append(cell(f"{one.estimate:.4g}", order=one.estimate, range_=_range(one, ".4g")))
         rows.append(row)
     return table(
         ["algorithm", *(f"{env.name}: {result.metrics[env.name]}" for env in grid.environments)], rows
@@ -159,5 +159,6 @@ def _runs(result: GridResult) -> Block:
     return table(["algorithm", "environment", "seed", "value"], rows)
 
 
-def _share_range(low: float, high: float) -> str | None:
-    return None if np.isnan(low) else f"{low:.0%} to {high:.0%}"
+def _range(one: Interval, style: str) -> str:
+    bounds = f"{one.low:{style}} to {one.high:{style}}, " if one.has_bounds else ""
+    return f"{bounds}n={one.samples}"

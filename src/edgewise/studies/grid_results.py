@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from edgewise.config.run import AnyRun
-from edgewise.evaluation.statistics import Interval, Values
+from edgewise.evaluation.bounds import Values
+from edgewise.evaluation.statistics import Interval
 from edgewise.studies.folder import StudyFolder
 from edgewise.studies.grid_file import Entry, Grid
 from edgewise.studies.run_state import RunState, read_state
@@ -148,6 +149,5 @@ def _scores(
     return np.stack(columns, axis=1)
 
 
-def _plain(interval: Interval) -> dict[str, float | None]:
-    ends = {"value": interval.estimate, "low": interval.low, "high": interval.high}
-    return {name: float(value) if np.isfinite(value) else None for name, value in ends.items()}
+def _plain(interval: Interval) -> dict[str, float | int | None]:
+    return {"value": interval.estimate, **interval.ends()}

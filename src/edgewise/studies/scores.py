@@ -13,18 +13,15 @@ from itertools import permutations
 
 import numpy as np
 
+from edgewise.evaluation.bounds import Values
 from edgewise.evaluation.performance_profile import Profile, performance_profile
 from edgewise.evaluation.statistics import (
     Interval,
-    Statistic,
-    Values,
     improvement_interval,
-    interquartile_mean,
-    mean,
-    stratified_interval,
+    interquartile_interval,
+    stratified_mean_interval,
 )
 
-RESAMPLES = 2_000
 THRESHOLDS = 101
 
 
@@ -57,42 +54,27 @@ def normalised(values: Values, worst: float, best: float) -> Values:
 
 def aggregate(scores: Mapping[str, Values]) -> Aggregates:
     """Aggregate scores `[runs, environments]` of each algorithm; the numbers of runs may differ."""
-
-    def interval(table: Values, statistic: Statistic) -> Interval:
-        generator = np.random.default_rng(0)
-        return stratified_interval(table, statistic, generator=generator, resamples=RESAMPLES)
-
     measures: dict[str, dict[str, Interval]] = {
-        "IQM": {name: interval(table, interquartile_mean) for name, table in scores.items()},
-        "median": {name: interval(table, _median_over(table)) for name, table in scores.items()},
-        "mean": {name: interval(table, mean) for name, table in scores.items()},
-        "optimality gap": {name: interval(table, optimality_gap) for name, table in scores.items()},
+        "IQM": {name: interquartile_interval(table) for name, table in scores.items()},
+        "median": {name: _median(table) for name, table in scores.items()},
+        "mean": {name: stratified_mean_interval(table) for name, table in scores.items()},
+        "optimality gap": {name: optimality_gap(table) for name, table in scores.items()},
     }
     highest = max([1.0, *(float(table.max()) for table in scores.values())])
     thresholds = np.linspace(min([0.0, *(float(t.min()) for t in scores.values())]), highest, THRESHOLDS)
-    profiles = {
-        name: performance_profile(table, thresholds, generator=np.random.default_rng(0), resamples=RESAMPLES)
-        for name, table in scores.items()
-    }
+    profiles = {name: performance_profile(table, thresholds) for name, table in scores.items()}
     improvement = {
-        (left, right): improvement_interval(
-            scores[left], scores[right], generator=np.random.default_rng(0), resamples=RESAMPLES
-        )
+        (left, right): improvement_interval(scores[left], scores[right])
         for left, right in permutations(scores, 2)
     }
     return Aggregates(measures, profiles, improvement)
 
 
-def optimality_gap(values: Values) -> Values:
-    """Compute how far scores are below 1 on average over the last axis; scores above 1 count as 1."""
-    return 1.0 - np.minimum(values, 1.0).mean(axis=-1)
+def optimality_gap(table: Values) -> Interval:
+    """Compute how far scores `[runs, environments]` are below 1 on average; scores above 1 count as 1."""
+    return stratified_mean_interval(1.0 - np.minimum(table, 1.0))
 
 
-def _median_over(table: Values) -> Statistic:
-    """Return the median over environments of the mean over runs, for flat tables of this shape."""
-
-    def median(flat: Values) -> Values:
-        shaped = flat.reshape(*flat.shape[:-1], *table.shape)
-        return np.median(shaped.mean(axis=-2), axis=-1)
-
-    return median
+def _median(table: Values) -> Interval:
+    """Return the median over environments of the mean over runs; no interval of it is known to cover."""
+    return Interval(float(np.median(table.mean(axis=0))), np.nan, np.nan, len(table))

@@ -98,8 +98,7 @@ def plain(result: SeedsResult) -> dict[str, Any]:
                 "policy": name,
                 "seeds": seeds,
                 "measures": {
-                    measure: {"mean": one.estimate, "low": one.low, "high": one.high}
-                    for measure, one in intervals.items()
+                    measure: {"mean": one.estimate, **one.ends()} for measure, one in intervals.items()
                 },
             }
             for name, seeds, intervals in result.rows

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from edgewise.evaluation.statistics import Interval
-from edgewise.report.overview import Block, Overview, Section, cell, charts, intervals, line, number, table
+from edgewise.report.numbers import number
+from edgewise.report.overview import Block, Overview, Section, cell, charts, intervals, line, table
 from edgewise.studies.folder import StudyFolder
 from edgewise.studies.space import Choice, Space, describe
 from edgewise.studies.trials import State, Trial
@@ -41,7 +42,7 @@ def write_sweep_page(
                 "What mattered",
                 "Share of each setting in the difference between the best complete trials and the others "
                 "(PED-ANOVA), and every trial over each setting. Pruned trials are grey.",
-                [*_importances(importances), *_scatters(space, trials, best, metric)],
+                [*_importances(importances, len(trials)), *_scatters(space, trials, best, metric)],
             ),
             Section(
                 "trials",
@@ -86,11 +87,12 @@ def _progress(folder: StudyFolder, trials: Sequence[Trial], metric: str) -> list
     return [charts("trial", {metric: [line("best so far", x, so_far), line("trial", x, y, colour=1)]})]
 
 
-def _importances(shares: dict[str, float]) -> list[Block]:
+def _importances(shares: dict[str, float], trials: int) -> list[Block]:
     if not shares:
         return []
     nan = float("nan")
-    return [intervals({"importance": {name: Interval(share, nan, nan) for name, share in shares.items()}})]
+    found = {name: Interval(share, nan, nan, trials) for name, share in shares.items()}
+    return [intervals({"importance": found})]
 
 
 def _scatters(space: Space, trials: Sequence[Trial], best: Trial | None, metric: str) -> list[Block]:

@@ -66,7 +66,7 @@ def summary(evaluation: Evaluation) -> dict[str, Any]:
         "settings": dict(evaluation.settings),
         **_decoding(evaluation),
         "measures": {
-            name: {"mean": interval.estimate, "low": interval.low, "high": interval.high}
+            name: {"mean": interval.estimate, **interval.ends()}
             for name, interval in evaluation.summary().items()
         },
     }
@@ -101,13 +101,14 @@ def summary_table(evaluations: list[Evaluation]) -> str:
 
 def paired_table(rows: Sequence[dict[str, Any]]) -> str:
     """Format rows of `paired_rows`, with the share of changed actions where they have it."""
-    header = ["run", "against", "settings", "measure", "run's", "other's", "difference", "ratio"]
+    header = ["run", "against", "settings", "measure", "n", "run's", "other's", "difference", "ratio"]
     shown = [
         [
             row["run"],
             row["other"],
             " ".join(f"{name}={value}" for name, value in row["settings"].items()),
             row["measure"],
+            row.get("n", row["episodes"]),
             f"{row['mean']:.4g}",
             f"{row['other_mean']:.4g}",
             _span(row, "difference"),
@@ -124,4 +125,6 @@ def paired_table(rows: Sequence[dict[str, Any]]) -> str:
 def _span(row: dict[str, Any], name: str) -> str:
     if row[name] is None:
         return ""
-    return f"{row[name]:.3g} [{row[f'{name}_low']:.3g}, {row[f'{name}_high']:.3g}]"
+    low, high = row[f"{name}_low"], row[f"{name}_high"]
+    span = "no interval" if low is None or high is None else f"[{low:.3g}, {high:.3g}]"
+    return f"{row[name]:.3g} {span}"

@@ -55,7 +55,7 @@ def test_ratings_are_anchored_and_their_intervals_hold():
     held = 0
     for _ in range(40):
         matches = {(0, 1): simulated(0.3, 100, generator)}
-        random, good = rate(("random", "good"), matches, anchor="random", generator=generator, draws=200)
+        random, good = rate(("random", "good"), matches, anchor="random")
         assert random.rating.estimate == 0
         held += good.rating.low <= POINTS * np.log(0.7 / 0.3) <= good.rating.high
     assert held >= 34
@@ -68,7 +68,7 @@ def test_intervals_hold_near_perfect_scores_too(chance):
     truth, held, widths = POINTS * np.log(chance / (1 - chance)), 0, []
     for _ in range(200):
         matches = {(0, 1): simulated(chance, 25, generator)}
-        rating = rate(("a", "b"), matches, anchor="b", generator=generator, draws=200)[0].rating
+        rating = rate(("a", "b"), matches, anchor="b")[0].rating
         held += rating.low <= truth <= rating.high
         widths.append(rating.high - rating.low)
     assert held >= 180
@@ -78,13 +78,33 @@ def test_intervals_hold_near_perfect_scores_too(chance):
 def test_perfect_scores_have_finite_ratings_and_intervals_that_narrow_from_below():
     generator = np.random.default_rng(0)
     few, many = (
-        rate(("a", "b"), {(0, 1): simulated(1.1, pairs, generator)}, anchor="b", generator=generator)[0]
-        for pairs in (50, 500)
+        rate(("a", "b"), {(0, 1): simulated(1.1, pairs, generator)}, anchor="b")[0] for pairs in (50, 500)
     )
     few, many = few.rating, many.rating
     assert 400 < few.estimate < many.estimate < 2000
-    assert 400 < few.low < few.estimate < few.high
+    assert 400 < few.low < few.estimate < few.high == np.inf
     assert few.low + 200 < many.low
+
+
+def test_the_interval_of_two_players_is_that_of_wilson():
+    """Sixty of a hundred independent games: the odds at both ends of Wilson's interval of the score."""
+    scores = np.array([1.0] * 20 + [0.5] * 20 + [0.0] * 10)
+    found = rate(("a", "b"), {(0, 1): Match(scores, scores, np.ones((2, 50)))}, anchor="b")[0].rating
+    z, score, games = 1.959964, 0.6, 100
+    spread = max(1.0, (scores.var(ddof=0) * 50 + 0.25) / (49 * 0.24 / 2 + 0.25))
+    z *= np.sqrt(spread)
+    centre = (score + z * z / (2 * games)) / (1 + z * z / games)
+    half = z / (1 + z * z / games) * np.sqrt(score * (1 - score) / games + z * z / (4 * games * games))
+    ends = np.array([centre - half, centre + half])
+    assert (found.low, found.high) == pytest.approx(tuple(POINTS * np.log(ends / (1 - ends))), rel=1e-3)
+    assert found.samples == 50
+
+
+def test_the_anchor_has_no_interval():
+    generator = np.random.default_rng(0)
+    anchor = rate(("a", "b"), {(0, 1): simulated(0.5, 20, generator)}, anchor="a")[0].rating
+    assert anchor.estimate == 0
+    assert not anchor.has_bounds
 
 
 def test_a_circle_of_players_is_shown():
@@ -147,9 +167,7 @@ def test_a_worse_player_does_not():
 def test_a_rating_is_the_odds_with_one_drawn_game_added(won, pairs):
     scores = np.array([1.0] * won + [0.0] * (pairs - won))
     match = Match(scores, scores, np.ones((2, pairs)))
-    first, second = rate(
-        ("a", "b"), {(0, 1): match}, anchor="b", generator=np.random.default_rng(0), draws=10
-    )
+    first, second = rate(("a", "b"), {(0, 1): match}, anchor="b")
     points = 2 * won + 0.5
     assert first.rating.estimate == pytest.approx(POINTS * np.log(points / (2 * pairs + 1 - points)))
     assert second.rating.estimate == 0
@@ -163,7 +181,7 @@ def test_a_game_weighs_as_much_in_a_long_match_as_in_a_short_one():
         (1, 2): Match(short, short, short),
         (0, 2): Match(short, short, short),
     }
-    found = rate(("a", "b", "c"), matches, anchor="c", generator=np.random.default_rng(0), draws=10)
+    found = rate(("a", "b", "c"), matches, anchor="c")
     games, points = np.zeros((3, 3)), np.zeros((3, 3))
     for (row, column), match in matches.items():
         games[row, column] = games[column, row] = 2 * len(match.as_first) + 1
@@ -208,7 +226,7 @@ def test_draws_are_no_circle():
 
 
 def test_draws_and_intervals_are_given_for_every_pair():
-    match = Match(np.array([1.0, 0.5]), np.array([0.5, 0.5]), np.ones((2, 2)))
+    match = Match(np.array([1.0, 0.5] * 4), np.array([0.5, 0.5] * 4), np.ones((2, 8)))
     other = Match(np.array([1.0, 1.0]), np.array([0.0, 0.5]), np.ones((2, 2)))
     found = CrossTable(("a", "b", "c"), {(0, 1): match, (0, 2): other, (1, 2): other})
     assert found.draws() == [[None, 0.75, 0.25], [0.75, None, 0.25], [0.25, 0.25, None]]
@@ -216,3 +234,4 @@ def test_draws_and_intervals_are_given_for_every_pair():
     assert (low, high) == (match.interval().low, match.interval().high)
     assert found.intervals()[1][0] == pytest.approx((1 - high, 1 - low))
     assert found.intervals()[2][2] is None
+    assert found.intervals()[2][0] is None, "two pairs tell no interval"

@@ -9,7 +9,6 @@ import pytest
 import torch
 from tests.experiments.devtools import Browser
 from tests.report.browser import needs_chromium
-from tests.systems.hive.game_reader import read_game
 
 from edgewise.cli.main import main
 from edgewise.config.errors import ConfigError, DataError
@@ -18,6 +17,7 @@ from edgewise.experiments.browser.server import LARGEST_BODY, GameServer
 from edgewise.experiments.browser.session import Session
 from edgewise.experiments.launch import start
 from edgewise.experiments.load import load_config
+from edgewise.systems.hive.game_file import read_game
 
 THREE = {"size": 3}
 TINY = {
@@ -135,7 +135,8 @@ def test_hive_is_played_with_sources_and_saved_as_a_game_string():
     game = session("hive:random", settings={"hand": "QAAGB", "max_steps": 12})
     finish(game)
     assert game.result() == "the game is a draw" or game.result().endswith(("win", "wins"))
-    hand, moves, position = read_game(game.record())
+    found = read_game(game.record())
+    hand, moves, position = found.hand, list(found.moves), found.position
     assert hand.letters == "QBGAA"
     assert moves == [ply.name for ply in game.plies]
     assert int(position["plies"]) == len(moves)

@@ -8,8 +8,10 @@ from hypothesis import strategies as st
 from edgewise.envs.registry import make_env
 from edgewise.evaluation.arena.match import play_match
 from edgewise.systems.hex import dynamics, observe
-from edgewise.systems.hex.baselines import most_current, shortest_way
+from edgewise.systems.hex.baselines import least_resistance, most_current, shortest_way
 from edgewise.systems.hex.circuit import LEAK, WIRE, currents
+from edgewise.systems.hex.config import SMALLEST
+from edgewise.systems.hex.dynamics import missing_stones
 
 SIZES, SEEDS = st.integers(2, 6), st.integers(0, 2**31)
 
@@ -111,3 +113,21 @@ def test_the_mover_s_currents_come_first():
 def test_current_over_all_paths_beats_the_shortest_path():
     env = make_env("hex", size=7, opening_plies=2, num_envs=64, seed=0)
     assert play_match(env, most_current(env), shortest_way(env), seed=0).score > 0.75
+
+
+def test_looking_ahead_beats_the_rule_that_it_looks_ahead_with():
+    env = make_env("hex", size=5, opening_plies=1, num_envs=48, seed=0)
+    found = play_match(env, least_resistance(env), most_current(env), seed=3)
+    assert found.score > 0.6
+    assert found.interval().low > 0.5
+
+
+def test_looking_ahead_completes_a_connection():
+    """The first player owns two thirds of the way from top to bottom and moves: the game ends at once."""
+    env = make_env("hex", size=3, num_envs=1, seed=0)
+    root = env.reset()
+    near = env.tables[root["state", "size"] - SMALLEST]
+    for cell in (4, 0, 1, 2):  # the first player takes the centre and a cell above it
+        root = env.step(root.set("action", torch.tensor([cell])))["next"].clone()
+    assert missing_stones(root["state", "stones"], near).amin(1)[0, 0] <= 1
+    assert env.step(least_resistance(env)(root))["next", "done"].all()

@@ -121,6 +121,8 @@ def test_a_mirror_that_forgets_the_colours_would_show():
         ({"border": -1}, "border"),
         ({"view": "top"}, "view"),
         ({"rotate": 1}, "rotate"),
+        ({"corners": "round"}, "corners"),
+        ({"batch": 0}, "batch"),
         ({"colour": 1}, "unknown field"),
         ({"input": "x"}, "not one of board"),
     ],
@@ -148,3 +150,105 @@ def test_files_and_boards_that_do_not_fit_are_said(runtime, tmp_path, monkeypatc
     with pytest.raises(ConfigError, match="ONNX Runtime"):
         make_opponent(ENTRY, three, str(write(tmp_path)))
     assert onnx_player.PLANES
+
+
+@pytest.mark.parametrize(
+    ("corners", "first", "second", "free"),
+    [("first", 1, 0, 0), ("second", 0, 1, 0), ("empty", 0, 0, 1), ("both", 1, 1, 0)],
+)
+@pytest.mark.parametrize("mover", [0, 1])
+def test_corners_of_the_border_are_what_the_description_says(corners, first, second, free, mover):
+    """Planes of a fixed view: corners do not depend on the mover, but `mine` and `theirs` do."""
+    seen = []
+    names = ("first", "second", "free", "mine", "theirs", "ones")
+    described = Description(size=3, planes=names, border=2, view="fixed", corners=corners)
+    empty = torch.zeros(1, 9, dtype=torch.int8)
+
+    def network(x):
+        seen.append(x[0])
+        return np.zeros((1, 49))
+
+    cell_scores(empty, torch.tensor([mover]), described, network, None)
+    for corner in (np.s_[:2, :2], np.s_[:2, 5:], np.s_[5:, :2], np.s_[5:, 5:]):
+        own = (first, second)[:: 1 - 2 * mover]
+        expected = [first, second, free, *own, 1]
+        for plane, value in zip(seen[0], expected, strict=True):
+            assert (plane[corner] == value).all()
+    assert (seen[0][0][:2, 2:5] == 1).all(), "above are the first player's stones"
+    assert (seen[0][1][2:5, :2] == 1).all(), "at the left are the second player's"
+
+
+def stand_in(path, *, size, batch, planes=("mine", "theirs", "free")):
+    """Write a small convolutional network as it is published: of one board, with a border of two."""
+    onnx = pytest.importorskip("onnx")
+    pytest.importorskip("onnxruntime")
+    wide = size + 4
+    generator = np.random.default_rng(0)
+    weight = generator.normal(size=(1, len(planes), 5, 5)).astype(np.float32)
+    number = onnx.TensorProto.FLOAT
+    graph = onnx.helper.make_graph(
+        [onnx.helper.make_node("Conv", ["planes", "weight"], ["policy"], pads=[0, 0, 0, 0])],
+        "net",
+        [onnx.helper.make_tensor_value_info("planes", number, [batch, len(planes), wide, wide])],
+        [onnx.helper.make_tensor_value_info("policy", number, [batch, 1, size, size])],
+        [onnx.numpy_helper.from_array(weight, "weight")],
+    )
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 13)], ir_version=8)
+    onnx.save(model, str(path))
+    return weight
+
+
+def write_stand_in(folder, name, **fields):
+    path = folder / f"{name}.onnx"
+    described = {"size": 5, "planes": ["mine", "theirs", "free"], "border": 2, **fields}
+    path.with_suffix(".json").write_text(json.dumps(described))
+    return path
+
+
+def test_a_network_of_one_board_with_empty_corners_plays(tmp_path):
+    """Moves of the file are those of the convolution by hand; filled corners would change some of them."""
+    path = write_stand_in(tmp_path, "net", corners="empty")
+    weight = torch.from_numpy(stand_in(path, size=5, batch=1))
+    env = make_env("hex", size=5, opening_plies=(0, 12), num_envs=60, seed=0)
+    root = env.reset()
+    found = make_opponent(ENTRY, env, str(path))(root.clone())["action"]
+
+    def by_hand(corner):
+        stones = root["state", "stones"][:, :25].view(-1, 5, 5)
+        second = (root["player"] == 1).view(-1, 1, 1)
+        board = torch.where(second, torch.where(stones == 0, 0, 3 - stones).mT, stones)
+        whole = torch.full((60, 9, 9), corner, dtype=board.dtype)
+        whole[:, 2:7, :2] = whole[:, 2:7, 7:] = 2
+        whole[:, :2, 2:7] = whole[:, 7:, 2:7] = 1
+        whole[:, 2:7, 2:7] = board
+        x = torch.stack((whole == 1, whole == 2, whole == 0), 1).float()
+        scores = torch.nn.functional.conv2d(x, weight)[:, 0]
+        scores = torch.where(second, scores.mT, scores).flatten(1)
+        return scores.masked_fill(~root["action_mask"][:, :25], -torch.inf).argmax(-1)
+
+    assert torch.equal(found, by_hand(0))
+    assert not torch.equal(found, by_hand(1))
+
+
+@pytest.mark.parametrize("batch", [1, 7, "boards"])
+def test_any_fixed_batch_gives_the_moves_of_all_boards_at_once(tmp_path, batch):
+    path = write_stand_in(tmp_path, "net")
+    stand_in(path, size=5, batch=batch)
+    whole = write_stand_in(tmp_path, "whole")
+    stand_in(whole, size=5, batch="boards")
+    env = make_env("hex", size=5, opening_plies=(0, 12), num_envs=20, seed=1)
+    root = env.reset()
+    moves = [make_opponent(ENTRY, env, str(each))(root.clone())["action"] for each in (path, whole)]
+    assert torch.equal(*moves)
+    found = play_match(env, make_opponent(ENTRY, env, str(path)), random_player(env), seed=0)
+    assert found.games == 20
+
+
+def test_planes_that_the_network_does_not_take_are_said(tmp_path):
+    path = write_stand_in(tmp_path, "net", border=1)
+    stand_in(path, size=5, batch=1)
+    env = make_env("hex", size=5, num_envs=2)
+    with pytest.raises(
+        DataError, match=r"net\.onnx: the network does not take planes of shape \[1, 3, 7, 7\]"
+    ):
+        make_opponent(ENTRY, env, str(path))(env.reset())

@@ -4,7 +4,6 @@ import sys
 
 import pytest
 import torch
-from tests.systems.hive.game_reader import read_game, read_type
 
 from edgewise.config.errors import ConfigError, DataError
 from edgewise.envs.registry import make_env
@@ -13,7 +12,7 @@ from edgewise.experiments.opponents import make_opponent, needed_settings
 from edgewise.plugins import environment
 from edgewise.systems.hive import uhp
 from edgewise.systems.hive.baselines import random_player
-from edgewise.systems.hive.game_file import write_game
+from edgewise.systems.hive.game_file import read_game, read_type, write_game
 from edgewise.systems.hive.notation import write_tile
 from edgewise.systems.hive.pieces import Hand
 from edgewise.systems.hive.uhp import Engine, played_moves, uhp_player
@@ -41,9 +40,11 @@ def test_the_moves_of_a_state_lead_to_its_position():
         state = root["state"][game : game + 1]
         moves = played_moves(state, env.hand)
         assert len(moves) == int(state["plies"]) > 0
-        _, again, position = read_game(write_game(env.hand, moves, "InProgress"))
-        assert again == moves
-        assert all(torch.equal(position[name], state[name]) for name in ("q", "r", "level", "player", "last"))
+        again = read_game(write_game(env.hand, moves, "InProgress"))
+        assert again.moves == tuple(moves)
+        assert all(
+            torch.equal(again.position[name], state[name]) for name in ("q", "r", "level", "player", "last")
+        )
 
 
 @pytest.mark.parametrize(

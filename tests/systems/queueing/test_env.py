@@ -298,3 +298,17 @@ def test_the_prior_is_queue_times_channel():
     check_graph_env(env)
     seen = env.reset()
     assert torch.equal(seen["action_prior"], seen["state", "queues"] * seen["state", "service"])
+
+
+def test_power_maxweight_weighs_degrees_times_powers_of_queues():
+    """A star: one long queue at the hub against three short ones at the leaves, by hand."""
+    env = make_env("queueing", num_envs=2, seed=0, graphs=["star4"], arrival_rate=0.1)
+    root = env.reset()
+    # The hub has degree 3: 3 * 2^.3 = 3.69 is above 3 * 1; 3 * 1 is below 3 * 2^.3.
+    root["state", "queues"][:] = torch.tensor([[2.0, 1.0, 1.0, 1.0], [1.0, 2.0, 2.0, 2.0]])
+    root["action_mask"][:] = True
+    found = BASELINES["power-maxweight"](env)(root.clone())["action"]
+    assert found.tolist() == [[True, False, False, False], [False, True, True, True]]
+    # MaxWeight serves the leaves both times, since 2 is below 1 + 1 + 1.
+    plain = BASELINES["maxweight"](env)(root.clone())["action"]
+    assert plain[0].tolist() == [False, True, True, True]

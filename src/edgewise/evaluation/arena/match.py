@@ -20,7 +20,8 @@ from torchrl.envs.utils import ExplorationType, set_exploration_type
 from edgewise.envs.base import GraphEnv
 from edgewise.envs.legality import checked_actions
 from edgewise.envs.policy import Policy
-from edgewise.evaluation.statistics import Interval, Values
+from edgewise.evaluation.bounds import Values
+from edgewise.evaluation.statistics import LEVEL, Interval, score_interval
 
 
 @dataclass(frozen=True)
@@ -57,17 +58,9 @@ class Match:
         """Share of drawn games, those that were truncated included."""
         return float((np.stack((self.as_first, self.as_second)) == 0.5).mean())
 
-    def interval(self, *, deviations: float = 1.96) -> Interval:
-        """Return the score with its Wilson interval, scaled by the variance between pairs."""
-        pairs, score = len(self.scores), self.score
-        variance = float(self.scores.var(ddof=1)) if pairs > 1 else 0.25
-        fair = score * (1 - score)
-        # The number of independent games with the variance of these pairs; their own number if it is zero.
-        games = min(2 * pairs, pairs * fair / variance) if variance > 0 and fair > 0 else pairs
-        weight = deviations**2 / games
-        centre = (score + weight / 2) / (1 + weight)
-        half = deviations / (1 + weight) * ((fair + weight / 4) / games) ** 0.5
-        return Interval(score, max(0.0, centre - half), min(1.0, centre + half), 0.95)
+    def interval(self, *, level: float = LEVEL) -> Interval:
+        """Return the score with its interval over pairs of games."""
+        return score_interval(self.scores, level=level)
 
 
 def play_match(

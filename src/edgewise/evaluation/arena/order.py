@@ -10,7 +10,7 @@ from scipy.optimize import linprog
 
 from edgewise.evaluation.arena.match import Match
 from edgewise.evaluation.arena.ratings import OUTCOMES, PRIOR, expected_scores
-from edgewise.evaluation.statistics import Values
+from edgewise.evaluation.bounds import Values
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from edgewise.envs.policy import Policy
 from edgewise.evaluation.arena.match import Match, play_match
 from edgewise.evaluation.arena.order import Surprise, expected_nash_weights, surprises
 from edgewise.evaluation.arena.ratings import Rating, rate
-from edgewise.evaluation.statistics import Values
+from edgewise.evaluation.bounds import Values
 
 Progress = Callable[[str, str], None]
 """Called with the two names before each match."""
@@ -50,10 +50,13 @@ class CrossTable:
         return [[None if i == j else self.match(i, j).draws for j in places] for i in places]
 
     def intervals(self) -> list[list[tuple[float, float] | None]]:
-        """Return the 95 % interval of every score; None on the diagonal."""
+        """Return the 95 % interval of every score; None on the diagonal and where pairs are too few."""
         places = range(len(self.names))
         found = [[None if i == j else self.match(i, j).interval() for j in places] for i in places]
-        return [[None if one is None else (one.low, one.high) for one in row] for row in found]
+        return [
+            [None if one is None or not one.has_bounds else (one.low, one.high) for one in row]
+            for row in found
+        ]
 
     def cycles(self) -> list[tuple[str, str, str]]:
         """Return triples in which the first beats the second, the second the third, and the third the first.
@@ -83,9 +86,9 @@ class CrossTable:
         found = surprises(self.matches, np.array([one.rating.estimate for one in ratings]))
         return [one for one in found if one.significant]
 
-    def ratings(self, *, anchor: str, seed: int = 0) -> list[Rating]:
+    def ratings(self, *, anchor: str) -> list[Rating]:
         """Compute Bradley-Terry ratings relative to the anchor."""
-        return rate(self.names, self.matches, anchor=anchor, generator=np.random.default_rng(seed))
+        return rate(self.names, self.matches, anchor=anchor)
 
 
 def play_arena(

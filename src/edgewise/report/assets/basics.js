@@ -57,9 +57,11 @@ function trimmed(value, digits) {
   return fixed.includes(".") ? fixed.replace(/\.?0+$/, "") : fixed;
 }
 
-function formatRange(interval) {
-  if (interval.low === null || interval.high === null) return "";
-  return `${formatNumber(interval.low)} to ${formatNumber(interval.high)}`;
+// The bounds of an interval and the number of samples it is from; without bounds where these cannot tell any.
+function formatRange({ low, high, n }, format = formatNumber) {
+  const known = low !== null && low !== undefined && high !== null && high !== undefined;
+  const parts = [known ? `${format(low)} to ${format(high)}` : null, n ? `n=${n}` : null];
+  return parts.filter((part) => part !== null).join(", ");
 }
 
 function formatDuration(seconds) {

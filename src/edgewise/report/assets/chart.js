@@ -16,6 +16,7 @@ function lineChart(chart, options) {
     ),
     holder,
     chart.lines.length > 1 ? legendOf(chart.lines) : null,
+    cutNote(chart.lines, options),
     chart.behind ? behindLegend() : null,
   );
   whenResized(holder, (width) => holder.replaceChildren(...drawChart(chart, { ...options, width })));
@@ -25,6 +26,16 @@ function lineChart(chart, options) {
 function legendOf(lines) {
   const entry = (line) => element("span", {}, swatch(seriesColour(line.colour)), line.label);
   return element("div", { class: "legend" }, lines.map(entry));
+}
+
+// Where a mean over seeds is cut because a seed ends.
+function cutNote(lines, options) {
+  const cut = lines.filter((line) => line.cut);
+  if (!cut.length) return null;
+  const which = (line) => (lines.length > 1 ? `${line.label}: ` : "");
+  const text = ({ cut: { seeds, shortest, longest } }) =>
+    `mean of ${seeds} seeds, cut at ${formatNumber(shortest)} ${options.clock}, where the shortest ends; the longest ends at ${formatNumber(longest)}`;
+  return element("div", { class: "legend cut" }, cut.map((line) => element("span", {}, which(line) + text(line))));
 }
 
 function behindLegend() {
@@ -147,7 +158,14 @@ function curveOf(line, frame) {
       parts.push(drawn("circle", { cx: frame.x(x), cy: clampedY(line.y[index], frame), r: radius, fill: colour }));
     });
   }
+  if (line.cut) parts.push(cutMark(line, frame, colour));
   return parts;
+}
+
+// A dashed line at the end of a mean that is cut.
+function cutMark(line, frame, colour) {
+  const x = frame.x(line.cut.shortest);
+  return drawn("line", { class: "cut-mark", x1: x, x2: x, y1: frame.top, y2: frame.bottom, stroke: colour, "stroke-dasharray": "3 3", opacity: 0.7 });
 }
 
 function levelOf(level, frame) {
@@ -266,7 +284,7 @@ function placeBead(bead, place) {
 }
 
 function tipRow(line, index) {
-  const spread = line.low[index] !== line.high[index] ? formatRange({ low: line.low[index], high: line.high[index] }) : "";
+  const spread = line.low[index] !== null && line.low[index] !== line.high[index] ? formatRange({ low: line.low[index], high: line.high[index] }) : "";
   const value = formatNumber(line.y[index]);
   return element("div", {}, swatch(seriesColour(line.colour)), element("b", {}, value), spread ? ` (${spread})` : "");
 }

@@ -46,9 +46,9 @@ function factLine(data) {
 
 function tilesOf(data) {
   if (!data.headline.length) return null;
-  const spread = ({ low, high }, each) => {
-    if (low === null) return `a single ${each}`;
-    return low === high ? `the same in every ${each}` : `95\u00a0% interval ${formatRange({ low, high })}`;
+  const spread = (interval, each) => {
+    const count = `${interval.n} ${each}${interval.n === 1 ? "" : "s"}`;
+    return interval.low === null ? `${count}, no interval` : `95\u00a0% interval ${formatRange({ ...interval, n: null })} over ${count}`;
   };
   const tile = ({ label, interval, over }) =>
     element(
@@ -118,7 +118,7 @@ function comparisonSection(data) {
   });
   const grid = element("div", { class: "grid" }, plots);
   const where = `${found.episodes} episodes on the same instances (seed ${found.seed}${found.settings ? `, ${found.settings}` : ""})`;
-  const lead = `All policies played ${where}. Means with 95\u00a0% bootstrap intervals.`;
+  const lead = `All policies played ${where}. Means with 95\u00a0% intervals; n is the number of samples.`;
   return section("comparison", "Against baselines", lead, grid, comparisonTable(found), againstTable(found, data.measure), sweepTable(data));
 }
 
@@ -140,8 +140,8 @@ function comparisonTable(found) {
 function againstTable(found, measure) {
   if (!found.against.length) return null;
   const percent = (value) => `${Math.round(100 * value)} %`;
-  const share = ({ estimate, low, high }) =>
-    element("td", {}, percent(estimate), " ", element("span", { class: "range" }, low === null ? "" : `${percent(low)} to ${percent(high)}`));
+  const share = (interval) =>
+    element("td", {}, percent(interval.estimate), " ", element("span", { class: "range" }, formatRange(interval, percent)));
   const body = found.against.map((row) =>
     element(
       "tr",
@@ -201,15 +201,21 @@ function tablePanel(names, body) {
 }
 
 function healthSection(data) {
-  const { checks, charts, events } = data.health;
+  const { runs, charts } = data.health;
   const check = (one) =>
     element("div", {}, element("span", { class: "state" }, element("i", { class: `dot ${one.state}` }), one.label), element("p", {}, one.text));
-  const verdicts = checks.length ? element("div", { class: "panel" }, element("div", { class: "checks" }, checks.map(check))) : null;
-  const lead = "Checks of the numbers behind the curves, and the log of events.";
-  return section("health", "Health", lead, verdicts, chartsWithin(charts, { clock: data.clock, end: data.end }, 12), eventList(events));
+  const named = (run) =>
+    runs.length > 1
+      ? element("h3", {}, run.name, run.status ? element("span", { class: "state muted" }, " ", element("i", { class: `dot ${run.status.state}` }), run.status.text) : null)
+      : null;
+  const verdicts = (run) =>
+    run.checks.length || runs.length > 1 ? element("div", { class: "panel" }, named(run), element("div", { class: "checks" }, run.checks.map(check))) : null;
+  const lead = runs.length > 1 ? "Checks of the numbers of every run, and its log of events." : "Checks of the numbers behind the curves, and the log of events.";
+  const events = runs.map((run) => eventList(run.events, runs.length > 1 ? run.name : null));
+  return section("health", "Health", lead, runs.map(verdicts), chartsWithin(charts, { clock: data.clock, end: data.end }, 12), events);
 }
 
-function eventList(events) {
+function eventList(events, name) {
   if (!events.length) return null;
   const row = (event) =>
     element(
@@ -222,21 +228,37 @@ function eventList(events) {
     );
   const table = element("table", {}, element("tbody", {}, events.map(row)));
   const body = element("div", { class: "body scroll" }, table);
-  return element("div", { class: "panel" }, element("details", {}, element("summary", {}, `Events (${events.length})`), body));
+  return element("div", { class: "panel" }, element("details", {}, element("summary", {}, `Events${name ? ` of ${name}` : ""} (${events.length})`), body));
 }
 
 function configSection(data) {
-  const parts = Object.entries(data.config);
+  const several = data.configs.length > 1;
+  const panels = data.configs.flatMap((run) => {
+    const content = configParts(run);
+    if (!content.length) return [];
+    return [element("div", { class: "panel" }, several ? element("details", {}, element("summary", {}, run.name), element("div", { class: "body" }, content)) : content)];
+  });
+  const lead = several ? "What differs between the runs, and the resolved configuration of each." : "The resolved configuration from recipe, file and flags.";
+  return section("config", "Configuration", lead, several ? differingTable(data) : null, panels);
+}
+
+function differingTable(data) {
+  if (!data.differing.length) return null;
+  const body = data.differing.map(({ setting, values }) => element("tr", {}, element("td", {}, setting), values.map((value) => element("td", {}, JSON.stringify(value)))));
+  return tablePanel(["setting", ...data.configs.map((run) => run.name)], body);
+}
+
+function configParts(run) {
+  const parts = Object.entries(run.config);
   const plain = parts.filter(([, value]) => !isTree(value));
   const trees = parts.filter(([, value]) => isTree(value));
   const branch = (name, value) => element("details", {}, element("summary", {}, name), element("div", { class: "body mono" }, treeOf(value)));
   const content = [
     plain.length ? element("div", { class: "mono" }, treeOf(Object.fromEntries(plain))) : null,
     ...trees.map(([name, value]) => branch(name, value)),
-    Object.keys(data.versions).length ? branch("versions", data.versions) : null,
+    Object.keys(run.versions).length ? branch("versions", run.versions) : null,
   ].filter((node) => node !== null);
-  if (!content.length) return null;
-  return section("config", "Configuration", "The resolved configuration from recipe, file and flags.", element("div", { class: "panel" }, content));
+  return content;
 }
 
 function isTree(value) {

@@ -19,6 +19,8 @@ from edgewise.systems.hex.open_spiel import installed, open_spiel_player
 
 FILLINGS = 64
 """Random fillings of the board that the Monte-Carlo player samples per move."""
+TRIED, PLIES = 10, 9
+"""Cells that `least_resistance` tries, and plies that it looks ahead after each."""
 SIMULATIONS, FILLINGS_PER_LEAF = 128, 4
 """Simulations of the tree search per move, and random fillings that evaluate each leaf."""
 
@@ -45,11 +47,51 @@ def most_current(env: HexEnv) -> Policy:  # noqa: ARG001 - the same for all boar
     """Return a policy that plays the cell where the product of both players' currents is largest."""
 
     def policy(tensordict: TensorDict) -> TensorDict:
-        shares, _ = circuit.currents(tensordict["state", "stones"], tensordict["state", "size"])
-        product = shares.prod(-1).masked_fill(~tensordict["action_mask"], -1.0)
+        state = tensordict["state"]
+        product = _products(state["stones"], state["size"], tensordict["action_mask"])
         return tensordict.set("action", product.argmax(-1))
 
     return policy
+
+
+def least_resistance(env: HexEnv) -> Policy:  # noqa: ARG001 - the same for all boards
+    """Return a policy that looks ahead along the line that `most_current` would play for both sides.
+
+    It tries the `TRIED` cells with the largest product of currents, lets both players go on by `most_current`
+    for `PLIES` plies, and plays the cell after which its own resistance over the opponent's is lowest.
+    """
+
+    def policy(tensordict: TensorDict) -> TensorDict:
+        state, mask = tensordict["state"], tensordict["action_mask"]
+        tried = _products(state["stones"], state["size"], mask).topk(min(TRIED, mask.shape[-1]), -1).indices
+        legal = mask.gather(-1, tried).flatten()
+        rows = torch.arange(len(mask), device=mask.device).repeat_interleave(tried.shape[-1])
+        size, player = state["size"][rows], state["player"][rows]
+        stones, free = state["stones"][rows], mask[rows]
+        stones, free = _put(stones, free, tried.flatten(), player)
+        for ply in range(PLIES):
+            mover = 1 - player if ply % 2 == 0 else player
+            stones, free = _put(stones, free, _products(stones, size, free).argmax(-1), mover)
+        resistance = circuit.currents(stones, size)[1].log()
+        own, other = (resistance.gather(-1, side.unsqueeze(-1)).squeeze(-1) for side in (player, 1 - player))
+        worth = (other - own).masked_fill(~legal, -torch.inf).view_as(tried)
+        return tensordict.set("action", tried.gather(-1, worth.argmax(-1, keepdim=True)).squeeze(-1))
+
+    return policy
+
+
+def _products(stones: Tensor, size: Tensor, free: Tensor) -> Tensor:
+    """Return the product of both players' currents at each node, `[B, N]`; -1 where it is not free."""
+    return circuit.currents(stones, size)[0].prod(-1).masked_fill(~free, -1.0)
+
+
+def _put(stones: Tensor, free: Tensor, node: Tensor, player: Tensor) -> tuple[Tensor, Tensor]:
+    """Return stones and free nodes `[B, N]` with another stone of `player` `[B]` at `node` `[B]`."""
+    place = node.unsqueeze(-1)
+    colour = (player + 1).to(stones.dtype).unsqueeze(-1)
+    return stones.scatter(-1, place, colour), free.scatter(
+        -1, place, torch.zeros_like(place, dtype=torch.bool)
+    )
 
 
 def monte_carlo(env: HexEnv) -> Policy:
@@ -119,6 +161,7 @@ BASELINES: Mapping[str, Callable[[HexEnv], Policy]] = {
     "random": random_player,
     "shortest_way": shortest_way,
     "most_current": most_current,
+    "least_resistance": least_resistance,
     "monte_carlo": monte_carlo,
     "mcts": mcts,
     **({"open_spiel": open_spiel_player} if installed() else {}),

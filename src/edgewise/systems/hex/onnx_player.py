@@ -8,6 +8,8 @@ The description is an object with these fields; only `size` and `planes` are nee
 | `planes` | the input planes in order, each one of `PLANES` |
 | `view` | `mover` (default): boards are mirrored so that the mover connects top and bottom; `fixed`: never |
 | `border` | rows and columns added on each side (0), filled with the stones of the side's owner |
+| `corners` | where rows and columns of the border meet: `first` (default), `second`, `empty` or `both` |
+| `batch` | boards that the network takes at a time; by default what the file says, or all at once |
 | `rotate` | whether to average with the board turned by 180 degrees (false) |
 | `input`, `output` | names in the file; by default its first input and output |
 
@@ -31,8 +33,11 @@ from edgewise.envs.policy import Policy
 from edgewise.systems.hex.dynamics import EMPTY, FIRST, SECOND
 from edgewise.systems.hex.env import HexEnv
 
-PLANES = ("mine", "theirs", "free", "first", "second", "second_to_move", "ones")
-LARGEST_DESCRIPTION = 65_536
+HELD = ("mine", "theirs", "free", "first", "second")
+PLANES = (*HELD, "second_to_move", "ones")
+"""Planes that depend on the stones, and all planes."""
+VIEWS, CORNERS = ("mover", "fixed"), ("first", "second", "empty", "both")
+LARGEST_DESCRIPTION, LARGEST_BATCH = 65_536, 65_536
 USAGE = "FILE.onnx"
 
 
@@ -44,7 +49,9 @@ class Description:
     planes: tuple[str, ...]
     view: str = "mover"
     border: int = 0
+    corners: str = "first"
     rotate: bool = False
+    batch: int | None = None
     input: str | None = None
     output: str | None = None
 
@@ -52,8 +59,60 @@ class Description:
 class Session(Protocol):
     """The part of an ONNX Runtime session that is used."""
 
+    def get_inputs(self) -> list[Any]:
+        """Return the inputs, each with its name and shape."""
+
+    def get_outputs(self) -> list[Any]:
+        """Return the outputs."""
+
     def run(self, outputs: list[str], feed: dict[str, Any]) -> list[Any]:
         """Return the outputs."""
+
+
+@dataclass(frozen=True)
+class Network:
+    """A network in a file, which runs on any number of boards.
+
+    Args:
+        path: of the file, for messages.
+        session: runs it.
+        input: name of the input.
+        output: name of the output.
+        batch: boards that it takes at a time; None for any number.
+    """
+
+    path: Path
+    session: Session
+    input: str
+    output: str
+    batch: int | None
+
+    def __call__(self, x: Any) -> Any:
+        """Map planes `[B, P, S, S]` to the output; a batch that is not full is filled with copies."""
+        if self.batch is None:
+            return self._run(x)
+        parts = []
+        for begin in range(0, len(x), self.batch):
+            part = x[begin : begin + self.batch]
+            missing = self.batch - len(part)
+            full = np.concatenate((part, np.repeat(part[-1:], missing, 0))) if missing else part
+            parts.append(self._rows(self._run(full))[: len(part)])
+        return np.concatenate(parts)
+
+    def _run(self, x: Any) -> Any:
+        try:
+            return self.session.run([self.output], {self.input: x})[0]
+        except Exception as error:
+            reason = " ".join(str(error).split())[:200]
+            raise DataError(
+                f"{self.path}: the network does not take planes of shape {list(x.shape)}: {reason}",
+                hint=f"correct planes, border or batch in {self.path.with_suffix('.json')}",
+            ) from None
+
+    def _rows(self, found: Any) -> Any:
+        """Return the output with one row per board; some networks of one board leave that dimension out."""
+        found = np.asarray(found)
+        return found[None] if self.batch == 1 and (not found.ndim or len(found) != 1) else found
 
 
 def onnx_player(env: HexEnv, rest: str) -> Policy:
@@ -67,16 +126,14 @@ def onnx_player(env: HexEnv, rest: str) -> Policy:
     described = read_description(path.with_suffix(".json"))
     if env.config.swap:
         raise ConfigError(f"{rest} has no swap", hint="play it with swap=false")
-    session, source, target = _open(path, described)
+    network = _open(path, described)
 
     def policy(tensordict: TensorDictBase) -> TensorDictBase:
         state, mask = tensordict["state"], tensordict["action_mask"]
         sizes = state["size"].unique().tolist()
         if sizes != [described.size]:
             raise ConfigError(f"{rest} plays on boards of side {described.size}, got {sizes}")
-        scores = cell_scores(
-            state["stones"], state["player"], described, lambda x: session.run([target], {source: x})[0], path
-        )
+        scores = cell_scores(state["stones"], state["player"], described, network, path)
         padded = torch.full(mask.shape, -torch.inf, device=mask.device)
         padded[:, : scores.shape[1]] = scores.to(mask.device)
         return tensordict.set("action", padded.masked_fill(~mask, -torch.inf).argmax(-1))
@@ -112,8 +169,12 @@ def read_description(path: Path) -> Description:
         value = found.get(name, 0)
         if type(value) is not int or not (2 if name == "size" else 0) <= value <= most:
             problems.append(f"{name}: got {value!r}, expected a whole number up to {most}")
-    if found.get("view", "mover") not in ("mover", "fixed"):
-        problems.append(f"view: got {found['view']!r}, expected mover or fixed")
+    for name, known in (("view", VIEWS), ("corners", CORNERS)):
+        if found.get(name, known[0]) not in known:
+            problems.append(f"{name}: got {found[name]!r}, expected {' or '.join(known)}")
+    batch = found.get("batch", 1)
+    if type(batch) is not int or not 1 <= batch <= LARGEST_BATCH:
+        problems.append(f"batch: got {batch!r}, expected a whole number from 1 to {LARGEST_BATCH}")
     if type(found.get("rotate", False)) is not bool:
         problems.append(f"rotate: got {found['rotate']!r}, expected true or false")
     problems += [
@@ -153,9 +214,14 @@ def cell_scores(stones: Tensor, player: Tensor, described: Description, run: Any
 def _scores(board: Tensor, mover: Tensor, described: Description, run: Any, path: Path) -> Tensor:
     """Return the output for boards `[B, S, S]`, without the border."""
     size, border = described.size, described.border
-    x = planes(_with_border(board, border), mover, described.planes)
-    found = torch.from_numpy(np.ascontiguousarray(run(x.numpy()), dtype=np.float32)).flatten(1)
     wide = size + 2 * border
+    x = planes(_with_border(board, border, described.corners), mover, described.planes)
+    if described.corners == "both":
+        held = [float(name != "free") for name in described.planes]
+        at = _corners(wide, border) & torch.tensor([name in HELD for name in described.planes]).view(-1, 1, 1)
+        x = torch.where(at, torch.tensor(held).view(-1, 1, 1), x)
+    raw = np.ascontiguousarray(run(x.numpy()), dtype=np.float32)
+    found = torch.from_numpy(raw.reshape(len(raw), -1) if raw.ndim else raw.reshape(1, 1))
     if found.shape == (len(board), wide * wide):
         return found.view(-1, wide, wide)[:, border : border + size, border : border + size]
     if found.shape == (len(board), size * size):
@@ -163,12 +229,21 @@ def _scores(board: Tensor, mover: Tensor, described: Description, run: Any, path
     raise DataError(f"{path}: the output has {tuple(found.shape)} numbers, expected {size * size} per board")
 
 
-def _with_border(board: Tensor, border: int) -> Tensor:
-    """Add the first player's stones above and below and the second player's at the sides."""
+def _with_border(board: Tensor, border: int, corners: str) -> Tensor:
+    """Add the first player's stones above and below, the second player's at the sides, and the corners."""
     if not border:
         return board
     wide = torch.nn.functional.pad(board, (border, border, 0, 0), value=SECOND)
-    return torch.nn.functional.pad(wide, (0, 0, border, border), value=FIRST)
+    whole = torch.nn.functional.pad(wide, (0, 0, border, border), value=FIRST)
+    stone = {"first": FIRST, "second": SECOND}.get(corners, EMPTY)
+    return whole.masked_fill(_corners(whole.shape[-1], border), stone)
+
+
+def _corners(wide: int, border: int) -> Tensor:
+    """Return where rows and columns of the border meet, `[S, S]` bool."""
+    line = torch.arange(wide)
+    outside = (line < border) | (line >= wide - border)
+    return outside.unsqueeze(-1) & outside
 
 
 def planes(board: Tensor, mover: Tensor, names: tuple[str, ...]) -> Tensor:
@@ -186,8 +261,8 @@ def planes(board: Tensor, mover: Tensor, names: tuple[str, ...]) -> Tensor:
     return torch.stack([known[name] for name in names], 1).float()
 
 
-def _open(path: Path, described: Description) -> tuple[Session, str, str]:
-    """Open a network; returns the session and the names of its input and output."""
+def _open(path: Path, described: Description) -> Network:
+    """Open a network."""
     try:
         import onnxruntime  # type: ignore[import-not-found,import-untyped,unused-ignore]
     except ImportError:
@@ -196,10 +271,17 @@ def _open(path: Path, described: Description) -> tuple[Session, str, str]:
         session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
     except Exception as error:
         raise DataError(f"{path} cannot be opened: {str(error).splitlines()[0][:200]}") from None
-    inputs, outputs = (
-        [each.name for each in found] for found in (session.get_inputs(), session.get_outputs())
-    )
-    for kind, name, known in (("input", described.input, inputs), ("output", described.output, outputs)):
+    inputs, outputs = session.get_inputs(), session.get_outputs()
+    for kind, name, found in (("input", described.input, inputs), ("output", described.output, outputs)):
+        known = [each.name for each in found]
         if name is not None and name not in known:
             raise DataError(f"{path.with_suffix('.json')}: {kind}: {name!r} is not one of {', '.join(known)}")
-    return session, described.input or inputs[0], described.output or outputs[0]
+    source = next((each for each in inputs if each.name == described.input), inputs[0])
+    batch = described.batch or _fixed_batch(source)
+    return Network(path, session, source.name, described.output or outputs[0].name, batch)
+
+
+def _fixed_batch(source: Any) -> int | None:
+    """Return the number of boards that an input takes; None if the file leaves it open."""
+    shape = getattr(source, "shape", None) or [None]
+    return shape[0] if isinstance(shape[0], int) else None

@@ -26,5 +26,10 @@ SYSTEM = System(
             "count sequences of legal plies, to check the rules of a game",
             "edgewise.systems.hive.commands.perft",
         ),
+        Verb(
+            "engine",
+            "play for programs that speak the Universal Hive Protocol",
+            "edgewise.systems.hive.commands.engine",
+        ),
     ),
 )

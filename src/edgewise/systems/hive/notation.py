@@ -139,7 +139,15 @@ def read_destination(words: Sequence[str], hive: Hive) -> Place:
     if not found[1] and not found[3]:
         return place
     q, r = DIRECTIONS[SIGNS.index((found[1], found[3]))]
-    return place[0] + q, place[1] + r
+    there = place[0] + q, place[1] + r
+    stack = [tile for tile in hive.stacks.get(there, ()) if write_tile(tile, hive.hand) != words[0]]
+    if stack:
+        top = write_tile(stack[-1], hive.hand)
+        raise DataError(
+            f"{words[1]!r} is no destination: {top} is there",
+            hint=f"a move on top of it is written `{words[0]} {top}`",
+        )
+    return there
 
 
 def _legal_moves(slot: int, hive: Hive) -> str:

@@ -1,4 +1,4 @@
-"""Hand-written steering: each agent plans a few steps ahead over all action sequences."""
+"""Hand-written steering: each agent plans a few steps ahead, over what its actions can do."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tensordict import TensorDict
 from torch import Tensor
 
 from edgewise.envs.policy import Policy
-from edgewise.systems.swarm import double_integrator, dynamics
+from edgewise.systems.swarm import double_integrator, dynamics, thrust
 from edgewise.systems.swarm.env import SwarmEnv
 
 HORIZON = 3
@@ -39,6 +39,8 @@ def straight(env: SwarmEnv) -> Policy:
     """Plan for the goal alone, ignoring other agents and obstacles."""
     if env.config.dynamics == "double_integrator":
         return _regulated(env, avoids=False)
+    if env.config.continuous:
+        return _thrusting(env, avoids=False)
     return _steer(env, caution=0.0)
 
 
@@ -46,19 +48,35 @@ def cautious(env: SwarmEnv) -> Policy:
     """Plan for the goal and avoid obstacles and other agents, assuming that these coast."""
     if env.config.dynamics == "double_integrator":
         return _regulated(env, avoids=True)
+    if env.config.continuous:
+        return _thrusting(env, avoids=True)
     return _steer(env, caution=CAUTION * env.config.collision_cost)
+
+
+def _thrusting(env: SwarmEnv, *, avoids: bool) -> Policy:
+    """Build a policy with continuous thrust: it drives at the goal, or plans to keep clear as well."""
+    config = env.config
+    reward = {"goal_reward": config.goal_reward, "goal_threshold": config.goal_threshold}
+
+    def policy(tensordict: TensorDict) -> TensorDict:
+        state = tensordict["state"]
+        if avoids:
+            action = thrust.plan(state, collision_cost=config.collision_cost, **reward)
+        else:
+            action = thrust.drive(state["position"], state["velocity"], state["goal"])
+        return tensordict.set("action", action)
+
+    return policy
 
 
 def _steer(env: SwarmEnv, *, caution: float) -> Policy:
     """Build a policy that takes the first action of the plan with the highest return."""
-    directions = torch.tensor(dynamics.DIRECTIONS, device=env.device)
-    thrusts = dynamics.SENSITIVITY * directions
-    plans_of_first = len(directions) ** (HORIZON - 1)
+    thrusts = dynamics.SENSITIVITY * torch.tensor(dynamics.DIRECTIONS, device=env.device)
+    plans_of_first = len(thrusts) ** (HORIZON - 1)
 
     def policy(tensordict: TensorDict) -> TensorDict:
         worth = _plan_returns(tensordict["state"], thrusts, env, caution=caution)
-        best = worth.argmax(-1) // plans_of_first
-        return tensordict.set("action", directions[best] if env.config.continuous else best)
+        return tensordict.set("action", worth.argmax(-1) // plans_of_first)
 
     return policy
 

@@ -209,9 +209,9 @@ def _curve_table(found: Ranking) -> str:
     return table(["beam", "by", "mrr", "goals per candidate", "rl minus this"], rows)
 
 
-def _plain(one: Interval) -> list[float]:
-    return [one.estimate, one.low, one.high]
+def _plain(one: Interval) -> dict[str, float | int | None]:
+    return {"difference": one.estimate, **one.ends()}
 
 
 def _interval(one: Interval) -> str:
-    return f"{one.estimate:+.4f} [{one.low:+.4f}, {one.high:+.4f}]"
+    return one.text("+.4f")

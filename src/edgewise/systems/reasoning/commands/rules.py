@@ -198,7 +198,7 @@ def _data(found: AllEntities) -> dict[str, Any]:
     return {
         "figures": {name: ranks.metrics() for name, ranks in found.ranks.items()},
         "differences": {
-            f"{first} - {second}": [one.estimate, one.low, one.high]
+            f"{first} - {second}": {"difference": one.estimate, **one.ends()}
             for (first, second), one in found.differences.items()
         },
         "fusion": {name: one.by_name for name, one in found.fusions.items()},
@@ -219,11 +219,8 @@ def _text(about: dict[str, Any], found: AllEntities) -> str:
         table(["by", *SHOWN, "method"], rows),
         "(ranks among all entities without other true answers, both sides; ties get their mean rank)",
         table(
-            ["MRR of", "minus", "difference", "95 % interval"],
-            [
-                [first, second, f"{one.estimate:+.4f}", f"[{one.low:+.4f}, {one.high:+.4f}]"]
-                for (first, second), one in found.differences.items()
-            ],
+            ["MRR of", "minus", "difference and 95 % interval"],
+            [[first, second, one.text("+.4f")] for (first, second), one in found.differences.items()],
         ),
     ]
     for name, search in about["searches"].items():

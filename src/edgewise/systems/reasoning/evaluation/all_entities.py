@@ -99,7 +99,7 @@ def pairwise_differences(reciprocal: dict[str, Any]) -> dict[tuple[str, str], In
         one, two = np.asarray(reciprocal[first]), np.asarray(reciprocal[second])
         if one.mean() < two.mean():
             first, second, one, two = second, first, two, one
-        found[first, second] = paired_difference(one, two, generator=np.random.default_rng(0))
+        found[first, second] = paired_difference(one, two)
     return found
 
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, cast
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -316,7 +315,6 @@ def _gain(ranked: Mapping[str, Ranked]) -> Interval:
     return paired_difference(
         ranked["hybrid"].reciprocal.numpy(),
         ranked["kge"].reciprocal.numpy(),
-        generator=np.random.default_rng(0),
     )
 
 
