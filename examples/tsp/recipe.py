@@ -4,7 +4,7 @@ from tsp import TSPConfig, TSPEnv
 
 import edgewise as ew
 
-ew.register(TSPEnv, name="tsp")
+ew.register(TSPEnv, name="salesman")
 
 RECIPE = ew.Recipe(
     "tsp-small",

@@ -14,7 +14,7 @@ from edgewise.cli.main import main
 POINTS = """
 [edgewise.envs]
 salesman = tsp:TSPEnv
-coloring = coloring:ColoringEnv
+colours = coloring:ColoringEnv
 cover = cover:CoverEnv
 broken = no_such_module_anywhere:Env
 
@@ -81,7 +81,7 @@ def test_names_are_listed_without_importing_anything(site):
     done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     listed = {each["name"]: each["summary"] for each in json.loads(done.stdout)}
-    assert {"salesman", "coloring", "cover", "broken", "graphwalk"} <= set(listed)
+    assert {"salesman", "colours", "cover", "broken", "graphwalk"} <= set(listed)
     assert "examples_of_edgewise" in listed["salesman"]
 
 
@@ -95,7 +95,7 @@ def test_nothing_is_listed_where_that_is_turned_off(site, monkeypatch, capsys):
     ("name", "more"),
     [
         ("salesman", ["--model.encoder.kind", "deepsets", "--logger", "tours"]),
-        ("coloring", ["--model.encoder.kind", "gnn", "--model.encoder.conv", "max"]),
+        ("colours", ["--model.encoder.kind", "gnn", "--model.encoder.conv", "max"]),
         ("cover", []),
         ("salesman", ["--algorithm", "reinforce"]),
         ("tsp-small", []),
@@ -106,7 +106,7 @@ def test_it_is_trained_and_evaluated_by_name(site, tmp_path, name, more):
     assert main(["train", name, *FLAGS, *more, "--out", run]) == 0
     assert main(["eval", run, "--baselines", "all", "--episodes", "2"]) == 0
     config = json.loads((tmp_path / "run" / "config.json").read_text())
-    assert config["env_name"] == ("tsp" if name == "tsp-small" else name)
+    assert config["env_name"] == ("salesman" if name == "tsp-small" else name)
     if name == "salesman" and "--logger" in more:
         assert (tmp_path / "run" / "tours.txt").exists()
 
