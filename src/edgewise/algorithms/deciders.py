@@ -16,6 +16,7 @@ from edgewise.graphs.actions import (
     AgentsContinuous,
     AgentsDiscrete,
     ChooseFromSet,
+    ComposedLayout,
     DiscreteLayout,
 )
 from edgewise.graphs.actions.discrete import sample_allowed
@@ -185,6 +186,9 @@ class Deciders:
 
     def random_like(self, action: Tensor, observation: TensorDictBase) -> Tensor:
         """Sample random legal actions in the shape of `action`."""
+        if isinstance(self.actions, ComposedLayout):
+            assert self.graph is not None
+            return self.actions.sample(observation, self.graph)
         legal = self.legal(observation)
         match self.actions:
             case AgentsContinuous(low=low, high=high):

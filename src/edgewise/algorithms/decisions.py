@@ -45,8 +45,11 @@ def action_mask(samples: TensorDictBase, *, like: Tensor) -> Tensor | None:
 
 
 def max_ratio(log_ratio: Tensor) -> Tensor:
-    """Return the largest of all ratios and their inverses, 0-d, at least 1."""
-    return log_ratio.abs().amax().exp()
+    """Return the largest of all ratios and their inverses, 0-d, at least 1 and at most e^80.
+
+    A number that became improbable has a ratio near zero, whose inverse does not fit into a float.
+    """
+    return log_ratio.abs().amax().clamp(max=80.0).exp()
 
 
 def minibatches_of(

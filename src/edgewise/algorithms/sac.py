@@ -12,11 +12,12 @@ from torch.nn import functional
 from edgewise.algorithms.algorithm import Metrics
 from edgewise.algorithms.deciders import Deciders
 from edgewise.algorithms.discrete_sac import DiscreteSAC
+from edgewise.algorithms.hybrid_sac import HybridSAC
 from edgewise.algorithms.off_policy import OffPolicy, exploring
 from edgewise.algorithms.off_policy_config import SACConfig
 from edgewise.algorithms.setup import Setup
 from edgewise.config.errors import ConfigError
-from edgewise.graphs.actions import AgentsContinuous
+from edgewise.graphs.actions import AgentsContinuous, ComposedLayout
 from edgewise.models.agents.actions import ActionBox
 from edgewise.models.agents.arctan import ArctanNormal
 from edgewise.models.agents.networks import ActionCritic, PolicyNetwork
@@ -52,7 +53,7 @@ class SAC(OffPolicy[SACConfig]):
     """A stochastic actor trained on the minimum of two critics plus an entropy bonus.
 
     It samples actions while exploring and returns the squashed mean otherwise. Where actions are discrete,
-    `from_setup` builds a `DiscreteSAC`.
+    `from_setup` builds a `DiscreteSAC`, and where they are composed a `HybridSAC`.
 
     Example:
         >>> from edgewise.algorithms.deciders import deciders_of
@@ -65,7 +66,9 @@ class SAC(OffPolicy[SACConfig]):
 
     @classmethod
     def from_setup(cls, setup: Setup) -> Any:
-        """Build the algorithm for a run, for discrete or for continuous actions."""
+        """Build the algorithm for a run, for composed, discrete or continuous actions."""
+        if isinstance(setup.env.actions, ComposedLayout):
+            return HybridSAC.from_setup(setup)
         continuous = isinstance(setup.env.actions, AgentsContinuous)
         return super().from_setup(setup) if continuous else DiscreteSAC.from_setup(setup)
 

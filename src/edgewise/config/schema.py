@@ -101,7 +101,7 @@ def find(schema: type[Config], name: str) -> tuple[Path, Any] | str:
     if candidates:
         return f"is the name of several fields; use {' or '.join(dotted(leaf.path) for leaf in candidates)}"
     names = [dotted(leaf.path) for leaf in known] + [str(leaf.path[-1]) for leaf in known]
-    advice = did_you_mean(dotted(parts), names)
+    advice = did_you_mean(dotted(parts), list(dict.fromkeys(names)))
     if len(known) > MAX_LISTED and not advice.startswith("did"):
         advice = "`edgewise recipes show RECIPE` lists them"
     return f"unknown setting; {advice}"

@@ -154,8 +154,13 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
         """
 
     @abstractmethod
-    def advance(self, state: TensorDict, action: Tensor) -> Transition:
-        """Compute one step of the worlds in `state`, without changing `state`."""
+    def advance(self, state: TensorDict, action: Any) -> Transition:
+        """Compute one step of the worlds in `state`, without changing `state`.
+
+        Args:
+            state: of B worlds.
+            action: a tensor of B actions, or their parts by name if the layout is composed of several.
+        """
 
     @abstractmethod
     def observe(self, state: TensorDict) -> Entries:
@@ -185,8 +190,11 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
         """
         return {}
 
-    def mask(self, state: TensorDict) -> Tensor | None:  # noqa: ARG002
-        """Return which actions are legal, in the mask shape of the action layout; None if all are."""
+    def mask(self, state: TensorDict) -> Any:  # noqa: ARG002
+        """Return which actions are legal, `[B, ...]` bool in the mask shape of the action layout.
+
+        None if all are. Of an action that is composed of parts, a mapping from names of parts to masks.
+        """
         return None
 
     def check_stage(self, stage: ConfigT) -> None:
@@ -350,7 +358,7 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
         if self.check_actions:
             check_actions(tensordict, self.actions, self.graph, name=self.name)
         before: TensorDict = tensordict.get("state")
-        moved = self.advance(before, tensordict.get("action"))
+        moved = self.advance(before, self.actions.unpack(tensordict.get("action"), self.graph))
         if not isinstance(moved, Transition):
             raise wrong_return(self, "advance", moved)
         return apply_transition(before, moved, max_steps=self.max_steps)

@@ -18,6 +18,7 @@ from edgewise.envs.contract_describe import check_described
 from edgewise.envs.contract_entries import check_entries, check_flags, check_root
 from edgewise.envs.random_rollout import SEED, STEPS, differing, random_policy, rollout
 from edgewise.envs.stages import has_no_effect
+from edgewise.graphs.actions import ComposedLayout
 
 WORLDS = 6
 
@@ -191,7 +192,7 @@ def _illegal_actions(env: GraphEnv[Any]) -> None:
     root = _root_midway(twin)
     twin.check_actions = True
     twin.step(root.copy())
-    for illegal in _illegal(root):
+    for illegal in (*_illegal(root), *_illegal_parts(twin, root)):
         try:
             twin.step(root.copy().set("action", illegal))
         except IllegalActionError:
@@ -218,6 +219,25 @@ def _illegal(root: TensorDictBase) -> Iterator[Tensor]:
             place = (~mask[0]).nonzero()[0].tolist()
             wrong[(0, *place[:-1])] = place[-1]
             yield wrong
+
+
+def _illegal_parts(env: GraphEnv[Any], root: TensorDictBase) -> Iterator[Tensor]:
+    """Yield composed actions in which one choice of world 0 is illegal, part by part."""
+    if not isinstance(env.actions, ComposedLayout):
+        return
+    nodes, edges = env.actions.slots(root, env.graph)
+    values: dict[str, Tensor] = {}
+    first = 0
+    for part in env.actions.parts:
+        width = part.width(nodes, edges)
+        columns = root["action"][:, first : first + width]
+        legal = part.legal(root, env.graph, values)
+        if legal is not None and part.is_single_choice and not legal[0].all():
+            wrong = root["action"].clone()
+            wrong[0, first] = int((~legal[0]).nonzero()[0])
+            yield wrong
+        values[part.name] = part.value_of(columns)
+        first += width
 
 
 def _ended_agents(env: GraphEnv[Any]) -> None:

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from edgewise.envs.base import GraphEnv
 from edgewise.envs.transition import DONE
+from edgewise.graphs.actions import ComposedLayout
 from edgewise.graphs.keys import GRAPH, MASK
 
 
@@ -17,7 +18,9 @@ def check_root(env: GraphEnv[Any], root: TensorDictBase) -> None:
     """Raise AssertionError if `root`, before a step, breaks the contract; includes `check_entries`."""
     check_entries(env, root)
     mask = root.get(MASK, None)
-    if mask is not None:
+    if isinstance(env.actions, ComposedLayout):
+        _refuse(~env.actions.worlds_with_action(root, env.graph), f"{env.name}: no action is legal")
+    elif mask is not None:
         _refuse(~env.actions.has_legal_action(mask), f"{env.name}: no action is legal")
 
 
@@ -98,6 +101,16 @@ def _check_mask(env: GraphEnv[Any], entries: TensorDictBase) -> None:
             raise AssertionError(f"{env.name}: {type(env.actions).__name__} needs `action_mask`: give `mask`")
         return
     num_edges = env.graph.edges_of(entries[GRAPH]).mask.shape[-1]
+    if isinstance(env.actions, ComposedLayout):
+        try:
+            env.actions.check_mask(mask, env.graph, num_edges=num_edges)
+        except ValueError as error:
+            raise AssertionError(f"{env.name}: {error}") from error
+        return
+    if isinstance(mask, TensorDictBase):
+        raise AssertionError(
+            f"{env.name}: `mask` gives masks by name, and {type(env.actions).__name__} takes one tensor"
+        )
     shape = env.actions.mask_shape(env.graph, num_edges=num_edges)
     _expect(env, entries, MASK, shape=shape, dtype=torch.bool)
     exists = env.actions.default_mask(entries[GRAPH])

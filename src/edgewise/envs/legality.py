@@ -10,7 +10,7 @@ from tensordict import TensorDictBase
 from torch import Tensor
 
 from edgewise.config.errors import IllegalActionError
-from edgewise.graphs.actions import ActionLayout
+from edgewise.graphs.actions import ActionLayout, ComposedLayout
 from edgewise.graphs.keys import GRAPH, MASK
 from edgewise.graphs.spec import GraphSpec
 
@@ -42,7 +42,7 @@ def check_actions(root: TensorDictBase, layout: ActionLayout, graph: GraphSpec, 
     if illegal.any():
         world = int(illegal.nonzero()[0])
         raise IllegalActionError(
-            f"{name}: the action of world {world} is illegal: {_described(root[world], layout)}",
+            f"{name}: the action of world {world} is illegal: {_described(root[world], layout, graph)}",
             hint="choose among the actions that `action_mask` allows",
         )
 
@@ -61,9 +61,11 @@ def checked_actions(env: object) -> Iterator[None]:
         vars(env)["check_actions"] = before
 
 
-def _described(root: TensorDictBase, layout: ActionLayout) -> str:
+def _described(root: TensorDictBase, layout: ActionLayout, graph: GraphSpec) -> str:
     """Return the action of one world, and what is legal there, in words."""
     action: Tensor = root.get("action")
+    if isinstance(layout, ComposedLayout):
+        return _described_part(root, layout, graph)
     mask: Tensor | None = root.get(MASK, None)
     if mask is None:
         return f"got {action.tolist()}, and {type(layout).__name__} takes actions of its spec"
@@ -76,6 +78,27 @@ def _described(root: TensorDictBase, layout: ActionLayout) -> str:
     wrong = tuple((~allowed).nonzero()[0].tolist()) if not allowed.all() else (0,) * action.ndim
     where = ", ".join(map(str, wrong))
     return f"got {int(action[wrong])} at {where}; legal there are {_listed(mask[wrong])}"
+
+
+def _described_part(root: TensorDictBase, layout: ComposedLayout, graph: GraphSpec) -> str:
+    """Return the first illegal part of the action of one world, and what is legal there, in words."""
+    nodes, edges = layout.slots(root, graph)
+    values: dict[str, Tensor] = {}
+    columns = layout.split(root.get("action"), nodes=nodes, edges=edges)
+    for part, own in zip(layout.parts, columns, strict=True):
+        if not part.is_legal(own, root, graph, values):
+            legal = part.legal(root, graph, values)
+            if legal is None:
+                allowed = f"numbers from {part.low:g} to {part.high:g}"
+            else:
+                allowed = (
+                    _listed(legal)
+                    if part.is_single_choice
+                    else f"0 to {part.choices - 1}, if its mask allows"
+                )
+            return f"got {_shortened(own)} for {part.name or 'its value'}; legal are {allowed}"
+        values[part.name] = part.value_of(own)
+    return f"got {_shortened(root.get('action'))}"
 
 
 def _listed(mask: Tensor) -> str:

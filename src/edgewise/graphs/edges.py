@@ -120,8 +120,10 @@ def ends_exist(index: Tensor, node_mask: Tensor) -> Tensor:
 
 def all_pairs(num_nodes: int, device: Device) -> Tensor:
     """Return the ends of all ordered pairs in the order `source * N + target`, `[2, N * N]`."""
-    pair = torch.arange(num_nodes * num_nodes, device=device)
-    return torch.stack((pair // num_nodes, pair % num_nodes))
+    # Without a remainder, which ONNX cannot take of a size that varies.
+    node = torch.arange(num_nodes, device=device)
+    source, target = node.unsqueeze(-1).expand(-1, num_nodes), node.expand(num_nodes, -1)
+    return torch.stack((source, target)).reshape(2, num_nodes * num_nodes)
 
 
 def prefers_compact(edges: Edges) -> bool:

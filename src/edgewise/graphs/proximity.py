@@ -14,6 +14,7 @@ from typing import Literal
 import torch
 from tensordict import TensorDict
 from torch import Tensor
+from torch.nn import functional
 
 from edgewise.graphs import cells, kd_tree
 from edgewise.graphs.edge_slots import slots_per_target, slots_per_world
@@ -211,7 +212,7 @@ class Nearest(PositionRule):
             compares all pairs there, in blocks of limited memory.
         pairs: True for edge slots for all ordered pairs of a small graph, which dense kernels use directly.
             False for k slots per node, `target * k + rank`, which is less work for sparse convolutions. Large
-            graphs always have k slots per node.
+            graphs always have k slots per node. Slots of neighbours that are not there hold no edge.
     """
 
     k: int
@@ -235,8 +236,12 @@ class Nearest(PositionRule):
         if self.pairs:
             return super().__call__(graph)
         pairs, allowed = pairs_of(graph), self.allowed(graph)
-        source = self.ranked(pairs.distance, allowed).transpose(-1, -2)
-        return self.listed(graph, slots_per_target(source, allowed.transpose(-1, -2).gather(-1, source)))
+        order = self._order(pairs.distance, allowed)
+        # Nodes have k slots also in graphs with fewer others, so that slots are those of a larger graph.
+        source = functional.pad(order, (0, self.k)).narrow(-1, 0, self.k)
+        rank = torch.arange(self.k, device=order.device)
+        is_link = allowed.transpose(-1, -2).gather(-1, source) & (rank < order.shape[-1])
+        return self.listed(graph, slots_per_target(source, is_link))
 
     def chosen_search(self, position: Tensor) -> str:
         """Return how the neighbours of nodes at `position [*B, N, P]` are found."""
@@ -252,20 +257,30 @@ class Nearest(PositionRule):
         find = {"kd_tree": kd_tree.nearest, "cells": cells.nearest, "blocks": nearest_in_blocks}[search]
         mask = graph["node_mask"]
         found = find(self.cloud(graph), min(self.k, mask.shape[-1] - 1))
-        shape = (*mask.shape, found.source.shape[-1])
-        return self.listed(graph, slots_per_target(found.source.reshape(shape), found.is_link.reshape(shape)))
+        missing = (0, self.k - found.source.shape[-1])
+        source, is_link = (functional.pad(each, missing) for each in (found.source, found.is_link))
+        shape = (*mask.shape, self.k)
+        return self.listed(graph, slots_per_target(source.reshape(shape), is_link.reshape(shape)))
 
     def link(self, distance: Tensor, allowed: Tensor) -> Tensor:
         """Return the allowed pairs whose source is among the k nearest of the target."""
+        if torch.compiler.is_exporting():
+            # The rank of every source, since a number of neighbours would have to depend on that of nodes.
+            rank = self._order(distance, allowed).argsort(dim=-1, stable=True)
+            return (rank < self.k).transpose(-1, -2) & allowed
         source = self.ranked(distance, allowed)
         return torch.zeros_like(allowed).scatter(-2, source, True) & allowed
 
     def ranked(self, distance: Tensor, allowed: Tensor) -> Tensor:
         """Return the sources nearest to each target, those not allowed last, `[*B, min(k, N - 1), N]`."""
+        nearest = self._order(distance, allowed).narrow(-1, 0, min(self.k, distance.shape[-1] - 1))
+        return nearest.transpose(-1, -2)
+
+    def _order(self, distance: Tensor, allowed: Tensor) -> Tensor:
+        """Return all sources in the order of their distance to each target, `[*B, N, N]`, target first."""
         finite = distance.clamp(max=torch.finfo(distance.dtype).max)
         cost = finite.masked_fill(~allowed, torch.inf).transpose(-1, -2)
-        nearest = cost.argsort(dim=-1, stable=True).narrow(-1, 0, min(self.k, distance.shape[-1] - 1))
-        return nearest.transpose(-1, -2)
+        return cost.argsort(dim=-1, stable=True)
 
 
 def _candidates(max_edges: int, position: Tensor) -> int:

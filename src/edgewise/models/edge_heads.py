@@ -12,7 +12,7 @@ from edgewise.graphs.edges import Edges
 from edgewise.graphs.keys import GRAPH, MASK
 from edgewise.graphs.spec import GraphSpec
 from edgewise.models.config import ModelConfig
-from edgewise.models.distributions.masked import JointCategorical, check_mask
+from edgewise.models.distributions.masked import JointCategorical, MaskedCategorical, check_mask
 from edgewise.models.heads import Head, feed_forward, orthogonal
 
 
@@ -89,6 +89,31 @@ class EdgesDiscreteHead(Head):
         if mask is not None:
             check_mask(mask, needed=edges.mask, what="action of an edge")
         return JointCategorical(self.score(h, edges), mask, counted=edges.mask)
+
+
+class ChooseEdgeHead(Head):
+    """One logit per edge slot; absent edges and those that `action_mask [*B, E]` forbids have none.
+
+    Args:
+        graph: shape and edge source of the graphs.
+        config: widths and gain.
+        layout: the action layout.
+    """
+
+    takes_prior = True
+
+    def __init__(self, graph: GraphSpec, config: ModelConfig, *, layout: ActionLayout) -> None:
+        super().__init__(graph, config, layout=layout)
+        self.score = EdgeScore(graph, config, outputs=1)
+
+    def forward(self, h: Tensor, tensordict: TensorDict) -> MaskedCategorical:
+        """Return a distribution over edge slots, batch `[*B]`."""
+        edges = self.graph.edges_of(tensordict.get(GRAPH))
+        mask = tensordict.get(MASK, None)
+        allowed = edges.mask if mask is None else edges.mask & mask
+        check_mask(allowed, what="edge")
+        scores = self.score(h, edges).squeeze(-1)
+        return MaskedCategorical(self.with_prior(scores, tensordict), allowed)
 
 
 class ChooseEdgePerGroupHead(Head):

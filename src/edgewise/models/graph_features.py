@@ -113,6 +113,12 @@ class EdgeFeatures(GraphFeatures):
         return self.edges(h, self.graph.edges_of(observation.get(GRAPH)))
 
 
+class EdgeChoiceFeatures(EdgeFeatures):
+    """Each edge slot is a choice: `[*B, E, width]`."""
+
+    per_choice = True
+
+
 class GroupFeatures(EdgeFeatures):
     """Each group of edges is a decider between its edges and a learnt `none`: `[*B, G, 1 + K, width]`."""
 

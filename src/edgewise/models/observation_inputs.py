@@ -11,7 +11,7 @@ from tensordict import NestedKey, TensorDict, TensorDictBase
 from torch import Generator, Tensor
 from torchrl.data import Composite, TensorSpec
 
-from edgewise.graphs.actions import ActionLayout, ChooseEdgePerGroup, ChooseFromSet
+from edgewise.graphs.actions import ActionLayout, ChooseEdgePerGroup, ChooseFromSet, ComposedLayout
 from edgewise.graphs.edges import Explicit
 from edgewise.graphs.keys import ACTIVE, CHOICES, GRAPH, MASK, PRIOR, STEP
 from edgewise.graphs.proximity import PositionRule
@@ -101,6 +101,10 @@ class ObservationInputs:
             fitted[NODES] = max(fitted[NODES], fitted[AGENTS])
         elif AGENTS in fitted:
             fitted[AGENTS] = min(fitted[AGENTS], self.own.num_nodes)
+        if self.is_rule and EDGES in fitted:
+            nodes = fitted.get(NODES, self.own.num_nodes)
+            empty = replace(self.own, num_nodes=nodes).zeros(1)
+            fitted[EDGES] = int(self.own.edges_of(empty).mask.shape[-1])
         if isinstance(self.layout, ChooseEdgePerGroup) and EDGES in fitted:
             fitted[EDGES] = max(fitted[EDGES], fitted[GROUPS] * self.layout.group_size)
         return fitted
@@ -114,7 +118,9 @@ class ObservationInputs:
             found["node_type"] = torch.where(is_agent, 0, others)
         if "edge_index" in found:
             nodes, mask = found["node_mask"].shape[-1], found["edge_mask"]
-            order = torch.rand(len(mask), nodes * nodes, generator=generator).argsort(-1)
+            order = torch.rand(len(mask), nodes * nodes, generator=generator)
+            order[:, 0] = -1.0  # the first edge exists, from the first node to itself: one can be chosen
+            order = order.argsort(-1)
             pair = order[:, : mask.shape[-1]]
             index = torch.stack((pair // nodes, pair % nodes), -2)
             missing = mask.shape[-1] - pair.shape[-1]
@@ -165,8 +171,12 @@ class ObservationInputs:
         }
         members = self.layout.members if isinstance(self.layout, ChooseFromSet) else NODES
         meaning = _MEANINGS.get(key, f"`{'.'.join(_path(key))}` of the observation").format(members=members)
-        refers = key == CHOICES or _path(key)[:2] == (STEP, "nodes")
-        below = members if refers else _below(spec)
+        below: int | str | None = _below(spec)
+        if key == CHOICES:
+            # The number of edges by a rule is no input; there are at least as many slots as nodes.
+            below = members if members == NODES or not self.is_rule else NODES
+        elif _path(key)[:2] == (STEP, "nodes"):
+            below = NODES
         return (TensorInfo(name, spec.dtype, (GRAPHS, *shape), meaning, below),)
 
     def _shape(self, key: NestedKey, sizes: tuple[int, ...]) -> tuple[int | str, ...]:
@@ -176,6 +186,8 @@ class ObservationInputs:
             return tuple(
                 size if name is None else name for name, size in zip(layout.mask_dims, sizes, strict=True)
             )
+        if _first(key) == MASK and isinstance(layout, ComposedLayout):
+            return layout.mask_dims_of("" if key == MASK else _path(key)[1], len(sizes))
         if key == CHOICES:
             return (CHOICES,)
         if key == (STEP, "x"):

@@ -226,7 +226,7 @@ def test_algorithms_that_cannot_are_refused():
     from edgewise.experiments.load import load_config
 
     config = load_config("graphwalk", algorithm="reinforce", keywords={"workers": 2})
-    with pytest.raises(ConfigError, match="reinforce collects in a way of its own"):
+    with pytest.raises(ConfigError, match="reinforce collects graphwalk in a way of its own"):
         parts_of(config)
     config = load_config("hex-selfplay", keywords={"workers": 2})
     from edgewise.scale.division import refuse_unequal_shares

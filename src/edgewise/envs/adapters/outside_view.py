@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
@@ -14,6 +14,8 @@ from torchrl.data import Binary, Bounded, Categorical, TensorSpec
 
 from edgewise.config.errors import ConfigError
 from edgewise.envs.base import GraphEnv
+from edgewise.graphs.actions import ComposedLayout
+from edgewise.graphs.actions.parts import Part
 from edgewise.graphs.keys import GRAPH
 from edgewise.graphs.spec import GraphSpec
 
@@ -45,7 +47,7 @@ def graph_tensors(graph: TensorDictBase, spec: GraphSpec) -> dict[str, Tensor]:
 
     Returns:
         `x [*B, N, F]`, `node_mask [*B, N]`, `edge_index [*B, 2, E]`, `edge_mask [*B, E]` and, where there are
-        any, `edge_attr [*B, E, D]`, `pos [*B, N, P]` and `node_type [*B, N]`.
+        any, `edge_attr [*B, E, D]`, `pos [*B, N, P]`, `node_type [*B, N]` and `u [*B, G]`.
     """
     nodes, edges = graph["node_mask"], spec.edges_of(graph)
     found = {
@@ -60,6 +62,8 @@ def graph_tensors(graph: TensorDictBase, spec: GraphSpec) -> dict[str, Tensor]:
         found["pos"] = graph["pos"].masked_fill(~nodes.unsqueeze(-1), 0.0)
     if spec.node_types:
         found["node_type"] = graph["node_type"].masked_fill(~nodes, 0)
+    if spec.graph_features:
+        found["u"] = graph["u"]
     return found
 
 
@@ -124,6 +128,38 @@ def action_space_of(spec: TensorSpec, lead: int) -> Any:
         low, high = (bound[index].cpu().numpy() for bound in (spec.space.low, spec.space.high))
         return spaces.Box(low, high, shape, low.dtype)
     raise ConfigError(f"no Gymnasium space holds actions of {type(spec).__name__}")
+
+
+def world_action_space(env: GraphEnv[Any]) -> Any:
+    """Return the Gymnasium space of the action of one world; a `Dict` if it is composed of named parts."""
+    if not isinstance(env.actions, ComposedLayout):
+        return action_space_of(env.action_spec, 1)
+    spaces = needed("gymnasium.spaces", "gymnasium")
+    nodes, edges = env.actions.slots(env.fake_tensordict(), env.graph)
+    found = {part.name: _part_space(part, nodes, edges) for part in env.actions.parts}
+    return found[""] if "" in found else spaces.Dict(found)
+
+
+def _part_space(part: Part, nodes: int, edges: int) -> Any:
+    spaces = needed("gymnasium.spaces", "gymnasium")
+    rows = () if part.kind == "choose" or part.of == "graph" else (part.rows(nodes, edges),)
+    if part.kind == "number":
+        shape = (*rows, part.dim) if part.dim > 1 else rows
+        return spaces.Box(part.low, part.high, shape, np.float32)
+    count = part.count(nodes, edges)
+    return spaces.MultiDiscrete(np.full(rows, count)) if rows else spaces.Discrete(count)
+
+
+def actions_from(given: Any, env: GraphEnv[Any]) -> Tensor:
+    """Return actions of a batched Gymnasium space as those of the environment, `[B, ...]`."""
+    if isinstance(env.actions, ComposedLayout):
+        as_tensors = {
+            name: torch.as_tensor(np.asarray(value), device=env.device)
+            for name, value in (given if isinstance(given, Mapping) else {"": given}).items()
+        }
+        return env.actions.pack(as_tensors[""]) if "" in as_tensors else env.actions.pack(**as_tensors)
+    spec = env.action_spec
+    return torch.as_tensor(np.asarray(given), device=env.device).to(spec.dtype).reshape(spec.shape)
 
 
 def legal_or_replaced(root: TensorDictBase, env: GraphEnv[Any]) -> Tensor:

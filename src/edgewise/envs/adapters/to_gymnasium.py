@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-import torch
 from tensordict import TensorDictBase
 
 from edgewise.config.errors import ConfigError
 from edgewise.envs.adapters.outside_view import (
     Arrays,
-    action_space_of,
+    actions_from,
+    arrays,
     first_world,
     legal_or_replaced,
     needed,
     observation_of,
     space_of,
+    world_action_space,
 )
 from edgewise.envs.base import GraphEnv
 
@@ -78,10 +80,8 @@ class _Stepper:
         """Return the outcome under `next`, and which worlds had an illegal action replaced."""
         if self.root is None:
             raise ConfigError("step was called before reset")
-        spec, root = self.env.action_spec, self.root.copy()
-        root["action"] = (
-            torch.as_tensor(np.asarray(action), device=self.env.device).to(spec.dtype).reshape(spec.shape)
-        )
+        root = self.root.copy()
+        root["action"] = actions_from(action, self.env)
         replaced = np.zeros(self.env.num_envs, dtype=bool)
         if self.illegal == "ignore":
             replaced = legal_or_replaced(root, self.env).cpu().numpy()
@@ -123,7 +123,7 @@ class GymnasiumWorld(gymnasium.Env):  # type: ignore[name-defined]
         if graphs == "space":
             space["graph"] = _graph_space(example["graph"])
         self.observation_space = space
-        self.action_space = action_space_of(env.action_spec, 1)
+        self.action_space = world_action_space(env)
         self.render_mode = None
 
     def reset(
@@ -142,7 +142,7 @@ class GymnasiumWorld(gymnasium.Env):  # type: ignore[name-defined]
         """Take an action; returns observation, reward, terminated, truncated and `info`."""
         if self._is_done:
             raise ConfigError("step was called after the end of an episode", hint="call reset first")
-        outcome, replaced = self._stepper.step(np.asarray(action)[None])
+        outcome, replaced = self._stepper.step(_batch_of_one(action))
         terminated, truncated = bool(_flags(outcome, "terminated")[0]), bool(_flags(outcome, "truncated")[0])
         self._is_done = terminated or truncated
         info = self._info(outcome)
@@ -161,7 +161,14 @@ class GymnasiumWorld(gymnasium.Env):  # type: ignore[name-defined]
 
     def _info(self, root: TensorDictBase) -> Arrays:
         mask = root.get("action_mask", None)
-        return {} if mask is None else {"action_mask": mask[0].to(torch.int8).cpu().numpy()}
+        return {} if mask is None else {"action_mask": first_world(arrays(mask))}
+
+
+def _batch_of_one(action: Any) -> Any:
+    """Return the action of one world as a batch."""
+    if isinstance(action, Mapping):
+        return {name: np.asarray(value)[None] for name, value in action.items()}
+    return np.asarray(action)[None]
 
 
 def _graph_space(graph: Arrays) -> Any:
@@ -199,7 +206,7 @@ class GymnasiumWorlds(gymnasium.vector.VectorEnv):  # type: ignore[name-defined]
         self.num_envs = env.num_envs
         example = first_world(observation_of(env.fake_tensordict(), env))
         self.single_observation_space = space_of(example, most_nodes=env.graph.num_nodes)
-        self.single_action_space = action_space_of(env.action_spec, 1)
+        self.single_action_space = world_action_space(env)
         batch_space = needed("gymnasium.vector.utils", "gymnasium").batch_space
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
@@ -237,4 +244,4 @@ class GymnasiumWorlds(gymnasium.vector.VectorEnv):  # type: ignore[name-defined]
 
     def _info(self, root: TensorDictBase | None) -> Arrays:
         mask = None if root is None else root.get("action_mask", None)
-        return {} if mask is None else {"action_mask": mask.to(torch.int8).cpu().numpy()}
+        return {} if mask is None else {"action_mask": arrays(mask)}

@@ -28,7 +28,8 @@ from edgewise.experiments.export.check import (
 )
 from edgewise.experiments.export.program import Format, need_packages, save, trace
 from edgewise.experiments.export.readme import describe, write_readme
-from edgewise.models.policy_function import ExportablePolicy, PolicyFunction
+from edgewise.models.distributions.masked import without_mask_checks
+from edgewise.models.policy_function import ExportablePolicy, PolicyFunction, Tensors
 from edgewise.plugins import environment
 from edgewise.runs.checkpoint import store as checkpoint
 from edgewise.runs.folder import RunFolder
@@ -104,6 +105,7 @@ def export_policy(
     try:
         sizes = traced_sizes(function)
         example = function.sample(sizes, torch.Generator().manual_seed(0))
+        check_outputs(function, example)
         program = trace(function, example)
         save(function, program, path, example=example)
         with acting_in(policy, env):
@@ -140,6 +142,26 @@ def as_function(policy: Policy, env: Any) -> PolicyFunction:
             hint="give it a method `as_function(env)` that returns a PolicyFunction",
         )
     return policy.as_function(env).eval()
+
+
+def check_outputs(function: PolicyFunction, example: Tensors) -> None:
+    """Raise ConfigError if a function fails, or gives other outputs than it says.
+
+    Heads of a user's own may have distributions without `logits` and `mode`, which the base class reads.
+    """
+    head = type(getattr(function, "head", function)).__name__
+    hint = f"define `outputs` and `tensors` of {head}: named tensors, `action` among them, see ew.Head"
+    try:
+        with torch.no_grad(), without_mask_checks():
+            found = function(example)
+    except Exception as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise ConfigError(f"{head}.tensors cannot give the policy as tensors: {reason}", hint=hint) from error
+    if set(found) != set(function.outputs):
+        raise ConfigError(
+            f"{head}.tensors gives {', '.join(found)}, and its `outputs` name {', '.join(function.outputs)}",
+            hint=hint,
+        )
 
 
 def _checkpoint(run: Path, name: str) -> Path:

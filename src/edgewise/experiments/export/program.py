@@ -86,7 +86,10 @@ def save(function: PolicyFunction, program: ExportedProgram, path: Path, *, exam
                 (example,),
                 input_names=[info.name for info in function.inputs],
                 output_names=list(function.outputs),
-                custom_translation_table={torch.ops.aten.hypot.default: _hypot},
+                custom_translation_table={
+                    torch.ops.aten.hypot.default: _hypot,
+                    torch.ops.aten.sort.stable: _stable_sort,
+                },
                 dynamo=True,
                 verbose=False,
             )
@@ -112,6 +115,22 @@ def _hypot(first: Any, second: Any) -> Any:
     from onnxscript import opset18
 
     return opset18.Sqrt(opset18.Add(opset18.Mul(first, first), opset18.Mul(second, second)))
+
+
+def _stable_sort(
+    values: Any,
+    *,
+    stable: bool | None = None,  # noqa: ARG001 - TopK always is
+    dim: int = -1,
+    descending: bool = False,
+) -> Any:
+    """Translate a stable sort; of equal values, TopK of ONNX takes the one with the lower index first."""
+    from onnxscript import opset18
+
+    if dim != -1:
+        raise NotImplementedError(f"a stable sort along dimension {dim}: only the last one can be written")
+    count = opset18.Shape(values, start=-1)
+    return opset18.TopK(values, count, axis=-1, largest=int(descending), sorted=1)
 
 
 def load(path: Path, outputs: Sequence[str]) -> Callable[[Mapping[str, Any]], dict[str, Any]]:

@@ -8,11 +8,25 @@
 | `EdgesDiscrete` | one of K actions for each edge |
 | `AgentsDiscrete` | one of K actions for each agent |
 | `AgentsContinuous` | a bounded vector for each agent |
+| `ChooseEdge` | one edge |
+| `Category`, `Amount` | an option, or bounded numbers, for the whole graph |
+| `PerNode`, `PerEdge` | a category or numbers for every node or edge |
+| `Joint`, `Then` | several of these: independent of each other, or each given those before it |
 """
 
 from edgewise.graphs.actions.agents_continuous import AgentsContinuous
 from edgewise.graphs.actions.agents_discrete import AgentsDiscrete
+from edgewise.graphs.actions.choose_edge import ChooseEdge
 from edgewise.graphs.actions.choose_node import ChooseNode
+from edgewise.graphs.actions.composed import (
+    Amount,
+    Category,
+    ComposedLayout,
+    Joint,
+    PerEdge,
+    PerNode,
+    Then,
+)
 from edgewise.graphs.actions.discrete import DiscreteLayout
 from edgewise.graphs.actions.edge_per_group import ChooseEdgePerGroup
 from edgewise.graphs.actions.edges_discrete import EdgesDiscrete
@@ -25,10 +39,18 @@ __all__ = [
     "ActionMarks",
     "AgentsContinuous",
     "AgentsDiscrete",
+    "Amount",
+    "Category",
+    "ChooseEdge",
     "ChooseEdgePerGroup",
     "ChooseFromSet",
     "ChooseNode",
     "Choices",
+    "ComposedLayout",
     "DiscreteLayout",
     "EdgesDiscrete",
+    "Joint",
+    "PerEdge",
+    "PerNode",
+    "Then",
 ]

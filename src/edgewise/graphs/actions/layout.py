@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from tensordict import TensorDictBase
@@ -121,6 +122,10 @@ class ActionLayout(ABC):
         Raises:
             ValueError: the action has the wrong shape or dtype, or a mask that the layout needs is missing.
         """
+
+    def unpack(self, action: Tensor, graph: GraphSpec) -> Any:  # noqa: ARG002
+        """Return an action as `advance` of an environment gets it; by default as it is."""
+        return action
 
     def choices(self, observation: TensorDictBase, graph: GraphSpec) -> Choices | None:  # noqa: ARG002
         """Return the legal choices of every decider, or None if an action is not made of such choices.

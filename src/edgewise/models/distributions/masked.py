@@ -6,6 +6,9 @@ torch's global generator, which checkpoints save, unless a generator is given.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import ClassVar
 
 import torch
@@ -16,6 +19,18 @@ from torch.distributions.constraints import Constraint
 from edgewise.config.errors import NumericalStop
 
 Shape = Size | list[int] | tuple[int, ...]
+
+_checks_masks = ContextVar("checks_masks", default=True)
+
+
+@contextmanager
+def without_mask_checks() -> Iterator[None]:
+    """Allow worlds without a legal action inside the context, as exported programs do."""
+    token = _checks_masks.set(False)
+    try:
+        yield
+    finally:
+        _checks_masks.reset(token)
 
 
 def check_mask(mask: Tensor, *, needed: Tensor | None = None, what: str = "node") -> None:
@@ -32,7 +47,7 @@ def check_mask(mask: Tensor, *, needed: Tensor | None = None, what: str = "node"
     Raises:
         ValueError: a row has no allowed action.
     """
-    if torch.compiler.is_compiling():
+    if torch.compiler.is_compiling() or not _checks_masks.get():
         return
     has_action = mask.any(-1)
     if needed is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from edgewise import plugins
 from edgewise.algorithms.algorithm import Algorithm
@@ -32,7 +33,7 @@ def with_workers(
         ConfigError: the algorithm cannot collect with workers, or there is no cluster.
     """
     algorithm = parts.algorithm
-    refuse_algorithm(algorithm, config)
+    refuse_algorithm(algorithm, parts.env, config)
     count = config.workers // group.size
     if workers is None:
         if config.cluster.address is not None:
@@ -53,12 +54,12 @@ def with_workers(
     )
 
 
-def refuse_algorithm(algorithm: Algorithm, config: AnyRun) -> None:
-    """Raise ConfigError if an algorithm cannot learn from what workers collect."""
+def refuse_algorithm(algorithm: Algorithm, env: Any, config: AnyRun) -> None:
+    """Raise ConfigError if an algorithm cannot learn from what workers collect in an environment."""
     name = config.algorithm_name
-    if type(algorithm).make_collector is not Algorithm.make_collector:
+    if algorithm.make_collector(env, rollout_length=1) is not None:
         raise ConfigError(
-            f"workers: {name} collects in a way of its own, which workers cannot",
+            f"workers: {name} collects {config.env_name} in a way of its own, which workers cannot",
             hint="use --processes, which every algorithm can",
         )
     if config.cluster.max_staleness and not algorithm.takes_older_steps:
