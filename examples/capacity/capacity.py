@@ -12,10 +12,10 @@ class CapacityConfig(ew.Config):
 
     num_nodes: ew.WholeRange = (5, 8)
     """Nodes of a ring with as many chords."""
-    most: float = 6.0
+    most: float = 8.0
     """Most capacity that a decision can give."""
-    price: float = 0.25
-    """Cost of a unit of capacity, in units of delay."""
+    price: ew.RealRange = (0.05, 1.0)
+    """Cost of a unit of capacity, in units of delay, or the range that each network's is drawn from."""
     max_steps: int = 5
     """Decisions of an episode."""
     fix: Literal["nothing", "link", "amount"] = "nothing"
@@ -27,7 +27,7 @@ class CapacityEnv(ew.GraphEnv[CapacityConfig]):
 
     def setup(self):
         nodes = ew.upper_bound(self.config.num_nodes)
-        self.graph = ew.GraphSpec(nodes, 1, edges=ew.Explicit(2 * nodes, 2), graph_features=1)
+        self.graph = ew.GraphSpec(nodes, 1, edges=ew.Explicit(2 * nodes, 2), graph_features=2)
         self.actions = ew.Then(link=ew.ChooseEdge(), amount=ew.Amount(low=0, high=1))
 
     def spawn(self, count):
@@ -42,6 +42,7 @@ class CapacityEnv(ew.GraphEnv[CapacityConfig]):
             "exists": exists,
             "load": (0.02 + draw**2 * 4) * exists.repeat(1, 2),
             "extra": torch.full_like(draw, 0.5),
+            "price": self.sample_float(self.config.price, count),
         }
 
     def advance(self, state, action):
@@ -54,12 +55,12 @@ class CapacityEnv(ew.GraphEnv[CapacityConfig]):
         given = share * self.config.most
         extra = state["extra"].scatter_add(-1, link.unsqueeze(-1), given.unsqueeze(-1))
         saved = delay(state["load"], state["extra"]) - delay(state["load"], extra)
-        return ew.Transition({"extra": extra}, reward=saved - self.config.price * given)
+        return ew.Transition({"extra": extra}, reward=0.1 * (saved - state["price"] * given))
 
     def observe(self, state):
         links = state["exists"].repeat(1, 2)
         features = torch.stack((state["load"], state["extra"].log()), -1)
-        u = (state["step"] / self.config.max_steps).unsqueeze(-1)
+        u = torch.stack((state["price"], state["step"] / self.config.max_steps), -1)
         x = torch.ones_like(state["exists"], dtype=torch.float32).unsqueeze(-1)
         graph = {"x": x, "node_mask": state["exists"], "edge_index": state["ends"], "edge_mask": links}
         graph |= {"edge_attr": features, "u": u}
@@ -75,7 +76,8 @@ def steepest(env):
     """Return the rule that buys where most is saved, as much as is best for that link alone."""
 
     def policy(root):
-        load, extra, price = root["state", "load"], root["state", "extra"], env.config.price
+        load, extra, price = (root["state", name] for name in ("load", "extra", "price"))
+        price = price.unsqueeze(-1)
         given = ((load / price).sqrt() - extra).clamp(0, env.config.most)
         link = (load / extra - load / (extra + given) - price * given).argmax(-1, keepdim=True)
         amount = given.gather(-1, link).squeeze(-1) / env.config.most

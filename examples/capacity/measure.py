@@ -16,7 +16,7 @@ from edgewise.evaluation.paired import paired_rows
 HALVES = {"capacity": ("link", "amount"), "outbreak": ("person", "dose")}
 SMALL = {"model.encoder": {"hidden": 32, "heads": 2, "layers": 2}, "learning_rate": 0.001}
 SETTINGS = {
-    "ppo": {"num_envs": 64, "rollout_length": 16, "total_frames": 40_000},
+    "ppo": {"num_envs": 64, "rollout_length": 16, "total_frames": 60_000},
     "sac": {
         "num_envs": 32,
         "rollout_length": 8,

@@ -94,7 +94,11 @@ def test_own_recipe_in_python(tsp, tmp_path, capsys):
     folder = tmp_path / "run"
     assert main(["train", "tsp-small", "--plugin", "recipe.py", *FLAGS, "--out", str(folder)]) == 0
     config = config_of(folder)
-    assert (config["recipe"], config["env_name"], config["env"]["num_cities"]) == ("tsp-small", "salesman", 10)
+    assert (config["recipe"], config["env_name"], config["env"]["num_cities"]) == (
+        "tsp-small",
+        "salesman",
+        10,
+    )
     with isolated():
         assert main(["recipes", "--plugin", "recipe.py"]) == 0
     assert "tsp-small" in capsys.readouterr().out

@@ -14,7 +14,7 @@ import torch
 from tensordict import TensorDictBase
 
 from edgewise.algorithms.algorithm import Algorithm
-from edgewise.config.errors import ConfigError, NumericalStop
+from edgewise.config.errors import ConfigError, NoLegalActionError, NumericalStop
 from edgewise.config.run import TrainingConfig
 from edgewise.config.schedules import Schedule
 from edgewise.data.instance_batch import steps_of
@@ -131,6 +131,10 @@ class Iteration:
         """
         try:
             yield
+        except NoLegalActionError as error:
+            if batch is not None:
+                raise
+            raise self._no_legal_action(error, frames) from error
         except Exception as error:
             root = health.observation_of(error) if batch is None else batch
             causes = [] if root is None else health.causes(root)
@@ -139,6 +143,16 @@ class Iteration:
             if causes and root is not None:
                 raise self._numerical_stop(root, causes, frames) from error
             raise
+
+    def _no_legal_action(self, error: NoLegalActionError, frames: int) -> ConfigError:
+        """Return the error with the environment, and the step of the world's episode."""
+        root = health.observation_of(error)
+        step = None if root is None else root.get(("state", "step"), None)
+        when = ""
+        if step is not None and step.dim() == 1 and error.world < len(step):
+            when = f" in step {int(step[error.world])} of its episode"
+        name = getattr(self._parts.env, "name", "the environment")
+        return ConfigError(f"{name}, after {frames:,} frames: {error.message}{when}", hint=error.hint)
 
     def _first_stop(self, stop: NumericalStop | None) -> NumericalStop | None:
         """Return the stop of the first process that has one."""
