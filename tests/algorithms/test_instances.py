@@ -66,6 +66,30 @@ def test_the_best_episode_alone_is_imitated():
     torch.testing.assert_close(metrics["policy_loss"], expected, rtol=1e-4, atol=1e-5)
 
 
+def test_the_leader_counts_more():
+    env, losses = env_of(), {}
+    for weight in (1.0, 5.0):
+        config = ReinforceConfig(starts=4, credit="leader", leader_weight=weight)
+        algorithm = REINFORCE(model_of(env).actor, config)
+        env.set_seed(1)
+        torch.manual_seed(2)
+        batch = algorithm.make_collector(env, rollout_length=1).collect()
+        steps = with_graphs(batch)[0]
+        done = steps["next", "done"].squeeze(-1).long()
+        episode = done.cumsum(0) - done
+        log_prob = algorithm.actor.get_dist(steps).log_prob(steps["action"]).detach()
+        returns, likelihood = (
+            torch.zeros(12).index_add(0, episode, each).view(3, 4)
+            for each in (steps["next", "reward"].squeeze(-1), log_prob)
+        )
+        advantage = returns - returns.mean(1, keepdim=True)
+        leads = returns == returns.amax(1, keepdim=True)
+        expected = -(torch.where(leads, weight * advantage, advantage) * likelihood).sum() / 12
+        losses[weight] = algorithm.learn(batch)["policy_loss"]
+        torch.testing.assert_close(losses[weight], expected, rtol=1e-4, atol=1e-5)
+    assert losses[1.0] != losses[5.0]
+
+
 def test_values_of_instances_give_the_advantages_of_single_steps():
     env = env_of("max_cut", num_nodes=(6, 8), steps_per_node=1.0)
     algorithm = PPO(model_of(env), PPOConfig(gamma=0.9, lmbda=0.8))

@@ -21,7 +21,7 @@ from edgewise.terminal.parser import Parser, whole_number
 STDERR = 2
 GROUPS = {"core": ("bridge", "encoders", "gae")}
 """Names for several programs."""
-SHARED = ("__init__", "program", "benchmarl_peer")
+SHARED = ("__init__", "program", "benchmarl_peer", "rl4co_peer", "bare_tsp")
 """Files that are not programs of their own; `program` has the command line that most programs share."""
 
 

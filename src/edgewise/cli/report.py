@@ -5,9 +5,11 @@ from __future__ import annotations
 from argparse import Namespace
 from pathlib import Path
 
+from edgewise.config.errors import ConfigError
 from edgewise.runs.zoo import run_path
 from edgewise.terminal.console import Console
-from edgewise.terminal.parser import Parser
+from edgewise.terminal.machine import prepare
+from edgewise.terminal.parser import Parser, whole_number
 
 
 def configure(parser: Parser) -> None:
@@ -25,15 +27,41 @@ def configure(parser: Parser) -> None:
         metavar="FILE",
         help="output file (report.html in the first folder; index.html for a list)",
     )
+    parser.add_argument(
+        "--pays",
+        action="store_true",
+        help="play each run and write where learning pays: one row per run beside the strongest rule, itself "
+        "without edges, itself untrained and the optimum (where-learning-pays.html, or FILE.md for Markdown)",
+    )
+    parser.add_argument(
+        "--episodes",
+        type=whole_number(2),
+        metavar="N",
+        help="with --pays: number of instances, or of games (as in the run)",
+    )
+    parser.add_argument(
+        "--checkpoint", choices=["best", "latest"], help="with --pays: checkpoint to load (best)"
+    )
+    parser.add_argument(
+        "--seed", type=whole_number(0), metavar="N", help="with --pays: seed of the instances (as in the run)"
+    )
+    parser.add_threads()
     parser.examples(
         "edgewise report runs/graphwalk-ppo-1",
         "edgewise report runs/graphwalk-ppo-* --out seeds.html",
         "edgewise report runs/",
+        "edgewise report runs/graphwalk-ppo-1 zoo:graphwalk-ppo --pays --episodes 1000",
     )
 
 
 def run(options: Namespace, console: Console) -> int:
     """Write the report and show its path."""
+    if options.pays:
+        return _pays(options, console)
+    unused = [name for name in ("episodes", "checkpoint", "seed") if vars(options)[name] is not None]
+    if unused:
+        flags = ", ".join(f"--{name}" for name in unused)
+        raise ConfigError(f"{flags}: has no effect without --pays", hint="omit it, or add --pays")
     from edgewise.report.page import write_report
     from edgewise.report.run_list import has_runs, write_run_list
 
@@ -43,4 +71,24 @@ def run(options: Namespace, console: Console) -> int:
     else:
         written = write_report(first, *others, target=options.out)
     console.show({"report": str(written)}, f"report: {written}")
+    return 0
+
+
+def _pays(options: Namespace, console: Console) -> int:
+    """Compare every run with rules, and write the page."""
+    prepare(threads=options.threads)
+    from edgewise.evaluation.request import EvaluationRequest
+    from edgewise.experiments.learning_pays import compare_with_rules
+    from edgewise.experiments.learning_pays_page import markdown, write_page
+
+    request = EvaluationRequest(
+        episodes=options.episodes, seed=options.seed, checkpoint=options.checkpoint or "best", device="cpu"
+    )
+    rows = []
+    for run in options.runs:
+        rows.append(compare_with_rules(run, request))
+        console.note(f"{rows[-1].run}: {rows[-1].verdict}")
+    written = write_page(rows, options.out or Path("where-learning-pays.html"))
+    data = {"report": str(written), "rows": [row.to_plain() for row in rows]}
+    console.show(data, f"{markdown(rows)}\nreport: {written}")
     return 0

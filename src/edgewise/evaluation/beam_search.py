@@ -34,12 +34,7 @@ def beam(
     """Search every instance with a beam, some instances at a time."""
     assert how.width is not None
     listed(env, root, how)
-    get_dist = distribution_of(policy)
-    if get_dist is None:
-        raise ConfigError(
-            f"decode: got {how}, but this policy has no probabilities of actions",
-            hint="use greedy, sample:N or multistart",
-        )
+    get_dist = probabilities_of(policy, how)
     at_once = max(1, WORLDS // how.width)
     parts: list[Tally] = []
     for number, part in enumerate(root.split(at_once)):
@@ -111,11 +106,7 @@ def guided(
     """Search every instance with a beam that simulated episodes guide, some instances at a time."""
     assert how.width is not None
     listed(env, root, how)
-    if distribution_of(policy) is None:
-        raise ConfigError(
-            f"decode: got {how}, but this policy has no probabilities of actions",
-            hint="use greedy, sample:N or multistart",
-        )
+    probabilities_of(policy, how)
     at_once = max(1, WORLDS_OF_INSTANCES // (4 * how.width**2))
     parts = root.split(at_once)
     found: list[Tally] = []
@@ -223,3 +214,18 @@ def distribution_of(policy: Any) -> Callable[[Any], Any] | None:
         if (found := getattr(each, "get_dist", None)) is not None:
             return found
     return None
+
+
+def probabilities_of(policy: Any, how: Decoding) -> Callable[[Any], Any]:
+    """Return the function from roots to distributions of a policy.
+
+    Raises:
+        ConfigError: it has none.
+    """
+    found = distribution_of(policy)
+    if found is None:
+        raise ConfigError(
+            f"decode: got {how}, but this policy has no probabilities of actions",
+            hint="use greedy, sample:N or multistart",
+        )
+    return found

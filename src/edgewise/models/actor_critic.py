@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, Protocol
 
 import torch
@@ -16,6 +14,7 @@ from edgewise.config.errors import ConfigError
 from edgewise.graphs.actions import ActionLayout
 from edgewise.graphs.keys import ACTIVE, GRAPH
 from edgewise.graphs.spec import GraphSpec
+from edgewise.models.acting import OtherGraphs, set_action
 from edgewise.models.actor_function import ActorFunction
 from edgewise.models.bridge import pool_nodes
 from edgewise.models.build import make_encoder, make_head
@@ -24,7 +23,6 @@ from edgewise.models.encoders.encoder import GraphEncoder
 from edgewise.models.heads import Head, acting_agents, feed_forward
 from edgewise.models.instance_actor import InstanceActorCritic, make_instance_actor_critic
 from edgewise.models.memory import Memory
-from edgewise.models.set_action import set_action
 
 
 class HasGraph(Protocol):
@@ -39,7 +37,7 @@ class HasGraph(Protocol):
         """Its action layout."""
 
 
-class Actor(TensorDictModuleBase):
+class Actor(OtherGraphs, TensorDictModuleBase):
     """A stochastic policy on graphs: writes `action` and `action_log_prob`.
 
     It samples an action unless TorchRL's exploration type is deterministic. It is one module rather than a
@@ -78,16 +76,6 @@ class Actor(TensorDictModuleBase):
         self.head.set_graph(graph)
         for critic in self._carried_critics:
             critic.encoder.graph = graph
-
-    @contextmanager
-    def on(self, env: HasGraph) -> Iterator[None]:
-        """Use the topology or edge rule of another environment within this context."""
-        own = self.encoder.graph
-        self.set_graph(env.graph)
-        try:
-            yield
-        finally:
-            self.set_graph(own)
 
     def as_function(self, env: Any) -> ActorFunction:
         """Return the actor as a function of named tensors, for export."""

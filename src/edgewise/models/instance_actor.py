@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Any
 
 from tensordict import TensorDictBase
@@ -17,6 +16,7 @@ from edgewise.graphs.actions import ActionLayout, ChooseFromSet, ChooseNode
 from edgewise.graphs.keys import CHOICES, GRAPH, MASK, STEP, STEPS
 from edgewise.graphs.spec import GraphSpec
 from edgewise.graphs.step_spec import StepSpec
+from edgewise.models.acting import OtherGraphs, set_action
 from edgewise.models.build import make_encoder, make_head
 from edgewise.models.config import ModelConfig
 from edgewise.models.decoder import Decoder, NodeDecoder, PointerDecoder, SetDecoder, StepValue
@@ -24,10 +24,9 @@ from edgewise.models.encoders.encoder import GraphEncoder
 from edgewise.models.heads import Head
 from edgewise.models.observation_inputs import ObservationInputs
 from edgewise.models.policy_function import PolicyFunction, Tensors
-from edgewise.models.set_action import set_action
 
 
-class InstanceActor(TensorDictModuleBase):
+class InstanceActor(OtherGraphs, TensorDictModuleBase):
     """A stochastic policy whose encoder runs once per instance: writes `action` and `action_log_prob`.
 
     It takes a root `[*B]` with `graph` and `step`, as any policy does, and then encodes every graph. Where
@@ -83,16 +82,6 @@ class InstanceActor(TensorDictModuleBase):
         self.encoder.graph = graph
         if isinstance(self.decoder, NodeDecoder):
             self.decoder.head.set_graph(graph)
-
-    @contextmanager
-    def on(self, env: Any) -> Iterator[None]:
-        """Use the topology or edge rule of another environment within this context."""
-        own = self.encoder.graph
-        self.set_graph(env.graph)
-        try:
-            yield
-        finally:
-            self.set_graph(own)
 
 
 class InstanceActorFunction(PolicyFunction):

@@ -97,6 +97,8 @@ class Environment:
         opponents: mapping from a scheme, as in `scheme:rest`, to an `Opponent` (`experiments/opponents.py`).
         board: function that shows one world of a game on the page of `edgewise play`.
         record: function that writes a game from its moves.
+        references: function of an environment, or None in games, that names the rules to compare with
+            (`experiments/learning_pays.py`).
     """
 
     env: Any
@@ -110,6 +112,7 @@ class Environment:
     opponents: Any = None
     board: Any = None
     record: Any = None
+    references: Any = None
 
     def load(self, part: str) -> Any:
         """Return one part by its field name, imported if it is an address; None if there is none."""

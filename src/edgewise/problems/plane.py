@@ -11,9 +11,16 @@ def at_nodes(values: Tensor, node: Tensor) -> Tensor:
     return values[torch.arange(len(node), device=node.device), node]
 
 
+def ways(place: Tensor, *nodes: Tensor) -> Tensor:
+    """Return the distances from each node `[B]` to the next, `[B, K - 1]`, with places `[B, N, 2]`."""
+    row = torch.arange(len(place), device=place.device).unsqueeze(-1)
+    ends = place[row, torch.stack(nodes, -1)]
+    return torch.linalg.vector_norm(ends[:, 1:] - ends[:, :-1], dim=-1)
+
+
 def way(place: Tensor, start: Tensor, end: Tensor) -> Tensor:
     """Return the distance between two nodes `[B]` of each world with places `[B, N, 2]`, `[B]`."""
-    return torch.linalg.vector_norm(at_nodes(place, start) - at_nodes(place, end), dim=-1)
+    return ways(place, start, end).squeeze(-1)
 
 
 def symmetric(place: Tensor, symmetry: Tensor) -> Tensor:

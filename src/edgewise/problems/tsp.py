@@ -17,7 +17,7 @@ from edgewise.graphs.actions import ChooseNode
 from edgewise.graphs.proximity import Radius
 from edgewise.graphs.spec import GraphSpec
 from edgewise.problems.config import TSPConfig
-from edgewise.problems.plane import at_nodes, symmetric, way
+from edgewise.problems.plane import at_nodes, symmetric, ways
 
 BY_RULE = Callable[[TensorDictBase], TensorDictBase]
 
@@ -57,8 +57,8 @@ class TSPEnv(GraphEnv[TSPConfig]):
         current, first = (torch.where(has_begun, state[name], action) for name in ("current", "first"))
         visited = state["visited"].scatter(-1, action.unsqueeze(-1), True)
         is_last = (visited | ~state["exists"]).all(-1)
-        length = way(state["place"], current, action)
-        length = length + torch.where(is_last, way(state["place"], action, first), 0.0)
+        there, back = ways(state["place"], current, action, first).unbind(-1)
+        length = there + torch.where(is_last, back, 0.0)
         changes = {
             "visited": visited,
             "first": first,

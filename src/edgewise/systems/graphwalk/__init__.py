@@ -10,6 +10,7 @@ SYSTEM = System(
             config="edgewise.systems.graphwalk.config:GraphwalkConfig",
             summary="walk to the marked node of a random graph",
             baselines="edgewise.systems.graphwalk.baselines:BASELINES",
+            references="edgewise.systems.graphwalk.baselines:references",
             replay="edgewise.systems.graphwalk.render:replay",
         ),
     },

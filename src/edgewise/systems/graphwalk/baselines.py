@@ -8,6 +8,7 @@ import torch
 from tensordict import TensorDict
 
 from edgewise.envs.policy import Policy
+from edgewise.experiments.learning_pays import References
 from edgewise.systems.graphwalk import dynamics
 from edgewise.systems.graphwalk.env import GraphwalkEnv
 
@@ -35,3 +36,8 @@ BASELINES: Mapping[str, Callable[[GraphwalkEnv], Policy]] = {
     "random": random_walk,
     "shortest_path": shortest_path,
 }
+
+
+def references(env: GraphwalkEnv) -> References:  # noqa: ARG001 - the same for all graphs
+    """Return shortest paths, which are optimal."""
+    return References(("shortest_path",), "shortest_path")

@@ -9,6 +9,7 @@ from tensordict import TensorDict
 from torch import Tensor
 
 from edgewise.envs.policy import Policy
+from edgewise.experiments.learning_pays import References
 from edgewise.search.mcts import MCTS
 from edgewise.search.tree import Evaluator
 from edgewise.systems.hex import circuit
@@ -166,3 +167,8 @@ BASELINES: Mapping[str, Callable[[HexEnv], Policy]] = {
     "mcts": mcts,
     **({"open_spiel": open_spiel_player} if installed() else {}),
 }
+
+
+def references(env: HexEnv | None) -> References:  # noqa: ARG001 - the same for all boards
+    """Return the rules that count: those without random fillings, which are slow and weaker."""
+    return References(("shortest_way", "most_current", "least_resistance"))

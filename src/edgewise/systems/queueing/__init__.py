@@ -10,6 +10,7 @@ SYSTEM = System(
             config="edgewise.systems.queueing.config:QueueingConfig",
             summary="activate nodes that do not conflict so that few packets wait",
             baselines="edgewise.systems.queueing.baselines:BASELINES",
+            references="edgewise.systems.queueing.baselines:references",
             replay="edgewise.systems.queueing.render:replay",
             model="edgewise.systems.queueing.models.config:SetModelConfig",
         ),

@@ -10,6 +10,7 @@ from tensordict import TensorDict
 from torch import Tensor
 
 from edgewise.envs.policy import Policy
+from edgewise.experiments.learning_pays import References
 from edgewise.systems.queueing.env import QueueingEnv
 from edgewise.systems.queueing.schedulers import SetScheduler, local_greedy, local_maxima
 
@@ -172,3 +173,12 @@ BASELINES: Mapping[str, Callable[[QueueingEnv], Policy]] = {
     "random-maximal": RandomMaximal,
     "random-greedy": RandomGreedy,
 }
+
+SHORT_LINES = {"line3", "line4"}
+"""Graphs on which `max-departures` is the optimum."""
+
+
+def references(env: QueueingEnv) -> References:
+    """Return the rules that count, and the optimum on short lines."""
+    rules = ("maxweight", "degree-maxweight", "power-maxweight", "max-departures")
+    return References(rules, "max-departures" if set(env.config.graphs) <= SHORT_LINES else None)

@@ -86,6 +86,8 @@ def plan(state: TensorDict, *, goal_reward: float, goal_threshold: float, collis
     choices = thrusts.repeat_interleave(len(HOLDS), -2)
     hold = torch.tensor(HOLDS, device=own.device).repeat(thrusts.shape[-2]).unsqueeze(-1)
     position, velocity = own.unsqueeze(-2), moving.unsqueeze(-2)
+    # Between what a contact costs and what a step of delay does: who fears contacts alone stops in a crowd.
+    price = math.sqrt(collision_cost * goal_reward)
     worth = torch.zeros(choices.shape[:-1], device=own.device)
     for step, (unsure, caution) in enumerate(zip(UNSURE, CAUTION, strict=True)):
         thrust = torch.where(hold > step, choices, drive(position, velocity, target))
@@ -98,7 +100,7 @@ def plan(state: TensorDict, *, goal_reward: float, goal_threshold: float, collis
         ahead = bodies + (step + 1) * dynamics.TIME_STEP * drift
         gap = dynamics.length(position.unsqueeze(-2) - ahead.unsqueeze(-3))
         chance = _chance_of_contact(gap, unsure * moves).masked_fill(~near.unsqueeze(-2), 0.0)
-        worth = worth - caution * collision_cost * chance.sum(-1)
+        worth = worth - caution * price * chance.sum(-1)
     worth = worth - PER_DISTANCE * dynamics.length(target - position)
     best = worth.argmax(-1, keepdim=True).unsqueeze(-1).expand(*worth.shape[:-1], 1, 2)
     return choices.gather(-2, best).squeeze(-2)

@@ -16,8 +16,9 @@ Index = NDArray[np.int64]
 
 ROUNDS = 150
 """Steps of the Frank-Wolfe method."""
-FULL = 0.98
-"""Share of its rate from which on the marginal delay of a link is continued by its tangent."""
+FULL = 0.5
+"""Share of its rate from which on the marginal delay of a link is continued by its tangent. Lengths that grow
+without bound would keep packets from busy links whatever their queues."""
 
 
 def marginal_delays(start: Index, end: Index, rate: Array, destination: Index, arrivals: Array) -> Array:
