@@ -77,13 +77,13 @@ JOB_SHOP = Recipe(
     model=ModelConfig(encoder=EncoderConfig(hidden=64, layers=3, feed_forward=2)),
     algorithm=ReinforceConfig(credit="best", baseline="mean", starts=32, minibatch_size=16_384),
     training=TrainingConfig(
-        total_frames=24_000_000,
+        total_frames=10_000_000,
         num_envs=256,
         rollout_length=1,
         schedules={"learning_rate": Linear(start=2e-3, end=0.0)},
     ),
     evaluation=EvaluationConfig(
-        every=6_000_000,
+        every=2_500_000,
         episodes=64,
         baselines=("most_work_remaining", "first_come"),
         settings={"num_jobs": 15, "num_machines": 15},
