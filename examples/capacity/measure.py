@@ -15,12 +15,12 @@ from edgewise.evaluation.paired import paired_rows
 
 HALVES = {"capacity": ("link", "amount"), "outbreak": ("person", "dose")}
 SMALL = {"model.encoder": {"hidden": 32, "heads": 2, "layers": 2}, "learning_rate": 0.001}
+FRAMES = {"capacity": {"ppo": 60_000, "sac": 10_000}, "outbreak": {"ppo": 40_000, "sac": 10_000}}
 SETTINGS = {
-    "ppo": {"num_envs": 64, "rollout_length": 16, "total_frames": 40_000},
+    "ppo": {"num_envs": 64, "rollout_length": 16},
     "sac": {
         "num_envs": 32,
         "rollout_length": 8,
-        "total_frames": 10_000,
         "learning_starts": 1_000,
         "minibatch_size": 128,
         "updates_per_transition": 1 / 16,
@@ -43,6 +43,7 @@ def main(path, seeds):
                     seed=seed,
                     progress=False,
                     fix=fix,
+                    total_frames=FRAMES[name][method],
                     **{"evaluation.every": None},
                     **settings,
                     **SMALL,

@@ -436,6 +436,8 @@ SUBJECTS = [
         of_run("training"),
         moved={
             "total_frames": 64,
+            "minutes": 1e-9,
+            "cpu_minutes": 1e-9,
             "num_envs": 2,
             "rollout_length": 8,
             "schedules": {"learning_rate": {"kind": "linear", "start": 0.1}},

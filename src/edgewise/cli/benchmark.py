@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from dataclasses import replace
 from pathlib import Path
 
 from edgewise.cli.studies import add_jobs, child_program, shown
@@ -21,6 +22,10 @@ def configure(parser: Parser) -> None:
         help="YAML or JSON file with algorithms, environments, seeds and settings",
     )
     add_jobs(parser)
+    for flag, what in (("--minutes", "minutes"), ("--cpu-minutes", "minutes of CPU time")):
+        parser.add_argument(
+            flag, metavar="M", help=f"train every run for M {what} instead of a number of frames"
+        )
     parser.add_argument(
         "--out",
         metavar="FOLDER",
@@ -42,6 +47,9 @@ def run(options: Namespace, console: Console) -> int:
         return load_config(environment, algorithm=algorithm, flags=flags)
 
     grid = read_grid(options.file)
+    given = {"--minutes": options.minutes, "--training.cpu-minutes": options.cpu_minutes}
+    budget = tuple((flag, value) for flag, value in given.items() if value is not None)
+    grid = replace(grid, settings=(*grid.settings, *budget))
     cells = load_cells(grid, load)
     result = run_grid(grid, cells, jobs=options.jobs, out=options.out, program=child_program(options))
     text = []

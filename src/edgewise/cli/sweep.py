@@ -55,6 +55,7 @@ def configure(parser: Parser) -> None:
         "edgewise sweep graphwalk-ppo --set learning_rate=log:1e-4,1e-2 --trials 50 --jobs 2",
         "edgewise sweep graphwalk-ppo --set epochs=int:1,8 --set model.encoder.kind=choice:transformer,gnn",
         "edgewise sweep tsp.py --set learning_rate=log:1e-4,1e-2 --total-frames 1e5",
+        "edgewise sweep tsp.py --set learning_rate=log:1e-4,1e-2 --cpu-minutes 2",
     )
 
 

@@ -49,6 +49,8 @@ def configure(parser: Parser) -> None:
         "edgewise train graphwalk-ppo --seed 3 --training.total-frames 1e6 --env.num-nodes 6,20",
         "edgewise train graphwalk --algorithm ppo --num-nodes 20",
         "edgewise train tsp.py --total-frames 1e6",
+        "edgewise train tsp.py --minutes 5",
+        "edgewise train tsp.py --cpu-minutes 5 --algorithm sac",
         "edgewise train mine.yaml --dry-run --json",
         "edgewise train mine.json --device cuda",
     )

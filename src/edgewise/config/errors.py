@@ -44,6 +44,19 @@ class ConfigError(EdgewiseError):
         self.problems = tuple(problems)
 
 
+class NoLegalActionError(ConfigError, ValueError):
+    """A world has no legal action.
+
+    Args:
+        message: which world.
+        world: its number in the batch.
+    """
+
+    def __init__(self, message: str, *, world: int) -> None:
+        super().__init__(message, hint="let `mask` allow something in every state, or terminate the episode")
+        self.world = world
+
+
 class DataError(EdgewiseError):
     """A dataset, network file or instance that cannot be used."""
 

@@ -59,6 +59,11 @@ class TrainingConfig(Config):
 
     total_frames: int = Field(1_000_000, gt=0)
     """Number of frames to train on; a frame is one step of one world."""
+    minutes: float | None = Field(None, gt=0)
+    """Minutes of collecting and learning after which training ends, instead of `total_frames`; evaluations
+    and checkpoints are not counted. Schedules follow the share of the time that is used."""
+    cpu_minutes: float | None = Field(None, gt=0)
+    """The same in minutes of CPU time of this process, so that other programs on the machine do not count."""
     num_envs: int = Field(64, gt=0)
     """Number of worlds that are stepped as one batch."""
     rollout_length: int = Field(64, gt=0)
@@ -70,6 +75,12 @@ class TrainingConfig(Config):
     compile: bool | Literal["auto"] = False
     """Whether to compile the message passing of the model: learning is up to a quarter faster after half a
     minute of compiling. `auto` compiles if the run is long enough to gain from it. Needs a C++ compiler."""
+
+    @model_validator(mode="after")
+    def _one_budget(self) -> Self:
+        if self.minutes is not None and self.cpu_minutes is not None:
+            raise ValueError("minutes and cpu_minutes are two budgets; give one of them")
+        return self
 
     @model_validator(mode="after")
     def _every_stage_but_the_last_ends(self) -> Self:

@@ -50,9 +50,9 @@ def check_graph_env(env: GraphEnv[Any]) -> None:
 
 
 def check_first_step(env: GraphEnv[Any]) -> None:
-    """Reset two worlds like those of `env` and take one step; raise if an entry does not fit its spec.
+    """Check the cheap part of the contract: the entries of one step, the same seed, and independent worlds.
 
-    A run does this before it trains an environment from outside. `check_graph_env` looks for much more.
+    A run does this before it trains an environment from outside. `check_graph_env` looks for more.
 
     Raises:
         ConfigError: with the entry, and what it must be.
@@ -66,6 +66,8 @@ def check_first_step(env: GraphEnv[Any]) -> None:
         _expect_equal(before, root, f"a step of {env.name} writes into its input")
         check_flags(twin, root, following)
         check_entries(twin, following)
+        _seeds(env, steps=2)
+        _rows(env)
     except AssertionError as error:
         raise ConfigError(str(error), hint="`edgewise envs check` looks for further faults") from error
 
@@ -111,9 +113,11 @@ def _entries(env: GraphEnv[Any]) -> None:
         check_flags(twin, stepped, stepped["next"])
 
 
-def _seeds(env: GraphEnv[Any]) -> None:
+def _seeds(env: GraphEnv[Any], steps: int = STEPS) -> None:
     first, second, other = _copy(env), _copy(env), _copy(env, seed=SEED + 1)
-    for (root, following), (root_again, following_again) in zip(rollout(first), rollout(second), strict=True):
+    for (root, following), (root_again, following_again) in zip(
+        rollout(first, steps), rollout(second, steps), strict=True
+    ):
         complaint = f"two copies of {env.name} with one seed have different rollouts"
         _expect_equal(root, root_again, complaint)
         _expect_equal(following, following_again, complaint)

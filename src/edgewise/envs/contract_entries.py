@@ -31,6 +31,11 @@ def check_entries(env: GraphEnv[Any], entries: TensorDictBase) -> None:
     """
     for name in entries.keys(include_nested=True, leaves_only=True):
         value = entries[name]
+        if not value.dim() or len(value) != len(entries):
+            raise AssertionError(
+                f"{env.name}: `{_dotted(name)}` must have a row for each of {len(entries)} worlds, is "
+                f"{list(value.shape)}"
+            )
         if value.device != env.device:
             raise AssertionError(f"{env.name}: `{_dotted(name)}` is on {value.device}, not on {env.device}")
         if value.is_floating_point() and name[0] not in ("state", "metrics"):

@@ -79,6 +79,10 @@ def from_plain(values: Mapping[str, Any]) -> AnyRun:
     return resolve(schema, [Layer("the config of the run", dict(values))])
 
 
+BUDGETS = {"--minutes": "--training.minutes", "minutes": "training.minutes"}
+"""Short names of the time budget, which `checkpoint.minutes` would make ambiguous."""
+
+
 def _reference(given: Any) -> Any:
     """Return a name or address for what was given; a class is registered, since the user has it in hand."""
     if isinstance(given, type):
@@ -97,9 +101,10 @@ def _over(
     """Put flags or keywords over the layers; they cannot change what the run is made of."""
     layers, below = list(layers), len(layers)
     if flags:
-        layers.append(from_flags(schema, flags))
+        layers.append(from_flags(schema, [(BUDGETS.get(flag, flag), text) for flag, text in flags]))
     if keywords:
-        layers.append(from_keywords(schema, keywords))
+        named = {BUDGETS.get(name, name): value for name, value in keywords.items()}
+        layers.append(from_keywords(schema, named))
     for layer in layers[below:]:
         for name in schema.decided:
             if layer.values.pop(name, None) is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from edgewise.config.errors import ConfigError
 from edgewise.graphs.actions import ActionLayout
 from edgewise.graphs.spec import GraphSpec
 from edgewise.models.config import BUILT_IN_ENCODERS, EncoderConfig, ModelConfig
@@ -27,6 +28,7 @@ def make_encoder(
         if config.kind in BUILT_IN_ENCODERS
         else find("encoder", config.kind)
     )
+    refuse_abstract(encoder)
     return encoder.build(graph, config, role=of)
 
 
@@ -38,4 +40,15 @@ def make_head(graph: GraphSpec, layout: ActionLayout, config: ModelConfig | None
     """
     config = config or ModelConfig()
     head: type[Head] = resolve_part(layout.head) if config.head == "auto" else find("head", config.head)
+    refuse_abstract(head)
     return head.build(graph, config, layout=layout)
+
+
+def refuse_abstract(kind: type) -> None:
+    """Raise ConfigError if a class of a user's own lacks a method that its base class needs."""
+    missing = sorted(getattr(kind, "__abstractmethods__", ()))
+    if missing:
+        raise ConfigError(
+            f"{kind.__name__} does not define {', '.join(missing)}",
+            hint=f"help({kind.__mro__[1].__name__}.{missing[0]}) says what it returns",
+        )

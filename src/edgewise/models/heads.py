@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
@@ -23,8 +23,10 @@ from edgewise.models.distributions.squashed import SquashedNormal
 from edgewise.models.policy_function import Decode
 
 
-class Head(nn.Module):
+class Head(nn.Module, ABC):
     """Base of modules that map node embeddings and an observation to a distribution over actions.
+
+    A subclass defines `forward`.
 
     Every head takes the same arguments, so that `make_head` can build the head of any action layout.
 

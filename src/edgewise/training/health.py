@@ -146,10 +146,21 @@ def numerical_stop(
     saved = "there is no checkpoint yet"
     if last_checkpoint is not None:
         saved = f"the last good checkpoint is {last_checkpoint}"
+    given = [name for name in causes if _is_given(name)]
+    if given:
+        return NumericalStop(
+            f"the environment gives what is not finite in the batch after {frames} frames: {listed}; {saved}",
+            hint=f"the batch is saved in {path}; mend `advance` or `observe` (`edgewise envs check`)",
+        )
     return NumericalStop(
         f"not finite in the batch after {frames} frames: {listed}; {saved}",
         hint=f"the batch is saved in {path}; a lower learning rate or gradient norm usually helps",
     )
+
+
+def _is_given(cause: str) -> bool:
+    """Return whether an entry comes from the environment: a reward or an observation."""
+    return cause.removeprefix("next.").split(".")[0] in ("reward", GRAPH, "agents", "action_prior", "step")
 
 
 def _checked(

@@ -14,7 +14,7 @@ import torch
 from tensordict import TensorDictBase
 
 from edgewise.algorithms.algorithm import Algorithm
-from edgewise.config.errors import ConfigError, NumericalStop
+from edgewise.config.errors import ConfigError, NoLegalActionError, NumericalStop
 from edgewise.config.run import TrainingConfig
 from edgewise.config.schedules import Schedule
 from edgewise.data.instance_batch import steps_of
@@ -33,6 +33,8 @@ class Clock:
     collecting: float = 0.0
     learning: float = 0.0
     evaluating: float = 0.0
+    cpu: float = 0.0
+    """Seconds of CPU time of this process, collecting and learning."""
 
 
 class Iteration:
@@ -55,6 +57,23 @@ class Iteration:
         self.clock = Clock()
         self.last_checkpoint: Path | None = None
 
+    @property
+    def share_of_time(self) -> float | None:
+        """Share of the time budget that is used; None if the budget is a number of frames."""
+        config, clock = self._config, self.clock
+        if config.cpu_minutes is not None:
+            return clock.cpu / (60 * config.cpu_minutes)
+        if config.minutes is not None:
+            return (clock.collecting + clock.learning) / (60 * config.minutes)
+        return None
+
+    def planned_frames(self, frames: int) -> int:
+        """Return the frames of the whole run: as configured, or as the time used so far suggests."""
+        share = self._group.broadcast(self.share_of_time) if self.share_of_time is not None else None
+        if not share or not frames:
+            return self._config.total_frames
+        return max(frames + 1, round(frames / share))
+
     def next(self, frames: int) -> tuple[int, dict[str, float]]:
         """Collect one batch and learn from it.
 
@@ -67,9 +86,9 @@ class Iteration:
         Raises:
             NumericalStop: a reward, an observation, a loss, a gradient or a weight is not finite.
         """
-        algorithm, total = self._parts.algorithm, self._config.total_frames
+        algorithm, total = self._parts.algorithm, self.planned_frames(frames)
         scheduled = apply_schedules(algorithm, self._config.schedules, frames=frames, total_frames=total)
-        began = time.perf_counter()
+        began, cpu = time.perf_counter(), time.process_time()
         with self._stop_on_bad_inputs(frames):
             batch = self._parts.rollout.collect()
         collected = time.perf_counter()
@@ -83,6 +102,7 @@ class Iteration:
         health.check_edge_slots(numbers, frames=frames)
         self.clock.collecting += collected - began
         self.clock.learning += time.perf_counter() - collected
+        self.clock.cpu += time.process_time() - cpu
         causes = [name for name in is_finite if not numbers.pop(f"finite/{name}")]
         causes += [name for name in checked if not math.isfinite(numbers[name])]
         stop = self._first_stop(self._numerical_stop(batch, causes, frames) if causes else None)
@@ -111,6 +131,10 @@ class Iteration:
         """
         try:
             yield
+        except NoLegalActionError as error:
+            if batch is not None:
+                raise
+            raise self._no_legal_action(error, frames) from error
         except Exception as error:
             root = health.observation_of(error) if batch is None else batch
             causes = [] if root is None else health.causes(root)
@@ -119,6 +143,16 @@ class Iteration:
             if causes and root is not None:
                 raise self._numerical_stop(root, causes, frames) from error
             raise
+
+    def _no_legal_action(self, error: NoLegalActionError, frames: int) -> ConfigError:
+        """Return the error with the environment, and the step of the world's episode."""
+        root = health.observation_of(error)
+        step = None if root is None else root.get(("state", "step"), None)
+        when = ""
+        if step is not None and step.dim() == 1 and error.world < len(step):
+            when = f" in step {int(step[error.world])} of its episode"
+        name = getattr(self._parts.env, "name", "the environment")
+        return ConfigError(f"{name}, after {frames:,} frames: {error.message}{when}", hint=error.hint)
 
     def _first_stop(self, stop: NumericalStop | None) -> NumericalStop | None:
         """Return the stop of the first process that has one."""

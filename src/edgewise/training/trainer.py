@@ -89,9 +89,10 @@ class Trainer:
         self._restored: Path | None = None
         self._is_new_best = False
         self._saved_at = time.monotonic()
+        self._time_is_up = False
 
     def run(self) -> None:
-        """Train until `training.total_frames` is reached.
+        """Train until `training.total_frames` is reached, or the minutes of training are used up.
 
         Raises:
             Interrupted: on SIGINT, SIGTERM or SIGHUP; the run was saved after the current batch.
@@ -170,6 +171,8 @@ class Trainer:
 
     @property
     def _finished(self) -> bool:
+        if self._iteration.share_of_time is not None:
+            return self._time_is_up
         return self.frames >= self.config.training.total_frames
 
     def _train(self, stop: StopRequest) -> str:
@@ -220,6 +223,7 @@ class Trainer:
         before, stage = self.frames, self._curriculum.stage
         size, numbers = self._iteration.next(before)
         self.frames, self.batches = before + size, self.batches + 1
+        self._check_time()
         row: dict[str, float | int | str] = {"frames": self.frames, "iteration": self.batches}
         row |= {} if stage is None else {"stage": stage.name}
         row |= numbers
@@ -237,6 +241,12 @@ class Trainer:
         self._callbacks.batch(self.frames, row)
         if due:
             self._save()
+
+    def _check_time(self) -> None:
+        """Let rank 0 decide whether a time budget is used up."""
+        share = self._iteration.share_of_time
+        if share is not None:
+            self._time_is_up = self._group.broadcast(share >= 1)
 
     def _due(self, every: int | None, before: int) -> bool:
         """Return whether the last batch passed a multiple of `every` frames, or was the last of the run."""
@@ -276,7 +286,9 @@ class Trainer:
             total_frames=self.config.training.total_frames,
             frames=self.frames,
             checkpoint=self._restored,
-            seconds=lambda: asdict(self._iteration.clock),
+            seconds=lambda: {
+                name: spent for name, spent in asdict(self._iteration.clock).items() if name != "cpu"
+            },
         )
 
     def _interrupted(self, signal: str) -> Interrupted:
@@ -361,6 +373,7 @@ class Trainer:
         self._curriculum.begin()
         self._iteration.load_state_dict(own["iteration"])
         self._iteration.clock = Clock(**state["clock"])
+        self._check_time()
         self._evaluator.load_state_dict(own["evaluator"])
         self.frames, self.batches = int(own["frames"]), int(own["batches"])
         random_state.restore(state["random"])

@@ -17,7 +17,7 @@ from edgewise.config.model import Config
 from edgewise.envs.adapters.episodes import Episodes, Simulator
 from edgewise.envs.base import GraphEnv, Transition
 from edgewise.envs.entries import Entries
-from edgewise.graphs.actions import ActionLayout
+from edgewise.graphs.actions import ActionLayout, ComposedLayout
 from edgewise.graphs.edges import Explicit
 from edgewise.graphs.spec import GraphSpec
 
@@ -113,8 +113,10 @@ class ForeignEnv(GraphEnv[ForeignConfig]):
             "seed": self._stack(seeds, torch.int64),
         }
 
-    def advance(self, state: TensorDict, action: Tensor) -> Transition:
+    def advance(self, state: TensorDict, action: Any) -> Transition:
         """Step the simulator of each world."""
+        if isinstance(self.actions, ComposedLayout):
+            action = self.actions.pack(**action) if isinstance(action, dict) else self.actions.pack(action)
         names = ("episode", "seed", "step", "over")
         rows = zip(*(state[name].tolist() for name in names), action.cpu().unbind(0), strict=True)
         results: list[tuple[int, Shown | None]] = [

@@ -9,9 +9,16 @@ import numpy as np
 from torch import Tensor
 
 from edgewise.config.errors import ConfigError
+from edgewise.envs.adapters.composed_spaces import composed_actions
 from edgewise.envs.adapters.foreign import Foreign, ForeignEnv, Shown, define
 from edgewise.envs.adapters.outside_view import is_bounded_box, needed, scaled_to
-from edgewise.graphs.actions import ActionLayout, AgentsContinuous, AgentsDiscrete, ChooseNode
+from edgewise.graphs.actions import (
+    ActionLayout,
+    AgentsContinuous,
+    AgentsDiscrete,
+    ChooseNode,
+    ComposedLayout,
+)
 
 GRAPH_NAMES = ("x", "edge_index", "edge_attr", "pos", "node_mask")
 
@@ -41,6 +48,7 @@ def from_gymnasium(
     | `Box` and whatever else `flatten` takes | one node with the flattened observation |
 
     Actions are `Box` or `Discrete`. They belong to node 0, unless `choose` says that a number is a node.
+    `MultiDiscrete`, `MultiBinary`, `Dict` and `Tuple` become a composed action of the whole graph.
     A mask is read from `info["action_mask"]` or from the entry `action_mask` of the observation.
 
     Args:
@@ -64,6 +72,11 @@ def from_gymnasium(
     example.close()
     named = name or _class_name(source)
     has_mask = _gives_masks(make)
+    if has_mask and isinstance(layout(1), ComposedLayout):
+        raise ConfigError(
+            f"from_gymnasium: {named} gives an action_mask, which cannot be read for {example.action_space}",
+            hint="drop it with a wrapper, or write the environment as an ew.GraphEnv with `mask`",
+        )
     return define(
         named,
         Foreign(lambda: _World(make(), view, to_action, has_mask, choose), layout, max_nodes, max_edges),
@@ -197,10 +210,8 @@ def _actions(
         raise ConfigError(f"from_gymnasium: choose='node' needs Discrete actions, got {type(space).__name__}")
     if is_bounded_box(space):
         return scaled_to(space), lambda _: AgentsContinuous(1, int(np.prod(space.shape)))
-    raise ConfigError(
-        f"from_gymnasium: actions of {space} do not fit",
-        hint="use an environment with Discrete or bounded Box actions",
-    )
+    to_action, layout = composed_actions(space)
+    return to_action, lambda _: layout
 
 
 def _class_name(source: str | Callable[[], Any]) -> str:

@@ -37,6 +37,7 @@ def from_pettingzoo(
     """
     needed("pettingzoo", "pettingzoo")
     spaces = needed("gymnasium.spaces", "pettingzoo")
+    source = _parallel(source)
     example = source()
     names = list(getattr(example, "possible_agents", ()))
     if not names:
@@ -53,6 +54,29 @@ def from_pettingzoo(
         Foreign(lambda: _Team(source(), names, view, to_action, has_mask), lambda _: layout),
         summary=f"Worlds of the PettingZoo environment {title}.",
     )
+
+
+def _parallel(source: Callable[[], Any]) -> Callable[[], Any]:
+    """Return a function that builds a parallel environment; one of turns (AEC) is converted if it can be.
+
+    Raises:
+        ConfigError: agents take turns, and several cannot act at once.
+    """
+    example = source()
+    is_turns = hasattr(example, "agent_iter")
+    can_be = bool(getattr(example, "metadata", {}).get("is_parallelizable", False))
+    example.close()
+    if not is_turns:
+        return source
+    if not can_be:
+        raise ConfigError(
+            "from_pettingzoo: this is an AEC environment, in which agents act in turn, and it does not say "
+            "that they may act at once",
+            hint="set metadata['is_parallelizable'] if they may; a game of two players is an ew.GraphEnv "
+            "that observes `player`",
+        )
+    convert = needed("pettingzoo.utils.conversions", "pettingzoo").aec_to_parallel
+    return lambda: convert(source())
 
 
 class _Team:

@@ -9,6 +9,7 @@ from tensordict import TensorDictBase
 from torch import Tensor
 from torchrl.data import Categorical, TensorSpec
 
+from edgewise.config.errors import NoLegalActionError
 from edgewise.graphs.actions.layout import ActionLayout, Choices, check_action
 from edgewise.graphs.spec import GraphSpec
 
@@ -64,7 +65,8 @@ def _check_not_empty(mask: Tensor) -> None:
     empty = ~mask.any(-1)
     if empty.any():
         where = tuple(empty.nonzero()[0].tolist())
-        raise ValueError(f"action_mask{list(where)} allows nothing: world {where[0]} has no legal action")
+        message = f"action_mask{list(where)} allows nothing: world {where[0]} has no legal action"
+        raise NoLegalActionError(message, world=where[0])
 
 
 def is_allowed(choice: Tensor, mask: Tensor) -> Tensor:

@@ -16,9 +16,10 @@ from torch import Generator, Size, Tensor
 from torch.distributions import Distribution
 from torch.distributions.constraints import Constraint
 
-from edgewise.config.errors import NumericalStop
+from edgewise.config.errors import NoLegalActionError, NumericalStop
 
 Shape = Size | list[int] | tuple[int, ...]
+
 
 _checks_masks = ContextVar("checks_masks", default=True)
 
@@ -45,7 +46,7 @@ def check_mask(mask: Tensor, *, needed: Tensor | None = None, what: str = "node"
         what: name of the elements of the last dimension, for the message.
 
     Raises:
-        ValueError: a row has no allowed action.
+        NoLegalActionError: a row has no allowed action; a ValueError and a ConfigError.
     """
     if torch.compiler.is_compiling() or not _checks_masks.get():
         return
@@ -55,7 +56,10 @@ def check_mask(mask: Tensor, *, needed: Tensor | None = None, what: str = "node"
     if has_action.is_cuda:
         torch._assert_async(has_action.all(), f"a world has no allowed {what}: its action mask is all false")
     elif has_action.device.type == "cpu" and not has_action.all():
-        raise ValueError(_no_action_message(has_action, what=what, has_rows=needed is not None))
+        rows = has_action.reshape(len(has_action) if has_action.dim() else 1, -1).all(-1)
+        world = int((~rows).nonzero()[0])
+        message = _no_action_message(has_action, what=what, has_rows=needed is not None)
+        raise NoLegalActionError(message, world=world)
 
 
 def check_finite(values: Tensor, *, what: str = "logits") -> None:

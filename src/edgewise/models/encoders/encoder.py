@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Literal, Self
 
@@ -21,8 +21,8 @@ from edgewise.models.encoders.partition import Part, run_block, split
 from edgewise.models.vmap_guard import may_compact
 
 
-class GraphEncoder(nn.Module):
-    """Base of encoders that map graphs of any batch shape to node embeddings.
+class GraphEncoder(nn.Module, ABC):
+    """Base of encoders that map graphs of any batch shape to node embeddings; a subclass defines `forward`.
 
     Args:
         graph: the graph's shape and edge source.
@@ -53,9 +53,14 @@ class GraphEncoder(nn.Module):
     def forward(self, graph: TensorDict) -> Tensor:
         """Return node embeddings `[*B, N, C]`; zero for padding."""
 
-    @abstractmethod
     def diagnostics(self, graph: TensorDict) -> dict[str, Tensor]:
-        """Return statistics of activations that indicate numerical problems, each 0-d."""
+        """Return statistics of activations that indicate numerical problems, each 0-d.
+
+        By default the root mean square of the embeddings of real nodes.
+        """
+        with torch.no_grad():
+            count = graph["node_mask"].sum().clamp(min=1) * self.hidden
+            return {"output/rms": (self(graph).square().sum() / count).sqrt()}
 
     def attention(self, graph: TensorDict) -> Tensor | None:  # noqa: ARG002
         """Return attention weights from each node (column) to each node (row), `[*B, N, N]`, or None."""

@@ -54,12 +54,6 @@ class MLP(GraphEncoder):
         h = self.network(flat).unflatten(-1, (-1, self.hidden))
         return h.masked_fill(~mask.unsqueeze(-1), 0.0)
 
-    def diagnostics(self, graph: TensorDict) -> dict[str, Tensor]:
-        """Return the root mean square of the outputs of real nodes, 0-d."""
-        with torch.no_grad():
-            count = graph["node_mask"].sum().clamp(min=1) * self.hidden
-            return {"output/rms": (self(graph).square().sum() / count).sqrt()}
-
     def _rows(self, graph: TensorDict) -> Tensor:
         """Concatenate features, mask, type and position of each slot, `[*B, N, F + 1 + types + P]`."""
         mask = graph["node_mask"].unsqueeze(-1)
