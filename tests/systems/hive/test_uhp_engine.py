@@ -42,6 +42,7 @@ def test_a_scripted_conversation(engine):
         "Base+MLP;InProgress;Black[1];wA1",
         "ok",
     ]
+    assert said(engine, "play bG1 wA1-")[0] == "Base+MLP;InProgress;White[2];wA1;bG1 wA1-"
     assert said(engine, "options") == ["ok"]
     assert said(engine, "exit", "info") == []
 
