@@ -36,6 +36,7 @@ def test_the_whole_policy_plays_the_ablated_one_and_each_plays_every_opponent(ro
     assert 0 < direct["changed_actions"] < 1
     rule = rows["score against shortest_way"]
     assert rule["difference"] == pytest.approx(rule["mean"] - rule["other_mean"])
+    assert rule["mean"] > rule["other_mean"]
 
 
 def test_without_nothing_nothing_changes(monkeypatch):

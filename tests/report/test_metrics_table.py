@@ -26,6 +26,7 @@ def test_columns_hold_numbers_words_and_gaps(tmp_path):
     assert table.texts == {"stage": ["small", "large", "large"]}
     np.testing.assert_array_equal(table.columns["loss"], [math.nan, 0.5, 2])
     np.testing.assert_array_equal(table.columns["a, b"], [1, math.nan, math.inf])
+    assert table.not_finite == ("a, b",), "an empty cell is no number, and no fault"
 
 
 def test_a_row_cut_short_is_left_out(tmp_path):

@@ -96,7 +96,7 @@ def test_the_arena_shows_tables_and_data(whole, capsys, monkeypatch):
     assert sum(found["nash"].values()) == pytest.approx(1)
     assert 0 <= found["exploitability"]["whole"]["3x3"] <= 1
     assert found["games"] == 8
-    assert found["ratings"][0] == {"name": "random", "rating": 0.0, "low": 0.0, "high": 0.0}
+    assert found["ratings"][0] == {"name": "random", "rating": 0.0, "low": None, "high": None, "n": 12}
 
 
 @pytest.mark.parametrize(

@@ -55,3 +55,10 @@ def test_the_law_settles_at_the_velocity_it_is_told():
 def test_discrete_actions_are_the_nearest():
     exact = torch.tensor([[0.0, 0.0], [-0.5, 1.0], [0.3, -0.9]])
     assert nearest_choice(exact).tolist() == [0, 9, 17]
+
+
+def test_more_clearance_is_safer():
+    close, _ = rate("rvo", num_robots=5, end_at_first_collision=True)
+    wide, _ = rate("wide_rvo", num_robots=5, end_at_first_collision=True)
+    assert wide["collisions"] < close["collisions"]
+    assert wide["success"] > close["success"]

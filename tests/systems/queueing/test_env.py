@@ -307,6 +307,11 @@ def test_power_maxweight_weighs_degrees_times_powers_of_queues():
     # The hub has degree 3: 3 * 2^.3 = 3.69 is above 3 * 1; 3 * 1 is below 3 * 2^.3.
     root["state", "queues"][:] = torch.tensor([[2.0, 1.0, 1.0, 1.0], [1.0, 2.0, 2.0, 2.0]])
     root["action_mask"][:] = True
+    # 3 * 2 is below 9, but 3 * 2^.3 is above 9^.3: one long queue does not outweigh the hub.
+    long = root.clone()
+    long["state", "queues"][:] = torch.tensor([2.0, 9.0, 0.0, 0.0])
+    assert BASELINES["power-maxweight"](env)(long.clone())["action"][:, 0].all()
+    assert not BASELINES["degree-maxweight"](env)(long.clone())["action"][:, 0].any()
     found = BASELINES["power-maxweight"](env)(root.clone())["action"]
     assert found.tolist() == [[True, False, False, False], [False, True, True, True]]
     # MaxWeight serves the leaves both times, since 2 is below 1 + 1 + 1.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from functools import partial
 
 import torch
 from tensordict import TensorDict
@@ -32,8 +33,8 @@ LANE_OBJECTS, LANE_SPACING = 4, 5.0
 HEADINGS, SPEEDS = 24, (0.75, 1.5, 2.25, 3.0)
 MEAN_SEEN_RADIUS = 0.8
 """Mean factor of a perceived radius."""
-CLEARANCE = 2.0
-"""Distance in metres to keep from the edges of other objects."""
+CLEARANCE, WIDE_CLEARANCE = 2.0, 4.0
+"""Distance in metres to keep from the edges of other objects: of `rvo`, and of `wide_rvo`."""
 SHARE = 0.5
 """Share of the evasion that another moving vessel is assumed to take."""
 LAG = 1.0
@@ -56,6 +57,11 @@ def apf(env: MarineEnv) -> Policy:
 def rvo(env: MarineEnv) -> Policy:
     """Use reciprocal velocity obstacles: the velocity closest to the goal's that avoids collisions."""
     return _policy(env, _safest_velocity)
+
+
+def wide_rvo(env: MarineEnv) -> Policy:
+    """Use reciprocal velocity obstacles with twice the clearance, which noisy observations need."""
+    return _policy(env, partial(_safest_velocity, clearance=WIDE_CLEARANCE))
 
 
 def _policy(env: MarineEnv, course: Course) -> Policy:
@@ -143,12 +149,13 @@ def _lanes(objects: Tensor, mask: Tensor, velocity: Tensor) -> tuple[Tensor, Ten
     return lane.flatten(-3, -2), holds.expand(lane.shape[:-1]).flatten(-2)
 
 
-def _safest_velocity(own: Tensor, objects: Tensor, mask: Tensor) -> Tensor:
+def _safest_velocity(own: Tensor, objects: Tensor, mask: Tensor, *, clearance: float = CLEARANCE) -> Tensor:
     """Choose the velocity with the lowest cost of detour, collision and rule violation, `[*B, A, 2]`."""
     wanted = _goal_velocity(own)
     grid = torch.cat((wanted.unsqueeze(-2), _velocities(own).expand(*own.shape[:-1], -1, 2)), -2)
     detour = dynamics.length(grid - wanted.unsqueeze(-2))
-    meeting = _time_to_collision(grid, own[..., 2:4], objects).masked_fill(~mask.unsqueeze(-2), torch.inf)
+    meeting = _time_to_collision(grid, own[..., 2:4], objects, clearance=clearance)
+    meeting = meeting.masked_fill(~mask.unsqueeze(-2), torch.inf)
     danger = (COLLISION_WEIGHT / meeting.clamp(min=0.5)).masked_fill(meeting > HORIZON, 0.0).amax(-1)
     cost = detour + danger + RULE_WEIGHT * _wrong_side_passes(grid, own[..., 2:4], objects, mask)
     best = cost.argmin(-1)[..., None, None].expand(*cost.shape[:-1], 1, 2)
@@ -162,7 +169,9 @@ def _velocities(like: Tensor) -> Tensor:
     return torch.cat([speed * around for speed in SPEEDS])
 
 
-def _time_to_collision(grid: Tensor, velocity: Tensor, objects: Tensor) -> Tensor:
+def _time_to_collision(
+    grid: Tensor, velocity: Tensor, objects: Tensor, *, clearance: float = CLEARANCE
+) -> Tensor:
     """Compute the seconds until velocities `[*B, A, J, 2]` lead to a collision, `[*B, A, J, K]`, or infinity.
 
     Robots keep their velocity for `LAG` seconds; moving vessels are assumed to take their share of the
@@ -173,7 +182,7 @@ def _time_to_collision(grid: Tensor, velocity: Tensor, objects: Tensor) -> Tenso
     candidate = grid.unsqueeze(-2)
     relative = torch.where(moving, candidate + SHARE * (candidate - own), candidate) - other
     place = objects[..., None, :, :2] - LAG * (own - other)
-    reach = (objects[..., 4] / MEAN_SEEN_RADIUS + dynamics.RADIUS + CLEARANCE).unsqueeze(-2)
+    reach = (objects[..., 4] / MEAN_SEEN_RADIUS + dynamics.RADIUS + clearance).unsqueeze(-2)
     closing = (relative * place).sum(-1)
     speed = relative.square().sum(-1).clamp(min=1e-6)
     beyond = place.square().sum(-1) - reach.square()
@@ -198,4 +207,5 @@ BASELINES: Mapping[str, Callable[[MarineEnv], Policy]] = {
     "random": random_steering,
     "apf": apf,
     "rvo": rvo,
+    "wide_rvo": wide_rvo,
 }
