@@ -535,7 +535,8 @@ def test_the_same_settings_give_the_same_result(subject):
 def test_no_schema_of_an_environment_or_algorithm_is_left_out():
     schemas = {environment(name).load("config") for name in environments()}
     schemas |= {algorithm_config(name) for name in ALGORITHMS}
-    assert {schema.__name__ for schema in schemas} <= set(BY_NAME)
+    ours = {schema.__name__ for schema in schemas if schema.__module__.startswith("edgewise.")}
+    assert ours <= set(BY_NAME)
 
 
 def test_no_setting_is_listed_that_does_not_exist():

@@ -110,7 +110,7 @@ class Crooked(PickEnv):
 
     num_symmetries = 2
 
-    def transform(self, state, symmetry):
+    def apply_symmetry(self, state, symmetry):
         return {"value": state["value"] + symmetry.unsqueeze(-1)}
 
 

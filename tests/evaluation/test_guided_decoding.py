@@ -77,7 +77,7 @@ def test_symmetries_give_the_best_of_all_of_them():
     for number in range(8):
         env.set_seed(7)
         state = env.reset()["state"]
-        turned = env.transform(state, torch.full((env.num_envs,), number))
+        turned = env.apply_symmetry(state, torch.full((env.num_envs,), number))
         start = state.clone().update(dict(turned))
         found = evaluate(env, actor, episodes=env.num_envs, seed=7, start=start)
         every.append(found.returns)

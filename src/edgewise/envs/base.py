@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -88,7 +89,7 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
             takes time and synchronises with an accelerator; evaluation sets it.
         stage_settings: names of config fields that `apply_stage` may change; None, the default, for all that
             fit the shapes of the environment.
-        num_symmetries: number of symmetries that `transform` knows, of which number 0 changes nothing.
+        num_symmetries: number of symmetries that `apply_symmetry` knows, of which number 0 changes nothing.
         observes_together: whether `step_and_maybe_reset` observes stepped and new worlds in one call, which
             pays where `observe` has many operations. It must then draw no random numbers.
     """
@@ -183,7 +184,7 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
         """
         return None
 
-    def transform(self, state: TensorDict, symmetry: Tensor) -> Entries:  # noqa: ARG002
+    def apply_symmetry(self, state: TensorDict, symmetry: Tensor) -> Entries:  # noqa: ARG002
         """Return the entries of the state that change under a symmetry `[B]` int64, of `num_symmetries`.
 
         The same actions then have the same rewards. Symmetry 0 changes nothing.
@@ -205,8 +206,8 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
 
     @property
     def name(self) -> str:
-        """Name of the environment: its class without `Env`, in lower case."""
-        return type(self).__name__.removesuffix("Env").lower()
+        """Name of the environment: its class without `Env`, in lower case, words joined by underscores."""
+        return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(self).__name__.removesuffix("Env")).lower()
 
     @property
     def num_envs(self) -> int:

@@ -60,13 +60,15 @@ def _check_symmetries(env: GraphEnv[Any]) -> None:
         return
     state = env.new_worlds(1)["state"].expand(env.num_symmetries).clone()
     number = torch.arange(env.num_symmetries, device=state.device)
-    root = env.worlds_in(state.update(dict(env.transform(state, number).items())))
+    root = env.worlds_in(state.update(dict(env.apply_symmetry(state, number).items())))
     for _ in range(5):
         one = env.actions.sample(root[:1], env.graph)
         following = env.simulate(root.set("action", one.repeat_interleave(env.num_symmetries, 0)))
         reward = following["reward"]
         if not torch.allclose(reward, reward[:1].expand_as(reward), rtol=1e-4, atol=1e-5):
-            raise AssertionError(f"{env.name}: an action has other rewards under a symmetry of `transform`")
+            raise AssertionError(
+                f"{env.name}: an action has other rewards under a symmetry of `apply_symmetry`"
+            )
         if following["done"].any():
             return
         root = following

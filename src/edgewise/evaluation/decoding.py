@@ -180,12 +180,12 @@ def _symmetric_roots(env: GraphEnv[Any], root: TensorDictBase, how: Decoding) ->
     if env.num_symmetries < 2:
         raise ConfigError(
             f"decode: got {how}, but {env.name} knows no symmetries",
-            hint="set `num_symmetries` and define `transform`, or leave +symmetries out",
+            hint="set `num_symmetries` and define `apply_symmetry`, or leave +symmetries out",
         )
     rows = torch.arange(len(root), device=root["done"].device).repeat_interleave(env.num_symmetries)
     number = torch.arange(env.num_symmetries, device=rows.device).repeat(len(root))
     state = root["state"][rows]
-    return env.worlds_in(state.update(dict(env.transform(state, number).items())))
+    return env.worlds_in(state.update(dict(env.apply_symmetry(state, number).items())))
 
 
 def _first_actions(env: GraphEnv[Any], policy: Policy, root: TensorDictBase, *, how: Decoding) -> Tensor:

@@ -85,7 +85,7 @@ class CVRPEnv(GraphEnv[CVRPConfig]):
         allowed[:, 0] = (state["current"] != 0) | ~allowed.any(-1)
         return allowed
 
-    def transform(self, state: TensorDict, symmetry: Tensor) -> Entries:
+    def apply_symmetry(self, state: TensorDict, symmetry: Tensor) -> Entries:
         """Reflect and turn the square, in one of eight ways."""
         return {"place": symmetric(state["place"], symmetry)}
 

@@ -80,7 +80,7 @@ class TSPEnv(GraphEnv[TSPConfig]):
         """Allow cities that are not visited yet."""
         return state["exists"] & ~state["visited"]
 
-    def transform(self, state: TensorDict, symmetry: Tensor) -> Entries:
+    def apply_symmetry(self, state: TensorDict, symmetry: Tensor) -> Entries:
         """Reflect and turn the square, in one of eight ways."""
         return {"place": symmetric(state["place"], symmetry)}
 
