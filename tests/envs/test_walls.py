@@ -55,7 +55,7 @@ class WrongRows(AllocationEnv):
 
 
 def test_a_mask_without_a_legal_action_names_environment_step_and_world(tmp_path):
-    with pytest.raises(ConfigError, match=r"nothinglegal, after 0 frames: world 0 .* step 5") as caught:
+    with pytest.raises(ConfigError, match=r"nothing_legal, after 0 frames: world 0 .* step 5") as caught:
         ew.train(
             NothingLegal,
             folder=tmp_path / "run",

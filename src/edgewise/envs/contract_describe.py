@@ -66,9 +66,7 @@ def _check_symmetries(env: GraphEnv[Any]) -> None:
         following = env.simulate(root.set("action", one.repeat_interleave(env.num_symmetries, 0)))
         reward = following["reward"]
         if not torch.allclose(reward, reward[:1].expand_as(reward), rtol=1e-4, atol=1e-5):
-            raise AssertionError(
-                f"{env.name}: an action has other rewards under a symmetry of `apply_symmetry`"
-            )
+            raise AssertionError(f"{env.name}: an action has other rewards under a symmetry")
         if following["done"].any():
             return
         root = following
