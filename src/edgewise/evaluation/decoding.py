@@ -148,6 +148,9 @@ def _best_of(
     worlds = WORLDS if policy is given else WORLDS_OF_INSTANCES
     most = worlds if policy is given else SAMPLES_OF_INSTANCES
     copies = max(1, min(worlds // instances, most if first is None else count))
+    if first is not None and policy is not given:
+        # Equal passes, so that none plays first actions again.
+        copies = -(-count // -(-count // copies))
     rows = torch.arange(instances, device=root["done"].device)
     # Policies that encode once need the worlds of an instance next to each other.
     spread = rows.repeat(copies) if policy is given else rows.repeat_interleave(copies)
