@@ -248,7 +248,8 @@ class SetDecoder(Decoder):
     def prepare(self, h: Tensor, graph: TensorDictBase) -> tuple[Prepared, Tensor]:
         """Project node embeddings `[I, N, C]`, also to rows of keys, values and pointers `[I * N, 3 C]`."""
         prepared = self.glimpse.prepare(h, graph.get("node_mask"))
-        return prepared, self.glimpse.project(h).flatten(0, 1)
+        rows = [part.transpose(1, 2).flatten(-2) for part in (prepared.key, prepared.value)]
+        return prepared, torch.cat((*rows, prepared.nodes), -1).flatten(0, 1)
 
     def forward(self, prepared: tuple[Prepared, Tensor], observation: TensorDictBase) -> InverseCategorical:
         """Return distributions over places in the set."""
