@@ -44,11 +44,34 @@ DROPPED = frozenset(
 )
 """Methods whose call is left out, so that their object is used as it is."""
 DIMENSIONS = frozenset(
-    """all amax amin any argmax argmin cumsum flatten flip gather index_select log_softmax logsumexp mean scatter
-    size softmax squeeze sum unflatten unsqueeze""".split()
+    [
+        "all",
+        "amax",
+        "amin",
+        "any",
+        "argmax",
+        "argmin",
+        "cumsum",
+        "flatten",
+        "flip",
+        "gather",
+        "index_select",
+        "log_softmax",
+        "logsumexp",
+        "mean",
+        "scatter",
+        "size",
+        "softmax",
+        "squeeze",
+        "sum",
+        "unflatten",
+        "unsqueeze",
+    ]
 )
 """Methods whose first argument is a dimension."""
-SPOKEN = frozenset("_fail debug error exception fail info note show warning write".split())
+SPOKEN = frozenset(
+    ["_fail", "debug", "error", "exception", "fail", "info", "note", "show", "warning", "write"]
+)
 """Calls whose arguments are for people to read."""
 
 

@@ -17,6 +17,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+from edgewise.config import files
 from edgewise.config.errors import ConfigError, EdgewiseError
 from edgewise.experiments.browser.session import Session
 
@@ -71,7 +72,7 @@ class GameServer(ThreadingHTTPServer):
         self.session, self.token = session, token or secrets.token_urlsafe(16)
         self.turn = threading.Lock()
         self._free = threading.BoundedSemaphore(CONNECTIONS)
-        self.files = {path.name: path.read_bytes() for path in ASSETS.iterdir() if path.suffix in TYPES}
+        self.files = {path.name: files.read_bytes(path) for path in ASSETS.iterdir() if path.suffix in TYPES}
         try:
             super().__init__((HOST, port), Handler)
         except (OSError, OverflowError) as error:
