@@ -1,4 +1,4 @@
-"""Bytes come in through one door, `config/files.py`, and patterns take no time beyond the length of a text."""
+"""Bytes come in through one door, `config/files.py`, and no pattern takes time beyond a text's length."""
 
 import ast
 import re

@@ -43,34 +43,15 @@ DROPPED = frozenset(
     ("detach", "clamp", "clamp_min", "clamp_max", "masked_fill", "masked_fill_", "clip", "nan_to_num", "abs")
 )
 """Methods whose call is left out, so that their object is used as it is."""
-DIMENSIONS = frozenset(
-    [
-        "all",
-        "amax",
-        "amin",
-        "any",
-        "argmax",
-        "argmin",
-        "cumsum",
-        "flatten",
-        "flip",
-        "gather",
-        "index_select",
-        "log_softmax",
-        "logsumexp",
-        "mean",
-        "scatter",
-        "size",
-        "softmax",
-        "squeeze",
-        "sum",
-        "unflatten",
-        "unsqueeze",
-    ]
-)
+# fmt: off
+DIMENSIONS = frozenset((
+    "all", "amax", "amin", "any", "argmax", "argmin", "cumsum", "flatten", "flip", "gather", "index_select",
+    "log_softmax", "logsumexp", "mean", "scatter", "size", "softmax", "squeeze", "sum", "unflatten", "unsqueeze",
+))
+# fmt: on
 """Methods whose first argument is a dimension."""
 SPOKEN = frozenset(
-    ["_fail", "debug", "error", "exception", "fail", "info", "note", "show", "warning", "write"]
+    ("_fail", "debug", "error", "exception", "fail", "info", "note", "show", "warning", "write")
 )
 """Calls whose arguments are for people to read."""
 
