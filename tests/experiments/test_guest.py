@@ -41,7 +41,8 @@ def compare(what):
     print(what, *(changed or ["nothing"]))
 
 before = state()
-small = dict(total_frames=32, num_envs=2, rollout_length=16, evaluation={"episodes": 2, "every": None}, threads=1)
+small = dict(total_frames=32, num_envs=2, rollout_length=16, threads=1)
+small["evaluation"] = {"episodes": 2, "every": None}
 run = ew.train("graphwalk-ppo", folder=sys.argv[1], progress=False, **small)
 compare("train")
 ew.evaluate(run, episodes=2)
@@ -71,8 +72,13 @@ def test_what_is_changed_within_is_restored_after_an_error():
     import torch
 
     threads, before = torch.get_num_threads(), random.getstate()
-    with pytest.raises(RuntimeError, match="mine"), as_guest():
+
+    @as_guest()
+    def changes():
         torch.set_num_threads(threads + 1)
         random.seed(5)
         raise RuntimeError("mine")
+
+    with pytest.raises(RuntimeError, match="mine"):
+        changes()
     assert (torch.get_num_threads(), random.getstate()) == (threads, before)

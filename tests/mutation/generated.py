@@ -46,7 +46,8 @@ DROPPED = frozenset(
 # fmt: off
 DIMENSIONS = frozenset((
     "all", "amax", "amin", "any", "argmax", "argmin", "cumsum", "flatten", "flip", "gather", "index_select",
-    "log_softmax", "logsumexp", "mean", "scatter", "size", "softmax", "squeeze", "sum", "unflatten", "unsqueeze",
+    "log_softmax", "logsumexp", "mean", "scatter", "size", "softmax", "squeeze", "sum", "unflatten",
+    "unsqueeze",
 ))
 # fmt: on
 """Methods whose first argument is a dimension."""

@@ -19,7 +19,7 @@ ROWS = 10**9
 """Rows of a tensor: worlds, instances, transitions, samples."""
 NODES = 10**6
 """Nodes, agents, links and places of one graph."""
-WIDTH = 10**5
+WIDTH = 10**6
 """Features, heads, layers, quantiles: what makes the shapes of a network."""
 REAL = 1e6
 """Rates, weights, scales and distances."""

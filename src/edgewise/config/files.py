@@ -96,6 +96,11 @@ def close(descriptor: int) -> None:
     os.close(descriptor)
 
 
+def open_folder(folder: Path) -> int:
+    """Open a folder itself, to flush or lock it."""
+    return os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+
+
 def open_to_append(path: Path) -> int:
     """Open a regular file for reading and appending; create it if there is none.
 

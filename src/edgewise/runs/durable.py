@@ -13,7 +13,7 @@ from edgewise.runs import digests
 
 def sync_folder(folder: Path) -> None:
     """Flush the entries of `folder` to disk."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    descriptor = run_files.open_folder(folder)
     try:
         os.fsync(descriptor)
     finally:

@@ -13,6 +13,7 @@ import torch
 
 from edgewise.config import files
 from edgewise.config.errors import ConfigError
+from edgewise.config.memory import is_out_of_memory
 
 OWN_GROUP = Path("/proc/self/cgroup")
 """Names the control groups of this process, on Linux."""
@@ -81,11 +82,7 @@ def refuse_out_of_memory(what: str, *, hint: str) -> Iterator[None]:
         yield
     except (MemoryError, RuntimeError) as error:
         words = str(error).splitlines()[0] if str(error) else ""
-        is_memory = isinstance(error, MemoryError | torch.OutOfMemoryError) or any(
-            sign in words
-            for sign in ("allocate memory", "out of memory", "Storage size calculation overflowed")
-        )
-        if not is_memory:
+        if not is_out_of_memory(error):
             raise
         asked = re.search(r"allocate ([0-9]+) bytes", words)
         size = f": {in_bytes(int(asked[1]))} were asked for at once" if asked else ""

@@ -4,6 +4,7 @@ import pytest
 import torch
 from tests.models.views import random_view
 
+from edgewise.config.errors import ConfigError
 from edgewise.models.agents.categorical import CategoricalQNetwork
 from edgewise.models.agents.ego import EgoSpec, FlatEgo, GraphEgo, make_ego_encoder, nearest_gap
 from edgewise.models.agents.networks import ActionCritic, PolicyNetwork, QNetwork
