@@ -21,6 +21,10 @@ NODES = 10**6
 """Nodes, agents, links and places of one graph."""
 WIDTH = 10**6
 """Features, heads, layers, quantiles: what makes the shapes of a network."""
+VECTOR = 8192
+"""Features of networks whose inputs are a vector or a list of objects."""
+DEPTH = 1000
+"""Layers and rounds, each of which is built."""
 REAL = 1e6
 """Rates, weights, scales and distances."""
 LARGEST_WHOLE, LARGEST_REAL = FRAMES, 1e12

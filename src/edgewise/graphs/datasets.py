@@ -181,7 +181,8 @@ def _state_of(folder: Path) -> tuple[tuple[str, int, int], ...]:
     """Return names, sizes and times of the graphs of a folder, so that a changed folder is read anew."""
     folders = [folder, *(folder / split for split in SPLITS if (folder / split).is_dir())]
     found = [path for each in folders for path in _files_in(each)]
-    return tuple((str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in found)
+    states = [(path, path.lstat() if path.is_symlink() else path.stat()) for path in found]
+    return tuple((str(path), state.st_size, state.st_mtime_ns) for path, state in states)
 
 
 @lru_cache(maxsize=4)

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import Field, field_validator, model_validator
 
-from edgewise.config.bounds import REAL, ROWS, WIDTH, Real, Width
+from edgewise.config.bounds import DEPTH, REAL, ROWS, VECTOR, WIDTH, Real, Width
 from edgewise.config.model import AppliesIf, Config
 from edgewise.plugins import Address, listed
 
@@ -67,9 +67,9 @@ class EncoderConfig(Config):
     or the name or address of an own encoder, such as `my_encoder.py:MyEncoder`."""
     hidden: int = Field(64, ge=1, le=WIDTH)
     """Width of every embedding; a multiple of `heads`."""
-    layers: int = Field(3, ge=1, le=WIDTH)
+    layers: int = Field(3, ge=1, le=DEPTH)
     """Number of message-passing layers, or of hidden layers of the `mlp`."""
-    heads: Annotated[int, IF_ATTENTION] = Field(4, ge=1, le=WIDTH)
+    heads: Annotated[int, IF_ATTENTION] = Field(4, ge=1, le=DEPTH)
     """Number of attention heads."""
     conv: Annotated[str, IF_CONVOLUTION] = "GATv2Conv"
     """Convolution of kind `gnn`: `GATv2Conv`, `GATConv`, `TransformerConv`, `GINEConv`, `GINConv`,
@@ -193,15 +193,15 @@ class EgoConfig(Config):
     encoder: Literal["flat", "graph"] = "flat"
     """`flat` concatenates the object slots in order; `graph` passes messages between the agent and its
     objects, independent of their order and number."""
-    self_width: Annotated[int, IF_FLAT] = Field(56, ge=1, le=WIDTH)
+    self_width: Annotated[int, IF_FLAT] = Field(56, ge=1, le=VECTOR)
     """Width of the embedding of the agent's own features, in the flat encoder."""
-    object_width: Annotated[int, IF_FLAT] = Field(40, ge=1, le=WIDTH)
+    object_width: Annotated[int, IF_FLAT] = Field(40, ge=1, le=VECTOR)
     """Width of the embedding of each object, in the flat encoder."""
     graph: Annotated[EncoderConfig, IF_GRAPH] = EncoderConfig(layers=2)
     """Settings of the graph encoder."""
-    hidden: int = Field(128, ge=1, le=WIDTH)
+    hidden: int = Field(128, ge=1, le=VECTOR)
     """Width of the two layers between features and output."""
-    cosines: Annotated[int, IF_QUANTILES] = Field(64, ge=1, le=WIDTH)
+    cosines: Annotated[int, IF_QUANTILES] = Field(64, ge=1, le=VECTOR)
     """Number of cosines that embed a quantile level, if quantiles are learned."""
     radius: float = Field(0.0, ge=0, le=REAL)
     """Radius of an agent, for its distance to objects."""
@@ -239,9 +239,9 @@ class ValueConfig(Config):
     """Whether values also depend on the pooled graph, and not only on what reaches a node by messages."""
     pool: Annotated[Literal["mean", "sum", "max"], IF_GRAPH_READ] = "mean"
     """How node embeddings are pooled into a graph embedding."""
-    hidden: int = Field(128, ge=1, le=WIDTH)
+    hidden: int = Field(128, ge=1, le=VECTOR)
     """Width of the two layers between features and output."""
-    cosines: Annotated[int, IF_QUANTILES] = Field(64, ge=1, le=WIDTH)
+    cosines: Annotated[int, IF_QUANTILES] = Field(64, ge=1, le=VECTOR)
     """Number of cosines that embed a quantile level, if quantiles are learned."""
     ego: Annotated[EgoConfig, IF_EGO_READ] = EgoConfig()
     """Encoder of `agents.ego`, if the networks read it."""

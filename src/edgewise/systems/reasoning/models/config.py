@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from edgewise.config.bounds import REAL, WIDTH
+from edgewise.config.bounds import DEPTH, REAL, WIDTH
 from edgewise.config.model import Config
 
 
@@ -29,7 +29,7 @@ class ProofConfig(Config):
     embeds a goal as the mean of predicate + head - tail, and scores a step by a dot product."""
     hidden: int = Field(64, ge=1, le=WIDTH)
     """Width of every embedding."""
-    rounds: int = Field(2, ge=1, le=WIDTH)
+    rounds: int = Field(2, ge=1, le=DEPTH)
     """Rounds of message passing, or residual blocks of `dot`."""
     entities: bool = False
     """Whether constants have their own embeddings under `graph`; under `dot` they always have."""
