@@ -231,7 +231,7 @@ def _decoder(graph: GraphSpec, actions: ActionLayout, spec: StepSpec, config: Mo
     """Build the decoder: a pointer where nodes are chosen, otherwise one in front of the policy head."""
     if config.head == "auto" and config.prior is None:
         if isinstance(actions, ChooseNode):
-            return PointerDecoder(config, spec)
+            return PointerDecoder(config, spec, has_positions=graph.position_dim > 0)
         if isinstance(actions, ChooseFromSet) and actions.members == "nodes":
             return SetDecoder(config, spec)
     return NodeDecoder(config, spec, make_head(graph, actions, config))
