@@ -22,7 +22,7 @@ ENCODER = EncoderConfig(hidden=16, heads=2, layers=1)
 
 def worlds():
     """One graph of 100 nodes and 31 of 6, whose episodes end after five steps."""
-    env = MarksEnv(MarksConfig(largest=100, others=6), num_envs=32, seed=0)
+    env = MarksEnv(MarksConfig(largest=400, others=6), num_envs=32, seed=0)
     env.max_steps = 5
     return env
 

@@ -149,7 +149,7 @@ def test_a_mask_of_agents_is_no_mask_of_slots():
 
 def test_only_worlds_with_many_empty_slots_pay():
     root = observation()
-    wide = root.expand(20, 3).reshape(-1)
+    wide = root.expand(60, 3).reshape(-1)
     assert pays(wide)
     assert not pays(root)  # too few slots
     wide = wide.clone()

@@ -1,4 +1,4 @@
-"""Batches divided by size give what whole batches give, and are divided where half of the slots are empty."""
+"""Batches divided by size give what whole batches give, and are divided where two thirds of the slots are empty."""
 
 from itertools import pairwise
 
@@ -26,7 +26,7 @@ from edgewise.models import graph_features, size_classes
 from edgewise.models.actor_critic import make_actor_critic
 from edgewise.models.config import EncoderConfig, ModelConfig, ValueConfig
 
-SLOTS, BATCH = 60, 48
+SLOTS, BATCH = 200, 48
 SMALL = ModelConfig(encoder=EncoderConfig(hidden=16, heads=2, layers=2), policy_gain=1.0)
 LAYOUTS = {
     "node": ChooseNode(),

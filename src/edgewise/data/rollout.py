@@ -24,7 +24,7 @@ class Rollout:
     reset. The policy explores, without gradients and with its modules in evaluation mode (no dropout).
 
     The memory of a batch is reused: a batch is valid until the next `collect`. Clone it to keep it longer.
-    Where half or more of the slots of graphs are empty at the beginning, batches do not store empty slots,
+    Where two thirds of the slots of graphs are empty at the beginning, batches do not store empty slots,
     see `graphs/ragged.py`.
 
     Args:

@@ -1,7 +1,7 @@
 """Evaluate graphs of very different sizes in classes of about the same size, without their empty slots.
 
 Networks work on padded graphs, so one graph of 500 nodes makes 63 of 10 nodes as expensive as itself. Where
-at least half of the slots are empty, the graphs of a batch are divided by size, each class is cut to the
+two thirds of many slots are empty, the graphs of a batch are divided by size, each class is cut to the
 slots that its largest graph uses, and the results are put together again. They are those of the whole batch
 up to rounding, since padding has no effect. On a GPU and in compiled code shapes must not depend on data, and
 batches stay whole.
@@ -28,7 +28,7 @@ from edgewise.graphs.spec import GraphSpec
 
 STEP = 1.25
 """Factor between the sizes of neighbouring classes."""
-LEAST_SAVED = 2_048
+LEAST_SAVED = 8_192
 """Empty slots of a batch from which dividing it is worth the time of further passes."""
 LEAST_OF_CLASS = 1_024
 """Empty slots that a class of its own has to save."""
@@ -71,7 +71,8 @@ def size_classes(
         return None
     used = mask.used.reshape(-1) if isinstance(mask, Ragged) else used_slots(mask).reshape(-1)
     slots = mask.shape[-1]
-    if slots * len(used) - int(used.sum()) < max(LEAST_SAVED, slots * len(used) // 2):
+    live = int(used.sum())
+    if slots * len(used) - live < LEAST_SAVED or 3 * live > slots * len(used):
         return None
     if not _can_be_cut(observation, graph, layout):
         return None
