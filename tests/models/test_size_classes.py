@@ -1,4 +1,4 @@
-"""Batches divided by size give what whole batches give, and are divided where two thirds of the slots are empty."""
+"""Batches divided by size give what whole batches give; they are divided where most slots are empty."""
 
 from itertools import pairwise
 
