@@ -66,7 +66,10 @@ def size_classes(
         keys: entries that are read.
         num_agents: the first nodes that are needed, if the observation does not say.
     """
-    mask = observation.get(GRAPH).get("node_mask")
+    observed = observation.get(GRAPH, None)
+    if observed is None:
+        return None
+    mask = observed.get("node_mask")
     if mask.device.type != "cpu" or (not isinstance(mask, Ragged) and needs_static_shapes(mask)):
         return None
     used = mask.used.reshape(-1) if isinstance(mask, Ragged) else used_slots(mask).reshape(-1)

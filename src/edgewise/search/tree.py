@@ -118,6 +118,10 @@ class TreeSearch(ABC):
         self._evaluate = evaluator
 
     @abstractmethod
+    def __call__(self, tensordict: TensorDictBase) -> TensorDictBase:
+        """Set `action` in worlds `[B]`, none of which may be over."""
+
+    @abstractmethod
     def choose(self, tree: Tree, node: Tensor) -> Tensor:
         """Return the action to follow at each game's `node` `[B]`, which is not the root."""
 
