@@ -12,7 +12,7 @@ from edgewise.config.model import Config
 
 
 class ExpertIterationConfig(Config):
-    """Expert iteration for games of two players. Every number that is not in `fixed` can be scheduled."""
+    """Expert iteration, for one player or two. Every number that is not in `fixed` can be scheduled."""
 
     removed: ClassVar[Mapping[str, Any]] = {"weight_decay": 1e-4}
 

@@ -139,7 +139,10 @@ class Builder:
     @cached_property
     def evaluator(self) -> Evaluate:
         """What plays a policy on the fixed instances; by matches against the baselines in self-play."""
-        if not isinstance(self.config.algorithm, (SelfPlaySettings, ExpertIterationConfig)):
+        chosen, is_game = self.config.algorithm, self.env.observation_spec.get("player", None) is not None
+        if not isinstance(chosen, SelfPlaySettings) and not (
+            is_game and isinstance(chosen, ExpertIterationConfig)
+        ):
             return self.instances
         if self.baselines and self.instances.env.num_envs % 2:
             raise ConfigError(

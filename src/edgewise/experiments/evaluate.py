@@ -23,6 +23,7 @@ from edgewise.evaluation.stages import split_by_stage
 from edgewise.experiments.build import Builder
 from edgewise.experiments.graph_record import refuse_trained_graphs
 from edgewise.experiments.load import load_config
+from edgewise.experiments.lookahead import search_policy
 from edgewise.experiments.memory_check import refuse_large_model
 from edgewise.experiments.policy import TrainedPolicy
 from edgewise.graphs.datasets import with_named_graphs
@@ -142,8 +143,12 @@ def evaluate_run(
         The policy, then the baselines.
     """
     trained, instances = load_on_instances(run, request)
-    decoded = replace(instances, decode=request.decoding, progress=progress)
-    own = replace(decoded(trained.policy), policy=_folder(run).path.name, frames=trained.frames)
+    how = request.decoding
+    decoded = replace(instances, decode=how, progress=progress)
+    policy = trained.policy
+    if how is not None and how.kind == "search":
+        policy = search_policy(instances.env, trained.algorithm, simulations=how.width or 1)
+    own = replace(decoded(policy), policy=_folder(run).path.name, frames=trained.frames)
     found = [own, *evaluate_baselines(instances, request.baselines)]
     return [part for one in found for part in parts_of(one, instances)] if by_stage else found
 

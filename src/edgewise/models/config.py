@@ -57,7 +57,6 @@ class EncoderConfig(Config):
     removed: ClassVar[Mapping[str, Any]] = {
         "soft_cap": None,
         "beta": False,
-        "norm": "layer",
         "dropout": 0.0,
         "compile": False,
     }
@@ -80,6 +79,10 @@ class EncoderConfig(Config):
     messages are no longer linear in them; 0 for no such layer."""
     feed_forward: Annotated[int, IF_MESSAGES] = Field(0, ge=0, le=WIDTH)
     """Width of the feed-forward part of a transformer block as a multiple of `hidden`; 0 for no such part."""
+    norm: Annotated[Literal["layer", "instance"], IF_TRANSFORMER] = "layer"
+    """`layer` normalises the embedding of each node before every part of a block. `instance` normalises each
+    channel over the nodes of a graph after every part, which learns faster where nodes are chosen from a
+    whole instance, as in tours; the nodes of a graph then depend on each other without any path."""
     dense: Annotated[Literal["auto", "always", "never"], IF_TRANSFORMER] = "auto"
     """When attention uses `[N, N]` matrices: `auto` (by a measured rule), `always` or `never`."""
     compact: Annotated[bool | None, IF_MESSAGES] = None
@@ -119,6 +122,7 @@ class EncoderConfig(Config):
             "the mlp passes no messages": self.kind == "mlp",
             "GCNConv needs the degrees of senders": self.kind == "gnn" and self.conv == "GCNConv",
             "dense always uses matrices of whole graphs": self.dense == "always",
+            "norm instance reads all nodes of a graph": self.norm == "instance",
         }
         wrong = [reason for reason, applies in reasons.items() if applies]
         if wrong:
