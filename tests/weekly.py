@@ -3,8 +3,8 @@
     python -m tests.weekly [--hours 4] [--only PATTERN] [--list] [--page]
 
 An entry that has passed in the last six days is not run again, those that have waited longest come first,
-and no entry begins that may not end within the hours. So a list that was interrupted goes on where it stopped,
-and what takes longer than a night is finished in the next.
+and no entry begins that may not end within the hours. So a list that was interrupted goes on where it
+stopped, and what takes longer than a night is finished in the next.
 """
 
 from __future__ import annotations

@@ -67,7 +67,9 @@ def kill_one(name, place, dice, *, kills):
     usual, killed = time.monotonic() - began, 0
     if written not in ("run", "other"):
         shutil.rmtree(place / written, ignore_errors=True)
-    for _ in range(kills):
+    for _ in range(4 * kills):
+        if killed == kills:
+            break
         process = start(words, place)
         try:
             process.wait(timeout=usual * dice.uniform(0.2, 1.0))
@@ -75,6 +77,9 @@ def kill_one(name, place, dice, *, kills):
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
             killed += 1
+        else:
+            if written not in ("run", "other"):
+                shutil.rmtree(place / written, ignore_errors=True)
         if process.returncode not in (0, -signal.SIGKILL, 2):
             text = (place / "log.txt").read_text()[-600:]
             return killed, [f"{name}: ended with {process.returncode} after a kill: {text}"]
@@ -101,7 +106,9 @@ def main():
     for name in names:
         with tempfile.TemporaryDirectory() as folder:
             place, dice = Path(folder), random.Random(f"{name}-{options.seed}")
-            shutil.copytree(run_path("zoo:graphwalk-ppo"), place / "run")
+            subprocess.run(
+                [*PROGRAM, "train", "graphwalk-ppo", *QUICK, "--out", str(place / "run")], check=True
+            )
             shutil.copytree(run_path("zoo:hex-quick"), place / "other")
             (place / "grid.yaml").write_text(GRID)
             killed, wrong = kill_one(name, place, dice, kills=max(1, options.kills // len(names)))
