@@ -100,4 +100,5 @@ def test_the_run_itself_is_among_them():
 def test_a_number_with_bounds_in_its_type_can_still_be_scheduled():
     config = with_scalar(SACConfig(), "target_entropy", -1.5, owner=None)
     assert config.target_entropy == -1.5
-    assert with_scalar(RainbowConfig(), "v_max", 7.0, owner=None).v_max == 7.0
+    with pytest.raises(ValueError, match="v_max is fixed"):
+        with_scalar(RainbowConfig(), "v_max", 7.0, owner=None)
