@@ -27,6 +27,7 @@ from edgewise.evaluation.instances import Instances, apply_stage
 from edgewise.evaluation.intervention import with_intervention
 from edgewise.experiments.compilation import compile_models
 from edgewise.experiments.load import from_plain
+from edgewise.experiments.memory_check import refuse_large_model
 from edgewise.experiments.replays import replay_function
 from edgewise.plugins import Environment, algorithm, environment, load
 from edgewise.scale.devices import check_device
@@ -88,6 +89,7 @@ class Builder:
     def algorithm(self) -> Algorithm:
         """The algorithm with a freshly initialised model."""
         config, env = self.config, self.env
+        refuse_large_model(config, env)
         torch.manual_seed(derive_seed(config.seed, "model"))
         setup = Setup(
             env=env,
