@@ -1,10 +1,9 @@
 """Own weights for each type of edge: `--model.encoder.kind gnn --model.encoder.conv hetero.py:Hetero`."""
 
-from torch import nn
-from torch_geometric.nn import GraphConv, HeteroConv
+from torch_geometric.nn import GraphConv, HeteroConv, MessagePassing
 
 
-class Hetero(nn.Module):
+class Hetero(MessagePassing):
     """HeteroConv over the edge types of `HeteroData`, whose one-hot columns are the edge features.
 
     Args:

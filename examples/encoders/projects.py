@@ -95,7 +95,7 @@ BASELINES = {"best": best}
 if __name__ == "__main__":
     graphs = sample_graphs(400, torch.Generator().manual_seed(0))
     for name, conv in ENCODERS.items():
-        encoder = {"kind": "gnn", "conv": conv, "hidden": 32, "heads": 2, "layers": 2}
+        encoder = {"kind": "gnn", "conv": conv, "hidden": 32, "layers": 2}
         run = ew.train(__file__, graphs=graphs, progress=False, **SETTINGS, **{"model.encoder": encoder})
         found = run.evaluate(split="test", episodes=200, baselines="all", checkpoint="latest")
         rules = ", ".join(f"{rule.policy} {rule.returns.mean():.2f}" for rule in found.others)

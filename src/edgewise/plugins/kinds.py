@@ -78,7 +78,7 @@ KINDS = {
             "edgewise.models.encoders.encoder:GraphEncoder",
             built_in="edgewise.models.config:BUILT_IN_ENCODERS",
         ),
-        Kind("convolution", "edgewise.convolutions", "torch.nn:Module"),
+        Kind("convolution", "edgewise.convolutions", "torch_geometric.nn:MessagePassing"),
         Kind("head", "edgewise.heads", "edgewise.models.heads:Head"),
         Kind("logger", "edgewise.loggers", "edgewise.training.callbacks:Callback"),
         Kind("system", "edgewise.systems", "edgewise.plugins.declarations:System", is_object=True),
