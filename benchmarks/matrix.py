@@ -50,7 +50,11 @@ VARIANTS: dict[str, dict[str, Settings]] = {
         "marine, discrete": {"env.actions": "discrete"},
         "marine, continuous": {"env.actions": "continuous"},
     },
-    "swarm": {"swarm, discrete": {}, "swarm, continuous": {"env.continuous": True}},
+    "swarm": {
+        "swarm, discrete": {},
+        "swarm, discrete, with memory": {"model.recurrent": True},
+        "swarm, continuous": {"env.continuous": True},
+    },
     "reasoning": {
         "reasoning, padded": {"env.view": "padded"},
         "reasoning, successors": {"env.view": "state"},
@@ -65,6 +69,8 @@ SMALL: Settings = {
     "simulations": 8,
     "starts": 2,
     "updates": 2,
+    "chunk_length": 2,
+    "burn_in": 1,
 }
 """Settings of algorithms that make an update cheap."""
 NARROW: Settings = {"encoder.hidden": 16, "encoder.layers": 1, "encoder.heads": 2, "hidden": 16}
@@ -103,9 +109,14 @@ def small(name: str, algorithm: str, settings: Settings) -> Builder:
 
 def has(settings: object, path: str) -> bool:
     """Return whether settings have a value at a path such as `encoder.hidden`."""
+    return value_at(settings, path) is not None
+
+
+def value_at(settings: object, path: str) -> Any:
+    """Return the value at a path such as `model.recurrent`; None if there is none."""
     for part in path.split("."):
         settings = getattr(settings, part, None)
-    return settings is not None
+    return settings
 
 
 def updates(builder: Builder, batches: int) -> Iterator[dict[str, float]]:
@@ -195,7 +206,8 @@ def has_recipe(name: str, algorithm: str, settings: Settings) -> bool:
     configs = [load_config(recipe) for recipe in recipes()]
     return any(
         (config.env_name, config.algorithm_name) == (name, algorithm)
-        and all(getattr(config.env, key.removeprefix("env.")) == value for key, value in settings.items())
+        and all(value_at(config, key) == value for key, value in settings.items())
+        and (settings.get("model.recurrent") or not value_at(config, "model.recurrent"))
         for config in configs
     )
 

@@ -28,6 +28,7 @@ WORKS = [
     ("multihop", "iqn", {}),
     ("swarm", "rainbow", {}),
     ("swarm", "ddpg", {"env.continuous": True}),
+    ("swarm", "iqn", {"model.recurrent": True}),
     ("multihop", "clone", {}),
     ("queueing", "reinforce", {}),
 ]

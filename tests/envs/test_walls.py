@@ -1,5 +1,7 @@
 """What stops or misleads a new user is said in one sentence, with the place and the remedy."""
 
+import pydoc
+
 import numpy as np
 import pytest
 import torch
@@ -154,3 +156,11 @@ def test_turns_are_converted_or_refused():
 
     with pytest.raises(ConfigError, match="agents act in turn"):
         ew.from_pettingzoo(Turns)
+
+
+def test_help_shows_what_is_ours_before_what_is_inherited():
+    text = pydoc.plain(pydoc.render_doc(ew.GraphEnv))
+    inherited = text.index("inherited from torchrl")
+    for name in ("setup", "spawn", "advance", "observe", "mask", "describe", "apply_stage"):
+        assert text.index(f" |  {name}(self") < inherited
+    assert text.index("A subclass implements `setup`") < text.index("Methods defined here")
