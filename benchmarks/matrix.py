@@ -69,10 +69,10 @@ SMALL: Settings = {
     "simulations": 8,
     "starts": 2,
     "updates": 2,
-    "chunk_length": 2,
-    "burn_in": 1,
 }
 """Settings of algorithms that make an update cheap."""
+SHORT_SEQUENCES: Settings = {"chunk_length": 2, "burn_in": 1}
+"""Settings of algorithms whose models remember."""
 NARROW: Settings = {"encoder.hidden": 16, "encoder.layers": 1, "encoder.heads": 2, "hidden": 16}
 """Settings of models that make a forward pass cheap."""
 SHORT = 20
@@ -96,7 +96,8 @@ def rows() -> list[tuple[str, str, Settings]]:
 def small(name: str, algorithm: str, settings: Settings) -> Builder:
     """Build a pair with few worlds, narrow networks, small minibatches and no warm-up."""
     config = load_config(name, algorithm=algorithm, keywords=settings)
-    own = {f"algorithm.{key}": value for key, value in SMALL.items() if has(config.algorithm, key)}
+    chosen = SMALL | (SHORT_SEQUENCES if settings.get("model.recurrent") else {})
+    own = {f"algorithm.{key}": value for key, value in chosen.items() if has(config.algorithm, key)}
     own |= {f"model.{key}": value for key, value in NARROW.items() if has(config.model, key)}
     if algorithm == "reinforce" and has(config.env, "max_steps"):
         own |= {"env.max_steps": min(SHORT, config.env.max_steps)}

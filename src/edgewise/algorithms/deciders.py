@@ -126,7 +126,7 @@ class Deciders:
             burn_in=burn_in,
             bounds=self._bounds(),
             discount=discount,
-            team_reward=self.mixing != "none",
+            team_reward=self.mixing in ("sum", "monotone"),
         )
 
     @property

@@ -96,7 +96,8 @@ def _check_graph(env: GraphEnv[Any], graph: TensorDictBase) -> None:
         beyond = ((index < 0) | (index >= env.graph.num_nodes)).flatten(1).any(-1)
         _refuse(beyond, f"{env.name}: `graph.edge_index` points outside of the graph")
         lost = graph["edge_mask"] & ~env.graph.edges_of(graph).mask
-        _refuse(lost.any(-1), f"{env.name}: an edge that exists joins a node that does not")
+        what = "an edge that exists joins a node that does not: clear its edge_mask"
+        _refuse(lost.any(-1), f"{env.name}: {what}")
 
 
 def _check_mask(env: GraphEnv[Any], entries: TensorDictBase) -> None:
