@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from edgewise import plugins
+from edgewise.experiments.guest import as_guest
 
 if TYPE_CHECKING:
     from edgewise.config.run import AnyRun
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from edgewise.training.callbacks import Callback
 
 
+@as_guest()
 def train(
     source: str | PathLike[str] | AnyRun | type,
     *,
@@ -82,6 +84,7 @@ def open_run(path: str | PathLike[str], *, plugins: Sequence[str] = ()) -> Run:
     return Run(run_path(path))
 
 
+@as_guest()
 def evaluate(
     run: str | PathLike[str],
     *,
@@ -128,6 +131,7 @@ def evaluate(
     return evaluate_run(run_path(run), request, by_stage=False)[0]
 
 
+@as_guest()
 def load_policy(
     path: str | PathLike[str],
     *,

@@ -9,13 +9,15 @@ from pathlib import Path
 import pytest
 import torch
 from tensordict import TensorDict
-from tests.algorithms.worlds import SMALL, toy
+from tests.algorithms.worlds import SMALL
 from tests.search.tokens import MOST, TokensConfig, TokensEnv, values
 
 from edgewise.algorithms.expert_iteration import ExpertIteration
 from edgewise.algorithms.expert_iteration_config import ExpertIterationConfig
 from edgewise.config.errors import ConfigError
 from edgewise.data.rollout import Rollout
+from edgewise.envs.registry import make_env
+from edgewise.evaluation.evaluate import evaluate
 from edgewise.experiments.launch import resume, start
 from edgewise.experiments.load import load_config
 from edgewise.models.actor_critic import make_actor_critic
@@ -71,7 +73,9 @@ def test_it_learns_perfect_moves_and_the_signs_of_values():
 
 def test_players_that_are_thought_to_alternate_would_show(monkeypatch):
     """The planted fault: outcomes are taken for the mover's own, whoever moved later."""
-    monkeypatch.setattr("edgewise.data.position_buffer._sign", lambda player: torch.ones_like(player).float())
+    monkeypatch.setattr(
+        "edgewise.data.position_buffer._side", lambda positions: torch.ones(positions.batch_size)
+    )
     env, algorithm, _ = trained(5)
     assert judgement(env, algorithm)[1] < 0.9
 
@@ -155,10 +159,31 @@ def test_a_restored_algorithm_plays_and_learns_the_same():
     assert all(one == other and torch.equal(left, right) for (one, left), (other, right) in pairs)
 
 
-def test_a_problem_that_is_no_game_is_refused_in_words():
-    env = toy("marked")
-    with pytest.raises(ConfigError, match="games of two players"):
+def test_agents_and_actions_that_are_no_choices_are_refused_in_words():
+    env = make_env("swarm", num_envs=2)
+    with pytest.raises(ConfigError, match="searches one choice per step"):
         learner(env)
+
+
+def tours(algorithm, *, cities):
+    env = make_env("tsp", num_envs=200, seed=5, num_cities=cities)
+    return float(evaluate(env, algorithm.policy, episodes=200, seed=5).metrics["tour"].mean())
+
+
+def test_one_player_learns_short_tours():
+    """From random weights, in 2,304 steps; `nearest` has 2.41 and `two_opt` 2.29 on these instances."""
+    env = make_env("tsp", num_envs=32, seed=0, num_cities=6)
+    config = CONFIG.model_copy(update={"value_scale": 0.1, "updates": 16, "minibatch_size": 128})
+    algorithm = learner(env, config=config)
+    before = tours(algorithm, cities=6)
+    rollout = Rollout(env, algorithm.behaviour, rollout_length=6, keep_state=True)
+    for _ in range(12):
+        algorithm.learn(rollout.collect())
+    assert before > 2.8
+    assert tours(algorithm, cities=6) < 2.4
+    again = learner(env, config=config, seed=1)
+    again.load_state_dict(algorithm.state_dict())
+    assert torch.equal(again.value_norm.mean, algorithm.value_norm.mean)
 
 
 RUN = {

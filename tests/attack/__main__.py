@@ -17,6 +17,7 @@ from tests.attack.damage import attack_all, every_damage, make_run
 from tests.attack.inputs import fuzz
 from tests.attack.judge import run
 from tests.attack.links import attack_links
+from tests.attack.places import try_forged, try_places
 
 PARALLEL = 4
 
@@ -92,7 +93,26 @@ def _parallel(place: Path, options: argparse.Namespace) -> int:
     return len(lost)
 
 
-ATTACKS = {"damage": _damage, "links": _links, "inputs": _inputs, "parallel": _parallel}
+def _places(place: Path, options: argparse.Namespace) -> int:
+    count, bad = try_places(place)
+    print(f"{count} links, pipes, devices and folders in place of files: {bad or 'all are refused'}")
+    return len(bad)
+
+
+def _forged(place: Path, options: argparse.Namespace) -> int:
+    counts, bad = try_forged(place)
+    print(f"{sum(counts.values()) + len(bad)} forged configs: {counts}{''.join(bad)}")
+    return len(bad)
+
+
+ATTACKS = {
+    "damage": _damage,
+    "links": _links,
+    "places": _places,
+    "forged": _forged,
+    "inputs": _inputs,
+    "parallel": _parallel,
+}
 
 
 if __name__ == "__main__":

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import torch
 import yaml
+from tests.attack import grammar
+from tests.attack.flags import flag_sets
 from tests.attack.samples import EVALUATION, GRAPHS, PLUGIN, REPLAY, TRIPLES
 from tests.systems.multihop.networks.written import write_instance
 
@@ -305,6 +307,8 @@ KINDS = {
     described_network: 200,
     study: 200,
     plugin: 200,
+    **grammar.KINDS,
+    flag_sets: 2000,
 }
 """Kinds of inputs, and how many of each are tried."""
 

@@ -7,6 +7,7 @@ import pytest
 from tests.attack.damage import Damage, Runs, every_damage
 from tests.attack.inputs import KINDS, attempt
 from tests.attack.judge import GOOD, NO_EFFECT, SILENT, Outcome, judge, run_here
+from tests.attack.places import try_forged, try_places
 from tests.attack.samples import EVALUATION, GRAPHS
 
 from edgewise.config.errors import DataError
@@ -53,6 +54,18 @@ def test_inputs_are_accepted_or_refused(tmp_path, kind):
     for number in range(6):
         verdict, text = attempt(kind, tmp_path, f"sample-{random.Random(0).random()}-{number}")
         assert verdict != "TRACEBACK", text
+
+
+def test_what_is_no_file_is_refused_wherever_a_file_is_read(tmp_path):
+    count, bad = try_places(tmp_path)
+    assert count > 100
+    assert bad == []
+
+
+def test_forged_configs_of_a_run_are_refused_or_do_no_harm(tmp_path):
+    counts, bad = try_forged(tmp_path)
+    assert bad == []
+    assert counts["refused"] > counts["accepted"] > 0
 
 
 def test_an_encoding_that_does_not_exist_is_refused(tmp_path):

@@ -21,9 +21,16 @@ TRANSFORMERS = {
     "transformer, compact": {"dense": "never", "compact": True},
     "transformer, options": {"feed_forward": 2, "edge_hidden": 5},
 }
+INSTANCE_NORM = {
+    "instance norm": {"norm": "instance"},
+    "instance norm, dense": {"norm": "instance", "dense": "always", "feed_forward": 2},
+    "instance norm, sparse": {"norm": "instance", "dense": "never", "compact": False, "feed_forward": 2},
+}
+"""All nodes of a graph depend on each other, and a single node has nothing that differs."""
 CONVS = {conv: {"kind": "gnn", "conv": conv} for conv in Conv.__args__}
 STATIC = {f"{conv}, static": {**options, "compact": False} for conv, options in CONVS.items()}
-EQUIVARIANT = {**TRANSFORMERS, **CONVS, **STATIC}
+LOCAL = {**TRANSFORMERS, **CONVS, **STATIC}
+EQUIVARIANT = {**LOCAL, **INSTANCE_NORM}
 ALL = {**EQUIVARIANT, "mlp": {"kind": "mlp"}}
 SPECS = {"explicit": explicit_spec, "radius": radius_spec}
 KEY_BIAS = "lin_key.bias"
@@ -152,13 +159,13 @@ def test_gradient_reaches_every_parameter(options, spec):
     check_gradients(build(options, spec), spec)
 
 
-@pytest.mark.parametrize("options", EQUIVARIANT.values(), ids=EQUIVARIANT)
+@pytest.mark.parametrize("options", LOCAL.values(), ids=LOCAL)
 def test_a_node_without_a_path_changes_nobody_but_itself(options, spec):
     before, after = check_locality(build(options, spec), spec)
     assert not torch.equal(before[..., -1, :], after[..., -1, :])
 
 
-@pytest.mark.parametrize("options", EQUIVARIANT.values(), ids=EQUIVARIANT)
+@pytest.mark.parametrize("options", LOCAL.values(), ids=LOCAL)
 def test_an_isolated_node_is_finite_and_shows_its_features(options, spec):
     encoder = build(options, spec)
     graph = graphs(spec, 8)
@@ -200,7 +207,10 @@ def test_absent_graphs_and_graphs_without_edges_work(options, spec):
     assert output.isfinite().all()
 
 
-@pytest.mark.parametrize("options", [*TRANSFORMERS.values()][1:], ids=[*TRANSFORMERS][1:])
+LAYOUTS = {**TRANSFORMERS, **INSTANCE_NORM}
+
+
+@pytest.mark.parametrize("options", [*LAYOUTS.values()][1:], ids=[*LAYOUTS][1:])
 def test_every_layout_of_attention_is_one_function(options, spec):
     """Also forward and backward within 1e-5 in single precision; the exact bound is in tests of attention."""
     layouts = {"dense": "never", "compact": False}

@@ -75,7 +75,7 @@ def test_outcomes_are_those_of_a_plain_loop(capacity, length):
 
 def test_players_that_are_thought_to_alternate_would_show(monkeypatch):
     """The planted fault: every reward is taken for the mover's own."""
-    monkeypatch.setattr(position_buffer, "_sign", lambda player: torch.ones_like(player).float())
+    monkeypatch.setattr(position_buffer, "_side", lambda positions: torch.ones(positions.batch_size))
     games = random_games(3, 60, seed=1)
     assert not compare(filled(games, capacity=1000, batch=6), games, 60)
 

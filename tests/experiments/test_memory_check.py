@@ -1,6 +1,8 @@
 """Requests that cannot fit are refused with the number and the setting, before anything is allocated."""
 
+import json
 import resource
+import shutil
 
 import pytest
 
@@ -11,6 +13,8 @@ from edgewise.experiments.load import load_config
 from edgewise.experiments.memory_check import refuse_too_large
 from edgewise.experiments.recipes import recipe
 from edgewise.plugins import recipes
+from edgewise.runs import zoo
+from edgewise.scale import devices
 from edgewise.scale.devices import in_bytes, refuse_out_of_memory, total_memory
 
 REQUESTS = {
@@ -21,9 +25,9 @@ REQUESTS = {
         "8 TB were asked for",
     ),
     "hidden": (["graphwalk-ppo", "--model.encoder.hidden", "1000000"], "model"),
-    "replay": (["marine-quick", "--replay-size", "1000000000000000"], "kept transitions"),
+    "replay": (["marine-quick", "--replay-size", "1000000000"], "kept transitions"),
     "replay on disk": (
-        ["marine-quick", "--replay-size", "1000000000000000", "--replay-storage", "memmap"],
+        ["marine-quick", "--replay-size", "1000000000", "--replay-storage", "memmap"],
         "the disk",
     ),
     "threads": (["graphwalk-ppo", "--threads", "100000"], "1024"),
@@ -85,3 +89,32 @@ def test_bytes_as_text(count, text):
 def test_worlds_that_cannot_fit_are_refused_by_the_environment():
     with pytest.raises(ConfigError, match=r"1,000,000,000,000 worlds of graphwalk .* need at least"):
         make_env("graphwalk", num_envs=10**12)
+
+
+@pytest.mark.parametrize(
+    ("groups", "limits", "expected"),
+    [
+        ("0::/a/b\n", {"a/b/memory.max": "700", "a/memory.max": "500", "memory.max": "max"}, [700, 500]),
+        ("0::/gone\n", {"memory.max": "900"}, [900]),
+        ("5:cpu,memory:/x\n3:pids:/x\n", {"memory/x/memory.limit_in_bytes": "300"}, [300]),
+        ("", {"memory.max": "900"}, []),
+    ],
+)
+def test_the_limits_are_those_of_the_own_group_and_of_all_above(tmp_path, groups, limits, expected):
+    for name, text in limits.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(f"{text}\n")
+    assert list(devices._group_limits(groups, mounted=tmp_path)) == expected
+
+
+def test_a_forged_size_is_refused_before_anything_is_built(tmp_path, capsys):
+    """Somebody else's folder whose config asks for a model of gigabytes, and whose checkpoint is small."""
+    run = tmp_path / "run"
+    shutil.copytree(zoo.run_path("zoo:graphwalk-ppo"), run)
+    config = json.loads((run / "config.json").read_text())
+    config["model"]["encoder"] |= {"hidden": 8000, "heads": 4}
+    (run / "config.json").write_text(json.dumps(config))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert main(["eval", str(run), "--episodes", "2"]) == 3
+    assert "parameters, but the checkpoint" in capsys.readouterr().err
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000

@@ -33,7 +33,7 @@ def plant_in_memory(plan: Plan) -> None:
                 *reached.failed,
                 sep="\n  ",
             )
-        for file in sorted({fault.file for fault in plan.left}):
+        for file in sorted({fault.file for fault in plan.undecided}):
             importlib.import_module("edgewise." + file.removesuffix(".py").replace("/", "."))
         functions = Functions(plan.copy / PACKAGE)
         _plant_all(tests, plan, reached, functions)
@@ -71,7 +71,8 @@ def _plant_all(tests: Collected, plan: Plan, reached: reach.Reach, functions: Fu
     counts if it passes without the fault after the same tests. Otherwise it is not used.
     """
     unreliable: set[str] = set()
-    tried: dict[str, set[str]] = {fault.safe_name: set() for fault in plan.left}
+    tried: dict[str, set[str]] = {fault.safe_name: set() for fault in plan.undecided}
+    unplanted: set[str] = set()
 
     def to_run(fault: Fault, budget: float) -> list[str]:
         done = unreliable | tried[fault.safe_name]
@@ -79,7 +80,7 @@ def _plant_all(tests: Collected, plan: Plan, reached: reach.Reach, functions: Fu
         return [test for test in chosen if test in tests.items and test not in done]
 
     for budget in BUDGETS:
-        waiting = [fault for fault in reversed(plan.left) if to_run(fault, budget)]
+        waiting = [fault for fault in reversed(plan.undecided) if to_run(fault, budget)]
         with progress(f"planting, {budget:g} s of tests,", len(waiting)) as advance:
             while waiting:
                 chosen = [waiting.pop() for _ in range(min(BATCH, len(waiting)))]
@@ -93,10 +94,15 @@ def _plant_all(tests: Collected, plan: Plan, reached: reach.Reach, functions: Fu
                         waiting.append(fault)
                         continue
                     tried[name].update(ran)
+                    if code == UNPLANTED:
+                        unplanted.add(name)
                     if code not in (0, UNPLANTED):
                         plan.keep(fault, found or _ending(code))
                     state = {0: "not noticed", UNPLANTED: "to be imported"}.get(code, "found")
                     advance(f"{state}: {fault.file}: {fault.what}")
+    for fault in plan.undecided:
+        if fault.safe_name not in unplanted and tried[fault.safe_name]:
+            plan.keep_survivor(fault)
     if unreliable:
         print(f"{len(unreliable)} tests fail without a fault after others:", *sorted(unreliable), sep="\n  ")
 
@@ -162,7 +168,7 @@ def _fail_without_fault(tests: Collected, plan: Plan, prefixes: set[tuple[str, .
 def plant_in_files(plan: Plan) -> None:
     """Plant the faults that are left in the files of copies, and import everything anew for each."""
     reached = reach.read(KEPT / "reach", plan.test_files())
-    by_name = {fault.safe_name: fault for fault in plan.left}
+    by_name = {fault.safe_name: fault for fault in plan.undecided}
 
     def session(fault: Fault) -> Session:
         names = reached.tests_of(fault, plan.copy, budget=COLD_BUDGET)
@@ -188,11 +194,13 @@ def plant_in_files(plan: Plan) -> None:
 
     with progress("planting in files", len(by_name)) as advance:
         for done, code in run_sessions(
-            [session(fault) for fault in plan.left], workers=plan.workers, logs=plan.logs
+            [session(fault) for fault in by_name.values()], workers=plan.workers, logs=plan.logs
         ):
             fault = by_name[done.name]
             if code:
                 plan.keep(fault, plan.noted(fault) if code == NOTICED else _ending(code))
+            else:
+                plan.keep_survivor(fault)
             advance(f"{'found' if code else 'LIVES'}: {fault.file}: {fault.what}")
 
 

@@ -1,7 +1,7 @@
 """Expert iteration: a network learns what tree search makes of it (https://arxiv.org/abs/1705.08439).
 
-The expert is `GumbelSearch` with the current networks, which plays all games against itself. The actor learns
-the improved policies of the search, and the critic the outcomes of the games.
+The expert is `GumbelSearch` with the current networks, which plays all games against itself, or chooses all
+actions of one player. The actor learns the improved policies of the search, and the critic the outcomes.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any, Self
 import torch
 from tensordict import TensorDict, TensorDictBase
 from torch import Tensor, nn
+from torchrl.data import TensorSpec
 
 from edgewise.algorithms.algorithm import Algorithm, Metrics
 from edgewise.algorithms.expert_iteration_config import ExpertIterationConfig
@@ -23,24 +24,28 @@ from edgewise.envs.base import GraphEnv
 from edgewise.envs.generators import restore_generator
 from edgewise.envs.policy import Policy
 from edgewise.models.actor_critic import Actor, ActorCritic
+from edgewise.models.distributions.joined import Joined
 from edgewise.models.distributions.masked import MaskedCategorical
+from edgewise.models.instance_actor import InstanceActor, InstanceActorCritic
+from edgewise.objectives.value_norm import ValueNorm
 from edgewise.scale.processes.group import ALONE, Group
 from edgewise.search.gumbel import SEARCH_POLICY, SEARCH_VALUE, GumbelSearch
-from edgewise.search.network import network_evaluator
+from edgewise.search.network import NetworkEvaluator
 
 WEIGHT_DECAY = 1e-4
 """Decoupled weight decay of Adam."""
 
 
 class ExpertIteration(Algorithm):
-    """Learns a two-player game from its own tree search.
+    """Learns a two-player game, or a problem of one player, from its own tree search.
 
     The state of every position is stored, not its observation, which is computed again for each minibatch.
 
     Args:
         actor_critic: the actor and the critic, see `make_actor_critic`.
         config: see `ExpertIterationConfig`.
-        env: a two-player environment with deterministic transitions; its rules are used for the search.
+        env: has deterministic transitions, one choice per step and an action mask; its rules are used for the
+            search.
         seed: random seed of the search and of sampling from the buffer.
         device: device of the actor and the critic.
         group: the processes that learn together; each keeps the positions of its own games, and samples an
@@ -63,7 +68,7 @@ class ExpertIteration(Algorithm):
 
     def __init__(
         self,
-        actor_critic: ActorCritic,
+        actor_critic: ActorCritic | InstanceActorCritic,
         config: ExpertIterationConfig,
         *,
         env: GraphEnv[Any],
@@ -72,15 +77,18 @@ class ExpertIteration(Algorithm):
         group: Group = ALONE,
     ) -> None:
         self.group = group
-        if env.observation_spec.get("player", None) is None:
+        mask = env.observation_spec.get("action_mask", None)
+        if actor_critic.recurrent or env.num_agents or not isinstance(mask, TensorSpec) or mask.ndim != 2:
             raise ConfigError(
-                f"expert iteration is for games of two players, and {env.name} is not one",
+                "expert iteration searches one choice per step, with a mask and without memory, and "
+                f"{env.name} has other actions, or the model is recurrent",
                 hint="use --algorithm ppo",
             )
-        if actor_critic.recurrent or env.num_agents:
-            raise ConfigError(f"expert iteration needs one move per step and no memory, unlike {env.name}")
         self.config, self.env, self.device = config, env, torch.device(device)
         self.actor_critic = actor_critic.to(self.device)
+        # Outcomes of games are in [-1, 1]; those of one player may have any range.
+        is_game = env.observation_spec.get("player", None) is not None
+        self.value_norm = None if is_game else ValueNorm().to(self.device)
         self.generator = torch.Generator().manual_seed(seed)
         self.noise = torch.Generator(self.device).manual_seed(seed)
         self.positions = PositionBuffer(group.part(config.buffer_size))
@@ -104,12 +112,12 @@ class ExpertIteration(Algorithm):
         )
 
     @property
-    def policy(self) -> Actor:
+    def policy(self) -> Actor | InstanceActor:
         """The learnt policy without search, a TensorDict module that writes `action`."""
         return self.actor_critic.actor
 
     @property
-    def acting_module(self) -> ActorCritic:
+    def acting_module(self) -> ActorCritic | InstanceActorCritic:
         """The networks that the search uses."""
         return self.actor_critic
 
@@ -123,7 +131,10 @@ class ExpertIteration(Algorithm):
         self.actor_critic.eval()
         return GumbelSearch(
             self.env,
-            network_evaluator(self.actor_critic),
+            NetworkEvaluator(
+                self.actor_critic,
+                denormalise=None if self.value_norm is None else self.value_norm.denormalise,
+            ),
             simulations=self.config.simulations,
             considered=self.config.considered,
             value_scale=self.config.value_scale,
@@ -141,7 +152,7 @@ class ExpertIteration(Algorithm):
             KL divergence of the improved policy from the actor's, `finished` counts positions to learn from.
         """
         batch = batch.to(self.device)
-        kept = batch.select("state", "player", SEARCH_POLICY, SEARCH_VALUE)
+        kept = batch.select("state", "player", SEARCH_POLICY, SEARCH_VALUE, strict=False)
         following = batch["next"]
         self.positions.extend(
             kept, reward=following["reward"].squeeze(-1), done=following["done"].squeeze(-1)
@@ -154,6 +165,8 @@ class ExpertIteration(Algorithm):
             names = ("loss", "policy_loss", "value_loss", "divergence", "explained_variance", "gradient_norm")
             return found | dict.fromkeys(names, zero)
         self._reanalyse(round(self.config.reanalysis * batch.numel()), most=len(batch))
+        if self.value_norm is not None:
+            self.value_norm.update(self.positions.outcomes, group=self.group)
         self.actor_critic.train()
         updates = [self._update(self._sample()) for _ in range(self.config.updates)]
         self.actor_critic.eval()
@@ -174,6 +187,7 @@ class ExpertIteration(Algorithm):
         samples = self.positions.sample(count, generator=self.generator)
         share = self.config.search_share
         target = (1 - share) * samples[OUTCOME] + share * samples[SEARCH_VALUE]
+        target = target if self.value_norm is None else self.value_norm.normalise(target)
         return self._observed(samples).set("value_target", target)
 
     @torch.no_grad()
@@ -196,7 +210,7 @@ class ExpertIteration(Algorithm):
     def _loss(self, samples: TensorDictBase, value_weight: float) -> tuple[Tensor, Metrics]:
         """Compute the cross-entropy to the improved policy and the squared error of the value."""
         distribution, value = self.actor_critic.evaluate(samples)
-        assert isinstance(distribution, MaskedCategorical)
+        assert isinstance(distribution, MaskedCategorical | Joined)
         target, goal = samples[SEARCH_POLICY], samples["value_target"]
         policy_loss = -(target * distribution.logits.masked_fill(target == 0, 0.0)).sum(-1).mean()
         value_loss = (value.squeeze(-1) - goal).square().mean()
@@ -221,6 +235,7 @@ class ExpertIteration(Algorithm):
         """Return everything that the next batch depends on, as nested dicts of tensors and numbers."""
         return {
             "actor_critic": module_state(self.actor_critic),
+            "value_norm": None if self.value_norm is None else module_state(self.value_norm),
             "optimizer": optimizer_state(self.optimizer, self.actor_critic),
             "generator": self.generator.get_state(),
             "noise": self.noise.get_state(),
@@ -232,6 +247,8 @@ class ExpertIteration(Algorithm):
         """Restore a state; the next batch and `learn` are then bit-equal to those of the saved algorithm."""
         load_module_state(self.actor_critic, state["actor_critic"], name="actor_critic")
         load_optimizer_state(self.optimizer, self.actor_critic, state["optimizer"])
+        if self.value_norm is not None:
+            load_module_state(self.value_norm, state["value_norm"] or {}, name="value_norm")
         restore_generator(self.generator, state["generator"])
         restore_generator(self.noise, state["noise"])
         if "positions" in state:

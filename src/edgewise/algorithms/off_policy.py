@@ -24,6 +24,7 @@ from edgewise.data.demonstrations import ExpertMixture
 from edgewise.data.replay_buffer import ReplayBuffer
 from edgewise.data.transitions import Transitions
 from edgewise.envs.policy import Policy
+from edgewise.graphs.ragged import stored_bytes
 from edgewise.objectives.masked import masked_mean
 from edgewise.scale.processes.group import ALONE, Group
 
@@ -233,8 +234,7 @@ class OffPolicy(Algorithm, Generic[ConfigT]):
         # The size does not depend on n, unless all n steps are stored.
         make = self._make_transitions(self.config.n_step if needs_paths(self.config) else 1)
         stored = make.stored(batch.to(self.device))
-        leaves = stored.values(include_nested=True, leaves_only=True)
-        return sum(leaf.element_size() * leaf.shape[1:].numel() for leaf in leaves) // self.steps_per_row
+        return stored_bytes(stored) // max(1, len(stored) * self.steps_per_row)
 
     def _make_transitions(self, steps: int) -> Transitions:
         """Build what makes transitions of `steps` steps."""

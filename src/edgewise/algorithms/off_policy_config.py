@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from edgewise.algorithms.self_play_settings import SelfPlaySettings
+from edgewise.config.bounds import FRAMES, REAL, ROWS, WIDTH, Real
 from edgewise.config.model import AppliesIf, Config
 
 IF_RECURRENT = AppliesIf("model.recurrent is true", lambda run, _: getattr(run.model, "recurrent", False))
@@ -34,23 +35,23 @@ class OffPolicyConfig(Config):
     """Discount factor."""
     n_step: int = Field(1, ge=1, le=127)
     """Steps between the first and the last observation of a transition."""
-    learning_rate: float = Field(5e-4, ge=0)
+    learning_rate: float = Field(5e-4, ge=0, le=REAL)
     """Learning rate of Adam, for every network."""
-    max_grad_norm: float = Field(5.0, gt=0)
+    max_grad_norm: float = Field(5.0, gt=0, le=REAL)
     """Gradients are clipped to this norm, separately for each network."""
-    minibatch_size: int = Field(256, ge=1)
+    minibatch_size: int = Field(256, ge=1, le=ROWS)
     """Transitions per minibatch."""
-    updates_per_transition: float = Field(1 / 32, ge=0)
+    updates_per_transition: float = Field(1 / 32, ge=0, le=REAL)
     """Gradient steps per collected transition; fractions carry over to the next batch."""
-    learning_starts: int = Field(2000, ge=0)
+    learning_starts: int = Field(2000, ge=0, le=FRAMES)
     """Frames to collect before the first update."""
-    target_interval: int = Field(1, ge=1)
+    target_interval: int = Field(1, ge=1, le=FRAMES)
     """Updates between two updates of the target networks."""
     tau: float = Field(0.01, gt=0, le=1)
     """Polyak coefficient of the target networks; 1 copies the networks."""
     epsilon: float = Field(0.05, ge=0, le=1)
     """Fraction of decisions that are random during collection (epsilon-greedy)."""
-    replay_size: int = Field(1_000_000, ge=1)
+    replay_size: int = Field(1_000_000, ge=1, le=ROWS)
     """Capacity of the replay buffer, in transitions."""
     replay_storage: Literal["memory", "memmap"] = "memory"
     """Whether the replay buffer is on the device (`memory`), or in a file that may exceed memory
@@ -66,7 +67,7 @@ class OffPolicyConfig(Config):
     """Baseline of the environment that acts in part of the collection; none for no expert."""
     expert_share: Annotated[float, IF_EXPERT] = Field(0.0, ge=0, le=1)
     """Fraction of worlds and steps in which the expert acts."""
-    cloning_coefficient: Annotated[float, IF_EXPERT] = Field(0.0, ge=0)
+    cloning_coefficient: Annotated[float, IF_EXPERT] = Field(0.0, ge=0, le=REAL)
     """Weight of a behaviour-cloning loss on the actions in the replay buffer; for buffers filled by an
     expert."""
 
@@ -95,7 +96,7 @@ class DQNConfig(SequenceConfig):
     """How the values of the deciders of a world become the value of the team: `none`, each learns from its
     own reward; `sum` (VDN) or `monotone` (QMIX), all learn from the sum of the rewards. `auto`: `none` if
     agents act, `sum` if edges or groups of edges do."""
-    huber_delta: float = Field(1.0, gt=0)
+    huber_delta: float = Field(1.0, gt=0, le=REAL)
     """Error above which the loss is linear (Huber loss). If it is below the size of rare high costs, values
     tend to the median of returns, which such costs hardly change."""
     retrace: float | None = Field(None, ge=0, le=1)
@@ -117,7 +118,7 @@ class DistributionalConfig(OffPolicyConfig):
     `adaptive`, a fraction that shrinks with the distance to the nearest object."""
     risk_alpha: Annotated[float, IF_RISK] = Field(0.5, gt=0, le=1)
     """Worst fraction of returns for `cvar`, and the smallest fraction for `adaptive`."""
-    risk_reach: Annotated[float, IF_ADAPTIVE] = Field(10.0, gt=0)
+    risk_reach: Annotated[float, IF_ADAPTIVE] = Field(10.0, gt=0, le=REAL)
     """Distance to the nearest object from which on `adaptive` uses all returns."""
 
 
@@ -132,13 +133,13 @@ class RainbowConfig(DistributionalConfig):
     """Whether transitions are sampled by priority, which is their error."""
     epsilon: float = Field(0.0, ge=0, le=1)
     """Fraction of decisions that are random during collection, in addition to the noisy layers."""
-    atoms: int = Field(51, ge=2)
+    atoms: int = Field(51, ge=2, le=WIDTH)
     """Number of atoms of the categorical return distribution (C51)."""
-    v_min: float = -20.0
+    v_min: Real = -20.0
     """Lowest return of the categorical distribution."""
-    v_max: float = 20.0
+    v_max: Real = 20.0
     """Highest return of the categorical distribution."""
-    sigma: float = Field(0.5, ge=0)
+    sigma: float = Field(0.5, ge=0, le=REAL)
     """Initial noise of the noisy layers."""
 
     @model_validator(mode="after")
@@ -157,27 +158,27 @@ class IQNConfig(SequenceConfig, DistributionalConfig):
     """Whether the network has separate value and advantage streams (dueling DQN)."""
     noisy: bool = False
     """Whether the last layers are noisy (NoisyNet), for exploration without epsilon."""
-    quantiles: int = Field(8, ge=1)
+    quantiles: int = Field(8, ge=1, le=WIDTH)
     """Quantiles sampled per return in an update."""
-    target_quantiles: int = Field(8, ge=1)
+    target_quantiles: int = Field(8, ge=1, le=WIDTH)
     """Quantiles sampled per target in an update."""
-    acting_quantiles: int = Field(32, ge=1)
+    acting_quantiles: int = Field(32, ge=1, le=WIDTH)
     """Quantiles whose mean selects an action, without exploration."""
-    exploring_quantiles: int = Field(8, ge=1)
+    exploring_quantiles: int = Field(8, ge=1, le=WIDTH)
     """Quantiles whose mean selects an action during collection, and in targets."""
-    kappa: float = Field(1.0, gt=0)
+    kappa: float = Field(1.0, gt=0, le=REAL)
     """Error above which the loss is linear (quantile Huber loss)."""
 
 
 class ContinuousConfig(OffPolicyConfig):
     """Settings shared by algorithms with a deterministic actor."""
 
-    action_noise: float = Field(0.1, ge=0)
+    action_noise: float = Field(0.1, ge=0, le=REAL)
     """Standard deviation of normal noise on actions during collection, as a fraction of half their range."""
     actor_share: float = Field(1.0, gt=0, le=1)
     """Learning rate of the actor as a fraction of the critic's; below 1 the actor exploits fewer of the
     critic's errors."""
-    target_noise: float = Field(0.0, ge=0)
+    target_noise: float = Field(0.0, ge=0, le=REAL)
     """Standard deviation of noise on target actions, clipped at twice that (target policy smoothing)."""
 
 
@@ -188,18 +189,18 @@ class DDPGConfig(ContinuousConfig):
     """How the values of the deciders of a world become the value of the team: `none`, each learns from its
     own reward; `sum` (VDN) or `monotone` (QMIX), all learn from the sum of the rewards. `auto`: `none` if
     agents act, `sum` if edges or groups of edges do."""
-    huber_delta: float = Field(1.0, gt=0)
+    huber_delta: float = Field(1.0, gt=0, le=REAL)
     """Error above which the value loss is linear (Huber loss), see `DQNConfig`."""
 
 
 class ACIQNConfig(ContinuousConfig, DistributionalConfig):
     """A deterministic actor with an implicit quantile critic."""
 
-    quantiles: int = Field(8, ge=1)
+    quantiles: int = Field(8, ge=1, le=WIDTH)
     """Quantiles sampled per return in an update, also for the actor's loss."""
-    target_quantiles: int = Field(8, ge=1)
+    target_quantiles: int = Field(8, ge=1, le=WIDTH)
     """Quantiles sampled per target in an update."""
-    kappa: float = Field(1.0, gt=0)
+    kappa: float = Field(1.0, gt=0, le=REAL)
     """Error above which the value loss is linear (quantile Huber loss)."""
 
 
@@ -212,9 +213,9 @@ class SACConfig(OffPolicyConfig):
     """Fraction of decisions that are random during collection, beside the exploration of the actor."""
     dueling: bool = False
     """Whether the critics have separate value and advantage streams; for discrete actions."""
-    initial_temperature: float = Field(0.1, gt=0)
+    initial_temperature: float = Field(0.1, gt=0, le=REAL)
     """Initial weight of the entropy."""
-    target_entropy: float | None = None
+    target_entropy: Real | None = None
     """Target entropy of an action, which the temperature is tuned for; none for minus its number of
     dimensions, or for 0.3 of the entropy of a uniform choice if actions are discrete."""
 
@@ -230,9 +231,9 @@ class RainbowSelfPlayConfig(SelfPlaySettings, RainbowConfig):
 
     fixed: ClassVar[tuple[str, ...]] = (*RainbowConfig.fixed, *SelfPlaySettings.self_play_fixed)
 
-    v_min: float = -1.0
+    v_min: Real = -1.0
     """Lowest return of the categorical distribution."""
-    v_max: float = 1.0
+    v_max: Real = 1.0
     """Highest return of the categorical distribution."""
 
 

@@ -6,6 +6,7 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
+from edgewise.config.bounds import FRAMES, ROWS
 from edgewise.config.model import AppliesIf, Config
 
 IF_POOL = AppliesIf("pool_share is above 0", lambda _, own: own.pool_share > 0)
@@ -29,11 +30,11 @@ class SelfPlaySettings(Config):
 
     pool_share: float = Field(0.25, ge=0, le=1)
     """Fraction of games against snapshots; the others are against the current policy."""
-    pool_size: int = Field(8, ge=1)
+    pool_size: int = Field(8, ge=1, le=ROWS)
     """Number of latest snapshots to keep."""
-    snapshot_every: int = Field(10, ge=1)
+    snapshot_every: int = Field(10, ge=1, le=FRAMES)
     """Batches between snapshots."""
-    opponents: Annotated[int, IF_POOL] = Field(2, ge=1)
+    opponents: Annotated[int, IF_POOL] = Field(2, ge=1, le=ROWS)
     """Number of different snapshots to play against per batch."""
     matchmaking: Annotated[Literal["latest", "uniform", "hard", "variance"], IF_POOL] = "variance"
     """How opponents are chosen: the latest, uniformly, or weighted by (1 - x)² (`hard`) or x (1 - x)
@@ -44,7 +45,7 @@ class SelfPlaySettings(Config):
     """Fraction of games against baselines, if any are named, in equal parts."""
     gate: float | None = Field(None, gt=0, lt=1)
     """Largest probability of accepting a snapshot that is not better than the latest; none to accept all."""
-    gate_games: Annotated[int, IF_GATE] = Field(400, ge=2)
+    gate_games: Annotated[int, IF_GATE] = Field(400, ge=2, le=ROWS)
     """Maximum number of games between a new snapshot and the latest one before it is accepted or rejected."""
 
     @model_validator(mode="after")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import json
 import os
 import subprocess
 import sys
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import edgewise
+from edgewise.config import files
 from edgewise.config.errors import ConfigError
 from edgewise.config.wording import did_you_mean
 from edgewise.terminal.console import Console, table
@@ -77,15 +77,15 @@ def _folder() -> Path:
 
 
 def _purpose(program: Path) -> str:
-    docstring = ast.get_docstring(ast.parse(program.read_text(encoding="utf-8"))) or ""
+    docstring = ast.get_docstring(ast.parse(files.read_text(program))) or ""
     return docstring.partition("\n")[0]
 
 
 def _run_one(program: Path, options: Namespace, console: Console) -> Any:
     """Run one program; its tables go to stdout, or to stderr if stdout is for JSON."""
-    text = program.read_text(encoding="utf-8")
+    text = files.read_text(program)
     if "from benchmarks.program import" in text:
-        text += program.with_name("program.py").read_text(encoding="utf-8")
+        text += files.read_text(program.with_name("program.py"))
     with tempfile.TemporaryDirectory() as scratch:
         target = Path(scratch) / f"{program.stem}.json"
         command = [sys.executable, "-m", f"{program.parent.name}.{program.stem}"]
@@ -103,4 +103,4 @@ def _run_one(program: Path, options: Namespace, console: Console) -> Any:
         )
         if done.returncode != 0:
             raise ConfigError(f"benchmark {program.stem} ended with exit code {done.returncode}")
-        return json.loads(target.read_text(encoding="utf-8")) if target.exists() else None
+        return files.read_json(target) if target.exists() else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -10,7 +11,8 @@ from typing import Any
 import edgewise
 from edgewise import plugins
 from edgewise.cli.verbs import GENERIC, overview, system_overview
-from edgewise.config.errors import ConfigError, DataError, EdgewiseError, Interrupted
+from edgewise.config.errors import ConfigError, DataError, EdgewiseError, Interrupted, ResourceError
+from edgewise.config.memory import is_out_of_memory
 from edgewise.plugins import System, Verb
 from edgewise.plugins.addresses import resolve_part
 from edgewise.terminal import logs
@@ -23,6 +25,12 @@ PLUGIN = "--plugin"
 HELP = {"-h", "--help"}
 BROKEN_PIPE = 141
 """Exit code that a shell reports for a closed output pipe."""
+OF_THE_DEVICE = frozenset(
+    getattr(errno, name)
+    for name in "EFBIG ENOSPC EDQUOT EIO EROFS ENOMEM ESTALE ETIMEDOUT EMFILE ENFILE".split()  # noqa: SIM905
+    if hasattr(errno, name)
+)
+"""Errors that no other argument would avoid: the disk, the network or this process has no more to give."""
 
 
 def entry() -> None:
@@ -35,18 +43,39 @@ def main(arguments: Sequence[str]) -> int:
     console = Console(as_json="--json" in arguments)
     try:
         return _run(list(arguments), console)
-    except EdgewiseError as error:
-        return _report(error, console)
-    except KeyboardInterrupt:
-        return _report(Interrupted("interrupted"), console)
     except BrokenPipeError:
-        # Python flushes stdout at exit, so it needs a valid target.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return BROKEN_PIPE
-    except OSError as error:
-        if error.filename is None:
+    except (EdgewiseError, KeyboardInterrupt, MemoryError, RuntimeError, OSError) as error:
+        told = _in_words(error)
+        if told is None:
             raise
-        return _report(DataError(f"{error.filename}: {error.strerror}"), console)
+        return _report(told, console)
+
+
+def _in_words(error: BaseException) -> EdgewiseError | None:
+    """Return what the user is told; None for an error of this program, which keeps its traceback."""
+    if isinstance(error, EdgewiseError):
+        return error
+    if isinstance(error, KeyboardInterrupt):
+        return Interrupted("interrupted")
+    if isinstance(error, OSError):
+        reason = error.strerror or str(error) or type(error).__name__
+        text = reason if error.filename is None else f"{error.filename}: {reason}"
+        if error.filename is None or error.errno in OF_THE_DEVICE:
+            hint = "make room or repair the device; a run goes on with `edgewise resume` and its folder"
+            return ResourceError(text, hint=hint)
+        return DataError(text)
+    if is_out_of_memory(error):
+        hint = "use fewer worlds, smaller graphs or a smaller model, or a machine with more memory"
+        words = str(error).partition("\n")[0]
+        return ResourceError(f"memory ran out: {words}" if words else "memory ran out", hint=hint)
+    return None
+
+
+def _drop_output() -> None:
+    """Let stdout end in nothing: Python flushes it at exit, so it needs a valid target."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 def _run(arguments: list[str], console: Console) -> int:
@@ -134,7 +163,16 @@ def _named(known: Mapping[str, Any], name: str, *, of: str = "") -> Any:
 
 
 def _report(error: EdgewiseError, console: Console) -> int:
-    console.note(f"error: {error}")
+    """Say what went wrong, as far as there is anything to say it to, and return the exit code."""
+    try:
+        console.note(f"error: {error}")
+        _report_json(error, console)
+    except OSError:  # the output itself is what failed
+        _drop_output()
+    return error.exit_code
+
+
+def _report_json(error: EdgewiseError, console: Console) -> None:
     if console.as_json:
         problems = getattr(error, "problems", ())
         console.show(
@@ -155,4 +193,3 @@ def _report(error: EdgewiseError, console: Console) -> int:
             },
             "",
         )
-    return error.exit_code

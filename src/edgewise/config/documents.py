@@ -18,7 +18,7 @@ MAX_VALUES = 100_000
 """Limit on the values of one file, to stop aliases that expand without end."""
 
 _INTEGER = re.compile(r"^[-+]?[0-9][0-9_]*$")
-_FLOAT = re.compile(r"^[-+]?([0-9][0-9_]*\.?[0-9_]*|\.[0-9][0-9_]*)([eE][-+]?[0-9]+)?$")
+_FLOAT = re.compile(r"^[-+]?([0-9][0-9_]*(\.[0-9_]*)?|\.[0-9][0-9_]*)([eE][-+]?[0-9]+)?$")
 _NOT_FINITE = {
     ".nan": "nan",
     ".inf": "inf",
@@ -94,12 +94,9 @@ def _read_text(file: FilePath) -> str:
 def _parse_json(text: str, layer: Layer) -> Any:
     """Parse a JSON document; a second pass as YAML finds line numbers and repeated names."""
     try:
-        values = json.loads(text)
-        files.check_depth(values)
+        values = files.parse_json(text)
     except json.JSONDecodeError as error:
         raise MalformedError(f"is not JSON: {error.msg} (column {error.colno})", error.lineno) from error
-    except RecursionError as error:
-        raise MalformedError("is nested too deeply") from error
     except ValueError as error:
         raise MalformedError(f"is not accepted: {error}") from error
     with suppress(MalformedError):

@@ -85,6 +85,12 @@ class ProcessLost(EdgewiseError):  # noqa: N818 - a stop caused from outside
     exit_code = 5
 
 
+class ResourceError(EdgewiseError):
+    """Memory or disk that ran out, or output that could not be written."""
+
+    exit_code = 6
+
+
 class Interrupted(EdgewiseError):  # noqa: N818 - a deliberate stop
     """A run interrupted by the user, after it saved a checkpoint."""
 

@@ -11,7 +11,7 @@ import json
 import math
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -23,9 +23,12 @@ MAX_DEPTH = 64
 """Largest accepted nesting of a JSON file."""
 MAX_DIGITS = 300
 """Largest accepted length of a number in a JSON file."""
+LARGEST_TENSORS = 1 << 36
+"""Largest accepted size of a file of tensors, in bytes; it is mapped and not read."""
 LEVELS = 4
 """How deep files are in a run folder at most."""
 
+_SMALL = 1 << 16
 _BESIDE_CONFIG = ("checkpoints", "evaluations", "replays", "events.jsonl", "metrics.csv")
 
 
@@ -63,13 +66,18 @@ def check_place(path: Path) -> bool:
     return True
 
 
-def open_to_read(path: Path, *, largest: int = LARGEST_JSON) -> int:
+def open_to_read(path: Path, *, largest: int = LARGEST_JSON, follow: bool = True) -> int:
     """Open a regular file of at most `largest` bytes.
+
+    Args:
+        path: of the file.
+        largest: size that is accepted, in bytes.
+        follow: whether `path` may be a link where it is in no run folder.
 
     Raises:
         OSError: it cannot be opened, is not a regular file, is too large, or is behind a link.
     """
-    no_follow = os.O_NOFOLLOW if check_place(path) else 0
+    no_follow = os.O_NOFOLLOW if check_place(path) or not follow else 0
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | no_follow)
     try:
         size = _regular(descriptor, path).st_size
@@ -81,6 +89,16 @@ def open_to_read(path: Path, *, largest: int = LARGEST_JSON) -> int:
         os.close(descriptor)
         raise
     return descriptor
+
+
+def close(descriptor: int) -> None:
+    """Close a descriptor of this module."""
+    os.close(descriptor)
+
+
+def open_folder(folder: Path) -> int:
+    """Open a folder itself, to flush or lock it."""
+    return os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
 
 
 def open_to_append(path: Path) -> int:
@@ -102,10 +120,11 @@ def open_to_append(path: Path) -> int:
     return descriptor
 
 
-def read_bytes(path: Path, *, largest: int = LARGEST_JSON) -> bytes:
+def read_bytes(path: Path, *, largest: int = LARGEST_JSON, follow: bool = True) -> bytes:
     """Read a regular file; raises OSError as `open_to_read`."""
-    with os.fdopen(open_to_read(path, largest=largest), "rb") as file:
-        return file.read(largest)
+    with os.fdopen(open_to_read(path, largest=largest, follow=follow), "rb") as file:
+        size = os.fstat(file.fileno()).st_size  # the kernel says 0 for files of its own
+        return file.read(min(largest, max(size, _SMALL)))
 
 
 def read_text(path: Path, *, largest: int = LARGEST_JSON) -> str:
@@ -118,14 +137,16 @@ def read_json(path: Path, *, largest: int = LARGEST_JSON) -> Any:
     return parse_json(read_text(path, largest=largest))
 
 
-def parse_json(text: str) -> Any:
-    """Parse JSON from a source that is not trusted.
+def parse_json(text: str, *, pairs: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Any:
+    """Parse JSON from a source that is not trusted; `pairs` makes an object of its names and values.
 
     Raises:
         ValueError: it is malformed, nested too deeply, or has a number that is too long or not finite.
     """
     try:
-        value = json.loads(text, parse_int=_integer, parse_float=_number, parse_constant=_refuse)
+        value = json.loads(
+            text, parse_int=_integer, parse_float=_number, parse_constant=_refuse, object_pairs_hook=pairs
+        )
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
     check_depth(value)

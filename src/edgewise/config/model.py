@@ -7,7 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationInfo, field_validator
+
+from edgewise.config.bounds import has_both, in_bounds
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,13 @@ class Config(BaseModel):
     """Settings of the version before that are gone, with the only value left, for configs of old runs."""
     decided: ClassVar[tuple[str, ...]] = ()
     """Names of fields that are decided by what is trained: no flag sets them, and no help text shows them."""
+
+    @field_validator("*", mode="after")
+    @classmethod
+    def _within_bounds(cls, value: Any, info: ValidationInfo) -> Any:
+        """Refuse numbers that make sense in no setting, where a field has no bounds of its own."""
+        field = cls.model_fields.get(info.field_name or "")
+        return value if field is not None and has_both(field) else in_bounds(value)
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)

@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar, Generic, Literal, Self, TypeVar
 from pydantic import Field, JsonValue, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
+from edgewise.config.bounds import FRAMES, REAL, ROWS, Real
 from edgewise.config.cluster import CLUSTER
 from edgewise.config.model import AppliesIf, Config
 from edgewise.config.overrides import override_problems
@@ -25,13 +26,13 @@ OVERRIDE_ERROR = "override_error"
 class Until(Config):
     """When a stage ends: after some frames, when a metric reaches a value, or at the first of both."""
 
-    frames: int | None = Field(None, gt=0)
+    frames: int | None = Field(None, gt=0, le=FRAMES)
     """Frames of this stage."""
     metric: str | None = None
     """Name of a metric, as in metrics.csv."""
-    at_least: float | None = None
+    at_least: Real | None = None
     """End the stage when the metric is at least this."""
-    at_most: float | None = None
+    at_most: Real | None = None
     """End the stage when the metric is at most this."""
 
     @model_validator(mode="after")
@@ -57,16 +58,16 @@ class Stage(Config):
 class TrainingConfig(Config):
     """Length of training, batch sizes, schedules and curriculum."""
 
-    total_frames: int = Field(1_000_000, gt=0)
+    total_frames: int = Field(1_000_000, gt=0, le=FRAMES)
     """Number of frames to train on; a frame is one step of one world."""
-    minutes: float | None = Field(None, gt=0)
+    minutes: float | None = Field(None, gt=0, le=REAL)
     """Minutes of collecting and learning after which training ends, instead of `total_frames`; evaluations
     and checkpoints are not counted. Schedules follow the share of the time that is used."""
-    cpu_minutes: float | None = Field(None, gt=0)
+    cpu_minutes: float | None = Field(None, gt=0, le=REAL)
     """The same in minutes of CPU time of this process, so that other programs on the machine do not count."""
-    num_envs: int = Field(64, gt=0)
+    num_envs: int = Field(64, gt=0, le=ROWS)
     """Number of worlds that are stepped as one batch."""
-    rollout_length: int = Field(64, gt=0)
+    rollout_length: int = Field(64, gt=0, le=ROWS)
     """Steps of each world per batch."""
     schedules: dict[str, Schedule] = Field(default_factory=dict)
     """Schedules of the algorithm's numbers by field name, such as `learning_rate`."""
@@ -98,7 +99,7 @@ class EvaluationStage(Config):
 
     name: str = Field(min_length=1)
     """Name in tables."""
-    episodes: int = Field(gt=0)
+    episodes: int = Field(gt=0, le=FRAMES)
     """Number of instances in this group."""
     settings: dict[str, JsonValue] = Field(default_factory=dict)
     """Environment settings of this group, out of those that a curriculum may change."""
@@ -110,9 +111,9 @@ IF_ONE_STAGE = AppliesIf("there are no evaluation.stages", lambda _, own: not ow
 class EvaluationConfig(Config):
     """The fixed instances on which policies are evaluated, independent of the curriculum."""
 
-    every: int | None = Field(50_000, gt=0)
+    every: int | None = Field(50_000, gt=0, le=FRAMES)
     """Frames between evaluations; none to evaluate only at the end."""
-    episodes: Annotated[int, IF_ONE_STAGE] = Field(64, gt=0)
+    episodes: Annotated[int, IF_ONE_STAGE] = Field(64, gt=0, le=FRAMES)
     """Number of instances; they are sampled once from `seed` and evaluated as one batch."""
     seed: int = Field(1_000_003, ge=0, lt=2**63)
     """Random seed of the instances, separate from the seed of the run."""
@@ -132,22 +133,22 @@ class EvaluationConfig(Config):
 class CheckpointConfig(Config):
     """When checkpoints are saved, and how many are kept."""
 
-    every: int | None = Field(100_000, gt=0)
+    every: int | None = Field(100_000, gt=0, le=FRAMES)
     """Frames between checkpoints; none to save by time only."""
-    minutes: float | None = Field(10.0, gt=0)
+    minutes: float | None = Field(10.0, gt=0, le=REAL)
     """Minutes between checkpoints; none to save by frames only."""
-    keep_last: int = Field(3, ge=1)
+    keep_last: int = Field(3, ge=1, le=FRAMES)
     """Number of latest checkpoints to keep, in addition to the best one."""
 
 
 class LoggingConfig(Config):
     """What a run records during training."""
 
-    every: int = Field(1, gt=0)
+    every: int = Field(1, gt=0, le=FRAMES)
     """Batches between rows of metrics.csv."""
     tensorboard: bool = True
     """Whether to write TensorBoard events."""
-    replays: int = Field(1, ge=0)
+    replays: int = Field(1, ge=0, le=ROWS)
     """Number of evaluation episodes to record as replays for the report."""
 
 
@@ -157,14 +158,14 @@ class RayConfig(Config):
     address: str | None = None
     """Address of a Ray cluster, host:port, or auto for the one of this machine; none to start Ray on this
     machine for this run alone, reachable by nobody else."""
-    cpus: float = Field(1.0, gt=0)
+    cpus: float = Field(1.0, gt=0, le=REAL)
     """CPUs of the cluster that each worker occupies."""
-    timeout: float = Field(600.0, gt=0)
+    timeout: float = Field(600.0, gt=0, le=REAL)
     """Seconds in which a worker must collect a batch or evaluate; one that is late is replaced, and its work
     repeated."""
-    start_timeout: float = Field(600.0, gt=0)
+    start_timeout: float = Field(600.0, gt=0, le=REAL)
     """Seconds to wait while no worker runs, such as for the first one to start."""
-    attempts: int = Field(10, gt=0)
+    attempts: int = Field(10, gt=0, le=ROWS)
     """How often the same work is tried, on different workers, before the run stops."""
     max_staleness: int = Field(0, ge=0, le=64)
     """Updates by which the weights that collect a batch may be older than those that learn from it. 0 waits

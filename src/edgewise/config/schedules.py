@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
 
+from edgewise.config.bounds import FRAMES, Real
 from edgewise.config.model import Config
 
 
@@ -16,7 +17,7 @@ class Constant(Config):
 
     kind: Literal["constant"] = "constant"
     """Selects this schedule."""
-    value: float
+    value: Real
     """The value."""
 
     def at(self, frames: int, total_frames: int) -> float:  # noqa: ARG002 - one signature for every schedule
@@ -29,11 +30,11 @@ class Linear(Config):
 
     kind: Literal["linear"] = "linear"
     """Selects this schedule."""
-    start: float
+    start: Real
     """Value at the first frame."""
-    end: float = 0.0
+    end: Real = 0.0
     """Value at the last frame."""
-    frames: int | None = Field(None, gt=0)
+    frames: int | None = Field(None, gt=0, le=FRAMES)
     """Frames until `end` is reached; the whole run if not given."""
 
     def at(self, frames: int, total_frames: int) -> float:
@@ -46,13 +47,13 @@ class Cosine(Config):
 
     kind: Literal["cosine"] = "cosine"
     """Selects this schedule."""
-    start: float
+    start: Real
     """Value after the warm-up."""
-    end: float = 0.0
+    end: Real = 0.0
     """Value at the last frame."""
-    frames: int | None = Field(None, gt=0)
+    frames: int | None = Field(None, gt=0, le=FRAMES)
     """Frames until `end` is reached, warm-up included; the whole run if not given."""
-    warmup_frames: int = Field(0, ge=0)
+    warmup_frames: int = Field(0, ge=0, le=FRAMES)
     """Frames of linear warm-up from zero to `start`."""
 
     def at(self, frames: int, total_frames: int) -> float:
@@ -69,7 +70,7 @@ class Piecewise(Config):
 
     kind: Literal["piecewise"] = "piecewise"
     """Selects this schedule."""
-    points: tuple[tuple[int, float], ...] = Field(min_length=1)
+    points: tuple[tuple[Annotated[int, Field(ge=0, le=FRAMES)], Real], ...] = Field(min_length=1)
     """Pairs of a number of frames and the value there, in increasing order of frames."""
     interpolate: bool = True
     """Whether to interpolate between two points; otherwise the value of the earlier point is used."""

@@ -1,4 +1,4 @@
-"""A replay buffer of positions of two-player games, whose value targets are the outcomes of the games.
+"""A replay buffer of positions, whose value targets are the outcomes of the episodes.
 
 Positions are kept in the order of play, one row per world. The outcome of a position is computed when it is
 sampled from the rewards that follow it in its row, so a position counts as soon as its game has ended.
@@ -46,18 +46,25 @@ class PositionBuffer:
         """Number of positions of finished games."""
         return 0 if self._finished is None else int(self._finished.sum())
 
+    @property
+    def outcomes(self) -> Tensor:
+        """The outcomes of all positions of finished episodes, `[K]`."""
+        assert self._outcome is not None
+        assert self._finished is not None
+        return self._outcome[self._finished]
+
     def extend(self, positions: TensorDictBase, *, reward: Tensor, done: Tensor) -> None:
         """Store consecutive steps of every world.
 
         Args:
-            positions: `[B, T]`, with `player`, who moves, and any entries to keep.
+            positions: `[B, T]`, in games of two with `player`, who moves, and any entries to keep.
             reward: `[B, T]`, of the move made there, in the view of its player.
             done: `[B, T]` bool, whether the game ended with it.
         """
         worlds, steps = positions.batch_size
         length = max(self.capacity // worlds, steps)
         entries = positions.clone()
-        entries["reward"], entries["done"] = reward * _sign(positions["player"]), done.clone()
+        entries["reward"], entries["done"] = reward * _side(positions), done.clone()
         if self.stored is None:
             self.stored = entries[:, :1].expand(worlds, length).clone()
         place = (self._cursor + torch.arange(steps, device=reward.device)) % length
@@ -100,7 +107,7 @@ class PositionBuffer:
             outcome[:, back], finished[:, back] = total, ended
         self._outcome = torch.zeros_like(self.stored["reward"])
         self._finished = torch.zeros_like(self.stored["done"])
-        self._outcome[:, newest] = outcome * _sign(self.stored["player"][:, newest])
+        self._outcome[:, newest] = outcome * _side(self.stored)[:, newest]
         self._finished[:, newest] = finished
 
     def state_dict(self) -> dict[str, Any]:
@@ -118,6 +125,9 @@ class PositionBuffer:
             self._settle()
 
 
-def _sign(player: Tensor) -> Tensor:
-    """Return 1 for player 0 and -1 for player 1."""
+def _side(positions: TensorDictBase) -> Tensor:
+    """Return 1 for player 0 and -1 for player 1, or 1 for the only one, `[B, T]`."""
+    player = positions.get("player", None)
+    if player is None:
+        return torch.ones(positions.batch_size, device=positions.device)
     return 1.0 - 2.0 * player

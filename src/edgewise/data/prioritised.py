@@ -16,6 +16,7 @@ from torch import Tensor
 from torchrl.data.replay_buffers.samplers import Sampler
 from torchrl.data.replay_buffers.storages import Storage
 
+from edgewise.config import sources
 from edgewise.data.sum_tree import SumTree
 from edgewise.scale.processes.group import ALONE, Group
 
@@ -132,7 +133,7 @@ class PrioritisedSampler(Sampler):
 
     def loads(self, path: str | Path) -> None:
         """Read the priorities that `dumps` wrote."""
-        self.load_state_dict(load_file(Path(path) / FILE))
+        self.load_state_dict(load_file(sources.check(Path(path) / FILE)))
 
     def _empty(self) -> None:
         on_cpu = self._device.type == "cpu"

@@ -8,14 +8,16 @@ from pathlib import Path
 from typing import Any, Literal
 
 import torch
-from tensordict import TensorDict, TensorDictBase
+from tensordict import NestedKey, TensorDict, TensorDictBase
 from torch import Tensor
 from torchrl.data import LazyMemmapStorage, LazyTensorStorage, TensorDictReplayBuffer
 from torchrl.data.replay_buffers.samplers import RandomSampler
 from torchrl.data.replay_buffers.writers import RoundRobinWriter
 
 from edgewise.data.prioritised import WEIGHT, PrioritisedSampler
+from edgewise.data.ragged_ring import Name, RaggedRing
 from edgewise.envs.generators import restore_generator
+from edgewise.graphs.ragged import Ragged, padded, trimmed
 from edgewise.scale.processes.group import ALONE, Group
 
 SNAPSHOT_BYTES = 1 << 26
@@ -79,7 +81,8 @@ class ReplayBuffer:
             batch_size=batch_size,
             generator=self.generator,
         )
-        self._storage_device = storage_device
+        self._storage_device, self._in_memory = storage_device, storage == "memory"
+        self._rings: list[RaggedRing] = []
 
     def __len__(self) -> int:
         return len(self.buffer)
@@ -98,7 +101,10 @@ class ReplayBuffer:
     @property
     def bytes_per_transition(self) -> int:
         """The size of a stored transition in bytes; zero if the buffer is empty."""
-        return sum(value[0].nbytes for _, value in self._entries()) if len(self) else 0
+        if not len(self):
+            return 0
+        ragged_bytes = sum(ring.bytes_of(len(self)) for ring in self._rings)
+        return sum(value[0].nbytes for _, value in self._entries()) + ragged_bytes // len(self)
 
     def extend(self, transitions: TensorDictBase) -> None:
         """Store transitions `[M]`; only the last `capacity` of them if there are more."""
@@ -106,7 +112,7 @@ class ReplayBuffer:
             self.buffer.sampler.share_largest()
         fresh = transitions[-self.capacity :].to(self._storage_device)
         if len(fresh):
-            self.buffer.extend(fresh.copy())
+            self.buffer.extend(self._write_ragged(fresh))
 
     def sample(self) -> TensorDictBase:
         """Sample transitions `[batch_size]`, with their `index` int64 and importance `weight` float32."""
@@ -116,6 +122,9 @@ class ReplayBuffer:
             lambda value: _plain(value).index_select(0, index), batch_size=[len(index)]
         )
         weight = extra[WEIGHT] if self.prioritised else torch.ones(len(index), device=self._storage_device)
+        for ring in self._rings:
+            for name, value in ring.read(index).items():
+                samples.set(name, value)
         samples.set("index", index).set("weight", weight)
         return samples.to(self.device) if samples.device != self.device else samples
 
@@ -135,6 +144,7 @@ class ReplayBuffer:
             stored[name] = part if part.nbytes > SNAPSHOT_BYTES else part.clone()
         return {
             "stored": stored,
+            "ragged": {str(place): ring.state_dict(size) for place, ring in enumerate(self._rings)},
             "cursor": self.buffer.writer._cursor,
             "sampler": self.buffer.sampler.state_dict() if size else {},
             "generator": self.generator.get_state(),
@@ -148,6 +158,11 @@ class ReplayBuffer:
         """
         self.buffer.empty()
         stored = state["stored"]
+        is_full = any(len(value) == self.capacity for value in stored.values())
+        self._rings = [
+            RaggedRing.from_state(self.capacity, ring, oldest=int(state["cursor"]) if is_full else 0)
+            for ring in (state.get("ragged") or {}).values()
+        ]
         if stored:
             nested = {tuple(name.split(".")): value for name, value in stored.items()}
             size = len(next(iter(stored.values())))
@@ -159,6 +174,34 @@ class ReplayBuffer:
             self.buffer.sampler.load_state_dict(state["sampler"])
         self.buffer.writer._cursor = int(state["cursor"])
         restore_generator(self.generator, state["generator"])
+
+    def _write_ragged(self, fresh: TensorDictBase) -> TensorDictBase:
+        """Write the ragged entries of transitions `[M]` to their rings, and return the others.
+
+        Which entries are ragged is as in the first transitions.
+        """
+        size, entries = len(self), dict(fresh.items(include_nested=True, leaves_only=True))
+        if not size and self._in_memory:
+            by_slots: dict[int, dict[Name, Ragged]] = {}
+            for name, value in entries.items():
+                if isinstance(value, Ragged):
+                    by_slots.setdefault(value.slots, {})[_path(name)] = value
+            self._rings = [RaggedRing(self.capacity, like) for like in by_slots.values()]
+        index = (self.buffer.writer._cursor + torch.arange(len(fresh))) % self.capacity
+        oldest = (int(index[-1]) + 1) % self.capacity if size + len(fresh) > self.capacity else 0
+        stays = bool(size) and len(fresh) < self.capacity
+        rest = fresh.copy()
+        for ring in self._rings:
+            own = {name: entries[name] for name in ring.names}
+            values = {
+                name: value
+                if isinstance(value, Ragged)
+                else trimmed(value, place=ring.places[name], batch_dims=1)
+                for name, value in own.items()
+            }
+            ring.write(index, values, oldest=oldest if stays else None)
+            rest = rest.exclude(*ring.names)
+        return padded(rest)
 
     def _entries(self) -> list[tuple[str, Tensor]]:
         """Return every stored entry `[capacity, ...]` by name, such as `ego.self`, as a plain tensor."""
@@ -178,6 +221,11 @@ def _memmap_storage(capacity: int, folder: Path | None) -> LazyMemmapStorage:
     return LazyMemmapStorage(
         capacity, scratch_dir=tempfile.mkdtemp(prefix="replay-", dir=folder), auto_cleanup=True
     )
+
+
+def _path(name: NestedKey) -> Name:
+    """Return the name of an entry as a tuple."""
+    return (name,) if isinstance(name, str) else tuple(name)
 
 
 def _plain(value: Tensor) -> Tensor:

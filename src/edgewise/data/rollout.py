@@ -13,6 +13,7 @@ from torchrl.envs import EnvBase, ExplorationType, set_exploration_type
 
 from edgewise.envs.policy import Policy
 from edgewise.graphs.keys import RECURRENT, STATE
+from edgewise.graphs.ragged import Ragged, pack, pays
 
 
 class Rollout:
@@ -23,6 +24,8 @@ class Rollout:
     reset. The policy explores, without gradients and with its modules in evaluation mode (no dropout).
 
     The memory of a batch is reused: a batch is valid until the next `collect`. Clone it to keep it longer.
+    Where two thirds of the slots of graphs are empty at the beginning, batches do not store empty slots,
+    see `graphs/ragged.py`.
 
     Args:
         env: an environment of batch size `[B]`. Its `state_dict` decides whether a rollout can be resumed.
@@ -49,6 +52,7 @@ class Rollout:
         self._carried_names = (*env.full_observation_spec.keys(), *env.full_done_spec.keys())
         self._carried: TensorDictBase | None = None
         self._storage: TensorDictBase | None = None
+        self._packs: bool | None = None
 
     @property
     def frames(self) -> int:
@@ -60,25 +64,52 @@ class Rollout:
         steps = []
         with acting(self.policy):
             root = self.env.reset() if self._carried is None else self._carried
+            if self._packs is None:
+                self._packs = pays(root)
+            before: TensorDictBase | None = None
             for _ in range(self.rollout_length):
                 step, root = self.env.step_and_maybe_reset(self.policy(root))
                 if RECURRENT in root:
                     reset_hidden_state(root, step["next", "done"])
-                steps.append(step.exclude(*self._dropped))
+                kept = step.exclude(*self._dropped)
+                if self._packs:
+                    kept = self._packed(kept, before)
+                    before = None if bool(kept["next", "done"].any()) else kept.get("next")
+                steps.append(kept)
             self._carried = root.select(*self._carried_names, RECURRENT, strict=False)
+            if self._packs:
+                return TensorDict.stack(steps, -1)
             self._storage = TensorDict.stack(steps, -1, out=self._storage)
         return self._storage.copy()
+
+    def _packed(self, step: TensorDictBase, before: TensorDictBase | None) -> TensorDictBase:
+        """Return a step without the empty slots of its graphs.
+
+        Args:
+            step: of all worlds.
+            before: the packed `next` of the step before, if no world began anew after it.
+        """
+        layout = getattr(self.env, "actions", None)
+        if before is None:
+            packed = pack(step, layout)
+        else:
+            packed = step.copy()
+            for key, value in before.items(include_nested=True, leaves_only=True):
+                if isinstance(value, Ragged):
+                    packed.set(key, value)
+        return packed.set("next", pack(step.get("next"), layout))
 
     def state_dict(self) -> dict[str, Any]:
         """Return the current observations of all worlds and the environment's state."""
         carried = {} if self._carried is None else self._carried.to_dict()
-        return {"carried": carried, "env": self.env.state_dict()}
+        return {"carried": carried, "env": self.env.state_dict(), "packs": bool(self._packs)}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore a state; the next batch is then bit-equal to that of the saved rollout."""
         self.env.load_state_dict(state["env"])
-        self._carried = None
+        self._carried, self._packs = None, None
         if state["carried"]:
+            self._packs = state.get("packs", False)
             size, device = self.env.batch_size, self.env.device
             self._carried = TensorDict(state["carried"], batch_size=size, device=device).clone()
 

@@ -10,6 +10,7 @@ from tensordict import NestedKey, TensorDict, TensorDictBase
 from torch import Tensor
 
 from edgewise.graphs.keys import ACTIVE, EGO, MASK, RESTARTED
+from edgewise.graphs.ragged import alike, padded
 
 PLAYER = "player"
 CUT = "cut"
@@ -139,7 +140,7 @@ class Transitions:
 
     def state_dict(self) -> dict[str, Any]:
         """Return the steps of incomplete transitions."""
-        return {} if self._carried is None else self._carried.to_dict()
+        return {} if self._carried is None else padded(self._carried).to_dict()
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore the steps of incomplete transitions."""
@@ -164,7 +165,7 @@ class Transitions:
         fresh = fresh.exclude(RESTARTED)
         if self._carried is None:
             return fresh
-        carried = self._carried.to(fresh.device)
+        carried = alike(self._carried.to(fresh.device), fresh)
         if restarted is not None and not self.per_agent:
             carried[CUT][:, -1] |= restarted[:, 0]
         return TensorDict.cat((carried, fresh), dim=1)

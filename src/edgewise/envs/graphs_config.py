@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from edgewise.config.bounds import ROWS
 from edgewise.config.errors import ConfigError
 from edgewise.config.model import AppliesIf, Config
 
@@ -27,7 +28,7 @@ class GraphsConfig(Config):
     """Folder or file of graphs to use as instances: GraphML, edge lists, CSV or node-link JSON."""
     split: Annotated[Literal["train", "valid", "test", "all"], IF_GRAPHS] = "train"
     """Split of the graphs that worlds are drawn from; evaluation uses `valid` if it is not told otherwise."""
-    split_seed: Annotated[int, IF_GRAPHS] = Field(0, ge=0)
+    split_seed: Annotated[int, IF_GRAPHS] = Field(0, ge=0, le=ROWS)
     """Random seed of the split, where graphs have no folders train, valid and test."""
 
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, Field
 
-WholeNumbers = int | tuple[int, int]
-RealNumbers = float | tuple[float, float]
+from edgewise.config.bounds import NODES, Real
+
+Whole = Annotated[int, Field(ge=0, le=NODES)]
+WholeNumbers = Whole | tuple[Whole, Whole]
+RealNumbers = Real | tuple[Real, Real]
 
 
 def lower_bound(value: RealNumbers) -> float:

@@ -32,6 +32,7 @@ from edgewise.evaluation.beam_search import (
 )
 from edgewise.evaluation.episodes import Progress, Tally, play
 from edgewise.graphs.legal_choices import take_in_order
+from edgewise.search.tree import TreeSearch
 
 SAMPLES_OF_INSTANCES = 16
 """Sampled episodes of an instance that such a policy plays at once."""
@@ -73,6 +74,11 @@ def decode(
             hint="leave decode out",
         )
 
+    if how.kind == "search" and not isinstance(policy, TreeSearch):
+        raise ConfigError(
+            f"decode: got {how}, which needs the critic of a run",
+            hint="use `edgewise eval RUN --decode search:N`",
+        )
     if how.symmetries:
         every = _symmetric_roots(env, root, how)
         plain = replace(how, symmetries=False)
@@ -123,6 +129,8 @@ def decode(
                 progress=progress,
             )
         seeded(0)
+        if how.kind == "search":
+            return play(env.simulate, policy, root, limit=limit, progress=progress)[0], 1
         acting, root = encode_once(policy, root)
         return play(env.simulate, acting, root, limit=limit, progress=progress)[0], 1
 

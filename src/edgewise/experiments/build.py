@@ -27,6 +27,7 @@ from edgewise.evaluation.instances import Instances, apply_stage
 from edgewise.evaluation.intervention import with_intervention
 from edgewise.experiments.compilation import compile_models
 from edgewise.experiments.load import from_plain
+from edgewise.experiments.memory_check import refuse_large_model
 from edgewise.experiments.replays import replay_function
 from edgewise.plugins import Environment, algorithm, environment, load
 from edgewise.scale.devices import check_device
@@ -88,6 +89,7 @@ class Builder:
     def algorithm(self) -> Algorithm:
         """The algorithm with a freshly initialised model."""
         config, env = self.config, self.env
+        refuse_large_model(config, env)
         torch.manual_seed(derive_seed(config.seed, "model"))
         setup = Setup(
             env=env,
@@ -137,7 +139,10 @@ class Builder:
     @cached_property
     def evaluator(self) -> Evaluate:
         """What plays a policy on the fixed instances; by matches against the baselines in self-play."""
-        if not isinstance(self.config.algorithm, (SelfPlaySettings, ExpertIterationConfig)):
+        chosen, is_game = self.config.algorithm, self.env.observation_spec.get("player", None) is not None
+        if not isinstance(chosen, SelfPlaySettings) and not (
+            is_game and isinstance(chosen, ExpertIterationConfig)
+        ):
             return self.instances
         if self.baselines and self.instances.env.num_envs % 2:
             raise ConfigError(

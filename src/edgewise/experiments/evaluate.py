@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from edgewise.algorithms.algorithm import Algorithm
 from edgewise.config.errors import CheckpointError, ConfigError
 from edgewise.config.run import AnyRun
@@ -21,6 +23,8 @@ from edgewise.evaluation.stages import split_by_stage
 from edgewise.experiments.build import Builder
 from edgewise.experiments.graph_record import refuse_trained_graphs
 from edgewise.experiments.load import load_config
+from edgewise.experiments.lookahead import search_policy
+from edgewise.experiments.memory_check import refuse_large_model
 from edgewise.experiments.policy import TrainedPolicy
 from edgewise.graphs.datasets import with_named_graphs
 from edgewise.plugins import environment
@@ -97,14 +101,24 @@ def load_trained(
     folder.warn_of_damage("config.json", "versions.json")
     settings = with_named_graphs(settings or {})
     config = config.model_copy(update={"env": changed(config.env, settings)})
-    algorithm = Builder(without_curriculum(config), num_envs=1).algorithm
     state = checkpoint.load(path, parts=WEIGHTS)
     check_revision(path, state["trainer"])
+    built = Builder(without_curriculum(config), num_envs=1)
+    refuse_large_model(built.config, built.env, kept=_numbers_in(state["algorithm"]))
+    algorithm = built.algorithm
     try:
         algorithm.load_state_dict(state["algorithm"])
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
         raise CheckpointError(f"the weights in {path} do not fit {config.name}: {error}") from error
     return Trained(config=config, algorithm=algorithm, frames=checkpoint.step_of(path), checkpoint=path)
+
+
+def _numbers_in(state: Any) -> int:
+    """Return how many numbers the tensors of a nested state have."""
+    if isinstance(state, torch.Tensor):
+        return state.numel()
+    inner = state.values() if isinstance(state, Mapping) else state if isinstance(state, list | tuple) else ()
+    return sum(map(_numbers_in, inner))
 
 
 def without_curriculum(config: AnyRun) -> AnyRun:
@@ -129,8 +143,12 @@ def evaluate_run(
         The policy, then the baselines.
     """
     trained, instances = load_on_instances(run, request)
-    decoded = replace(instances, decode=request.decoding, progress=progress)
-    own = replace(decoded(trained.policy), policy=_folder(run).path.name, frames=trained.frames)
+    how = request.decoding
+    decoded = replace(instances, decode=how, progress=progress)
+    policy = trained.policy
+    if how is not None and how.kind == "search":
+        policy = search_policy(instances.env, trained.algorithm, simulations=how.width or 1)
+    own = replace(decoded(policy), policy=_folder(run).path.name, frames=trained.frames)
     found = [own, *evaluate_baselines(instances, request.baselines)]
     return [part for one in found for part in parts_of(one, instances)] if by_stage else found
 

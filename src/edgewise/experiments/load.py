@@ -111,9 +111,24 @@ def _over(
                 reason = "is chosen by what is trained, and cannot be changed by a setting"
                 layer.problems.append(Problem(layer.origin((name,)), (name,), reason))
     config = _with_evaluation_split(resolve(schema, without_replaced_schedules(layers)))
+    _refuse_other_parts(config)
     for kind, reference in named_code(config.model):
         plugins.check_allowed(kind, reference)
     return config
+
+
+def _refuse_other_parts(config: AnyRun) -> None:
+    """Refuse a file that names a recipe, and an environment or algorithm that is not the recipe's."""
+    if config.recipe is None:
+        return
+    own = recipe(config.recipe).config
+    for name in ("env_name", "algorithm_name"):
+        if getattr(config, name) != getattr(own, name):
+            given, expected = getattr(config, name), getattr(own, name)
+            raise ConfigError(
+                f"{name}: got {given}, but the recipe {config.recipe} has {expected}",
+                hint="leave out one of them",
+            )
 
 
 def _with_evaluation_split(config: AnyRun) -> AnyRun:

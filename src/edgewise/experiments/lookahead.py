@@ -8,13 +8,16 @@ from typing import Any
 from torch import Tensor
 
 from edgewise.algorithms.clone import Clone
+from edgewise.algorithms.expert_iteration_config import ExpertIterationConfig
 from edgewise.config.errors import ConfigError
 from edgewise.envs.base import GraphEnv
 from edgewise.models.actor_critic import ActorCritic
+from edgewise.models.instance_actor import InstanceActorCritic
+from edgewise.search.gumbel import GumbelSearch
 from edgewise.search.mcts import MCTS
-from edgewise.search.network import network_evaluator
+from edgewise.search.network import NetworkEvaluator
 
-Networks = tuple[ActorCritic, Callable[[Tensor], Tensor] | None]
+Networks = tuple[ActorCritic | InstanceActorCritic, Callable[[Tensor], Tensor] | None]
 """An actor and a critic, and what converts the critic's predictions to returns, if anything does."""
 
 
@@ -22,7 +25,7 @@ def networks_of(algorithm: object) -> Networks | None:
     """Return the actor and the critic of a trained algorithm, in evaluation mode; None without a critic."""
     networks, norm = getattr(algorithm, "actor_critic", None), getattr(algorithm, "value_norm", None)
     # Behaviour cloning has a critic that was never trained.
-    if not isinstance(networks, ActorCritic) or isinstance(algorithm, Clone):
+    if not isinstance(networks, ActorCritic | InstanceActorCritic) or isinstance(algorithm, Clone):
         return None
     networks.eval()
     return networks, None if norm is None else norm.denormalise
@@ -36,9 +39,26 @@ def mcts_policy(env: GraphEnv[Any], algorithm: object, *, simulations: int) -> M
         algorithm: a trained algorithm with a policy over single moves and a critic.
         simulations: positions evaluated before each move.
     """
+    return MCTS(env, _evaluator(algorithm, hint="play it without --search"), simulations=simulations)
+
+
+def search_policy(env: GraphEnv[Any], algorithm: object, *, simulations: int) -> GumbelSearch:
+    """Build the policy of one player that searches with the actor and the critic of `algorithm`.
+
+    Args:
+        env: of any number of worlds, with deterministic transitions.
+        algorithm: a trained algorithm with a policy over single choices and a critic.
+        simulations: states evaluated before each choice.
+    """
+    hint = "search with a run of ppo or expert_iteration, or decode by guided:K"
+    evaluator, config = _evaluator(algorithm, hint=hint), getattr(algorithm, "config", None)
+    scale = getattr(config, "value_scale", ExpertIterationConfig().value_scale)
+    return GumbelSearch(env, evaluator, simulations=simulations, value_scale=scale)
+
+
+def _evaluator(algorithm: object, *, hint: str) -> NetworkEvaluator:
     found = networks_of(algorithm)
     if found is None:
-        name = type(algorithm).__name__
-        raise ConfigError(f"{name} has no policy and value to search with", hint="play it without --search")
+        raise ConfigError(f"{type(algorithm).__name__} has no policy and value to search with", hint=hint)
     networks, denormalise = found
-    return MCTS(env, network_evaluator(networks, denormalise=denormalise), simulations=simulations)
+    return NetworkEvaluator(networks, denormalise=denormalise)

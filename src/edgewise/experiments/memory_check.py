@@ -11,7 +11,7 @@ import torch
 from tensordict import TensorDictBase
 from torch import nn
 
-from edgewise.config.errors import ConfigError
+from edgewise.config.errors import CheckpointError, ConfigError
 from edgewise.config.run import AnyRun
 from edgewise.plugins import environment, load
 from edgewise.runs.checkpoint import random_state
@@ -35,7 +35,7 @@ def refuse_too_large(config: AnyRun) -> None:
     with random_state.untouched():
         env = environment(config.env_name).load("env")(config.env, num_envs=1, seed=0, device=config.device)
         root = env.reset()
-        parameters = _count_parameters(config, env)
+        parameters = count_parameters(config, env)
     transition = _transition_bytes(root)
     device, on_disk = config.device, getattr(config.algorithm, "replay_storage", "memory") == "memmap"
     kept, setting = max((getattr(config.algorithm, name, None) or 0, name) for name in BUFFERS)
@@ -53,6 +53,28 @@ def refuse_too_large(config: AnyRun) -> None:
         _refuse({buffer: kept * transition}, disk.f_bavail * disk.f_frsize, f"the disk of {place}")
 
 
+def refuse_large_model(config: AnyRun, env: Any, *, kept: int | None = None) -> None:
+    """Check the shapes of a model before it is built, on a device without memory.
+
+    Args:
+        config: of the run.
+        env: environment that the model is for.
+        kept: numbers in the checkpoint that the model is loaded from; None for a new model.
+
+    Raises:
+        CheckpointError: the model has more parameters than the checkpoint has numbers.
+        ConfigError: it does not fit into memory.
+    """
+    parameters = count_parameters(config, env)
+    if kept is not None and parameters > kept:
+        raise CheckpointError(
+            f"the model of config.json has {parameters:,} parameters, but the checkpoint {kept:,} numbers",
+            hint="config.json is not the one that this checkpoint was trained with",
+        )
+    needed = {f"the sizes of the model: {parameters:,} parameters": PER_PARAMETER * parameters}
+    _refuse(needed, total_memory(config.device), config.device)
+
+
 def _refuse(needs: Mapping[str, int], there: int, where: str) -> None:
     if sum(needs.values()) <= there:
         return
@@ -63,7 +85,7 @@ def _refuse(needs: Mapping[str, int], there: int, where: str) -> None:
     )
 
 
-def _count_parameters(config: AnyRun, env: Any) -> int:
+def count_parameters(config: AnyRun, env: Any) -> int:
     """Return the number of parameters of the model; zero if it cannot be built without memory."""
     try:
         with torch.device("meta"):

@@ -12,6 +12,7 @@ import numpy as np
 
 from edgewise.config.errors import ConfigError
 from edgewise.config.run import AnyRun
+from edgewise.experiments.guest import as_guest
 from edgewise.experiments.load import load_config
 from edgewise.report.metrics_table import read_metrics
 from edgewise.runs.folder import RunFolder
@@ -58,6 +59,7 @@ class Run:
         table = read_metrics(self.path / "metrics.csv")
         return {**table.columns, **{name: np.array(texts) for name, texts in table.texts.items()}}
 
+    @as_guest()
     def evaluate(self, *, baselines: Sequence[str] | str = (), **options: Any) -> Evaluation:
         """Evaluate the policy on fixed instances, and baselines on the same.
 
@@ -79,6 +81,7 @@ class Run:
         found, *others = evaluate_run(self.path, request, by_stage=False)
         return replace(found, others=tuple(others))
 
+    @as_guest()
     def policy(
         self, *, checkpoint: str = "best", device: str | None = None, **settings: Any
     ) -> TrainedPolicy:
@@ -87,6 +90,7 @@ class Run:
 
         return load_trained(self.path, settings=settings, which=checkpoint, device=device).for_users()
 
+    @as_guest()
     def resume(
         self,
         *,

@@ -10,6 +10,7 @@ from torch import nn
 from edgewise.algorithms.off_policy import OffPolicy
 from edgewise.config.run import AnyRun
 from edgewise.experiments.build import Builder
+from edgewise.graphs.ragged import stored_bytes
 from edgewise.scale.division import shares
 
 WORLDS = 2
@@ -20,7 +21,7 @@ def sizes(config: AnyRun) -> dict[str, Any]:
     """Return the parameters of the model and the bytes of a rollout, measured on two worlds and one step."""
     small = Builder(config, num_envs=WORLDS, rollout_length=1)
     batch = small.collector.collect()
-    frame = _bytes(batch) // batch.numel()
+    frame = stored_bytes(batch) // batch.numel()
     training = config.training
     frames = training.num_envs * training.rollout_length
     return {
@@ -47,8 +48,3 @@ def parameters_of(algorithm: Any) -> list[nn.Parameter]:
     modules = [value for value in vars(algorithm).values() if isinstance(value, nn.Module)]
     found = dict.fromkeys(parameter for module in modules for parameter in module.parameters())
     return [parameter for parameter in found if parameter.requires_grad]
-
-
-def _bytes(batch: TensorDictBase) -> int:
-    values = batch.values(include_nested=True, leaves_only=True)
-    return sum(value.numel() * value.element_size() for value in values)

@@ -13,6 +13,7 @@ import torch
 from tensordict import TensorDict
 from torch import Tensor
 
+from edgewise.config import files
 from edgewise.config.errors import ConfigError, DataError
 from edgewise.graphs import in_memory as given
 from edgewise.graphs.convert import from_pyg
@@ -153,7 +154,7 @@ def _from_text(source: str, seed: int) -> GraphSet:
                 f"{known} holds other graphs than the run was trained on", hint="restore the file"
             )
         return found
-    path = Path(source).expanduser()
+    path = _place_of(source)
     if not path.exists():
         raise DataError(
             f"{source}: there is no such folder or file", hint="give the path of a folder of graphs"
@@ -165,10 +166,23 @@ def _from_text(source: str, seed: int) -> GraphSet:
     return _from_files(source, {ALL: [path]}, seed)
 
 
+def _place_of(source: str) -> Path:
+    """Return the path of a folder or file, without following a link in a run folder."""
+    try:
+        path = Path(source).expanduser()
+        files.check_place(path)
+    except (OSError, RuntimeError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise DataError(f"{source}: {reason}", hint="give the path of a folder of graphs") from error
+    return path
+
+
 def _state_of(folder: Path) -> tuple[tuple[str, int, int], ...]:
-    """Return names, sizes and times of the files of a folder, so that a changed folder is read anew."""
-    files = sorted(path for path in folder.glob("**/*") if path.is_file())
-    return tuple((str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in files)
+    """Return names, sizes and times of the graphs of a folder, so that a changed folder is read anew."""
+    folders = [folder, *(folder / split for split in SPLITS if (folder / split).is_dir())]
+    found = [path for each in folders for path in _files_in(each)]
+    states = [(path, path.lstat() if path.is_symlink() else path.stat()) for path in found]
+    return tuple((str(path), state.st_size, state.st_mtime_ns) for path, state in states)
 
 
 @lru_cache(maxsize=4)
@@ -192,18 +206,19 @@ def _read_folder(folder: Path, state: object, seed: int) -> GraphSet:  # noqa: A
 
 
 def _files_in(folder: Path) -> list[Path]:
+    """Return the files that are graphs by their names; what is no regular file is refused when it is read."""
     return sorted(
         path
         for path in folder.iterdir()
-        if path.is_file() and path.name[0] != "." and path.suffix.lower() in READERS
+        if path.name[0] != "." and path.suffix.lower() in READERS and not path.is_dir()
     )
 
 
 def _from_files(source: str, parts: Mapping[str, Sequence[Path]], seed: int) -> GraphSet:
-    paths = [path for files in parts.values() for path in files]
+    paths = [path for members in parts.values() for path in members]
     graphs, names = to_data([read_graph_file(path) for path in paths])
     found = GraphSet(source, tuple(graphs), tuple(map(str, paths)), {}, names)
-    return _with_parts(found, {split: len(files) for split, files in parts.items()}, seed)
+    return _with_parts(found, {split: len(members) for split, members in parts.items()}, seed)
 
 
 def _from_parts(source: Mapping[Any, Any], seed: int) -> GraphSet:

@@ -7,17 +7,22 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from edgewise.config.errors import DataError
+from edgewise.config import sources
+from edgewise.config.sources import shown
 from edgewise.graphs.graphml import read_graphml
 from edgewise.graphs.raw_graph import RawGraph, fail
 
 SOURCES = ("source", "src", "from", "u")
 TARGETS = ("target", "dst", "to", "v")
 COMMENTS = ("#", "%")
+
+NUMBER = re.compile(r"-?[0-9]{1,18}")
+"""A node that is ordered as a number."""
 
 Row = tuple[int, list[str]]
 """Line number and cells."""
@@ -32,13 +37,9 @@ def read_graph_file(path: Path) -> RawGraph:
     Raises:
         DataError: naming the file and the line.
     """
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
     if path.suffix.lower() not in READERS:
         fail(str(path), f"files {path.suffix or 'without a suffix'} cannot be read", hint=HINT)
-    return READERS[path.suffix.lower()](path, content)
+    return READERS[path.suffix.lower()](path, sources.read(path, hint=HINT))
 
 
 def read_edge_list(path: Path, content: bytes) -> RawGraph:
@@ -54,8 +55,10 @@ def read_csv(path: Path, content: bytes) -> RawGraph:
         parsed = list(csv.reader((text for _, text in lines), strict=True))
     except csv.Error as error:
         fail(str(path), f"not a CSV of one edge per line: {error}")
+    if len(parsed) != len(lines):
+        fail(str(path), "a quotation mark that is not closed in its line")
     rows = [
-        (number, [cell.strip() for cell in cells]) for (number, _), cells in zip(lines, parsed, strict=False)
+        (number, [cell.strip() for cell in cells]) for (number, _), cells in zip(lines, parsed, strict=True)
     ]
     header: list[str] = []
     if rows and len(rows[0][1]) >= 2:
@@ -67,12 +70,7 @@ def read_csv(path: Path, content: bytes) -> RawGraph:
 
 def read_node_link(path: Path, content: bytes) -> RawGraph:
     """Read `{"directed": false, "nodes": [{"id": 0, ...}], "links": [{"source": 0, "target": 1, ...}]}`."""
-    try:
-        plain = json.loads(_text(path, content))
-    except json.JSONDecodeError as error:
-        fail(f"{path}:{error.lineno}", f"not JSON: {error.msg}")
-    except RecursionError:
-        fail(str(path), "nested too deeply")
+    plain = sources.parse_json(sources.decode(content, path), path)
     if not isinstance(plain, dict):
         fail(str(path), "an object with nodes and links is needed", hint=HINT)
     nodes, links = plain.get("nodes"), plain.get("links", plain.get("edges"))
@@ -83,21 +81,24 @@ def read_node_link(path: Path, content: bytes) -> RawGraph:
         if not isinstance(node, dict) or "id" not in node:
             fail(str(path), f"nodes[{number}] has no id")
         if index.setdefault(json.dumps(node["id"]), number) != number:
-            fail(str(path), f"nodes[{number}]: a second node {node['id']!r}")
+            fail(str(path), f"nodes[{number}]: a second node {shown(node['id'])}")
     edges = []
     for number, link in enumerate(links):
-        ends = [link.get(end) for end in ("source", "target")] if isinstance(link, dict) else [None, None]
-        for end in ends:
-            if json.dumps(end) not in index:
-                fail(str(path), f"links[{number}] ends at {end!r}, which is no node")
-        edges.append(
-            (index[json.dumps(ends[0])], index[json.dumps(ends[1])], _rest(link, "source", "target", "key"))
-        )
+        if not isinstance(link, dict):
+            fail(str(path), f"links[{number}] is no object with source and target")
+        ends = [json.dumps(link.get(end)) for end in ("source", "target")]
+        for name, end in zip(("source", "target"), ends, strict=True):
+            if end not in index:
+                fail(str(path), f"links[{number}] ends at {shown(link.get(name))}, which is no node")
+        edges.append((index[ends[0]], index[ends[1]], _rest(link, "source", "target", "key")))
     attributes = [_rest(node, "id") for node in nodes]
     own = plain.get("graph", {})
     if not isinstance(own, dict):
         fail(str(path), "`graph` must be an object with the attributes of the graph", hint=HINT)
-    return RawGraph(str(path), list(index), attributes, edges, bool(plain.get("directed", False)), own)
+    directed = plain.get("directed", False)
+    if not isinstance(directed, bool):
+        fail(str(path), f"`directed` is {shown(directed)}, expected true or false")
+    return RawGraph(str(path), list(index), attributes, edges, directed, own)
 
 
 READERS: dict[str, Callable[[Path, bytes], RawGraph]] = {
@@ -131,8 +132,11 @@ def _from_rows(path: Path, rows: Sequence[Row], names: Sequence[str], *, directe
     columns = names or (["weight"] if width == 3 else [f"weight{column}" for column in range(width - 2)])
     if len(columns) != width - 2:
         fail(f"{path}:{rows[0][0]}", f"{width} columns, but {len(columns) + 2} in the header")
+    repeated = [name for number, name in enumerate(columns) if name in columns[:number]]
+    if repeated:
+        fail(f"{path}:1", f"two columns are called {shown(repeated[0])}")
     labels = list(dict.fromkeys(cell for _, cells in rows for cell in cells[:2]))
-    if all(label.lstrip("-").isdecimal() and label.isascii() for label in labels):
+    if all(map(NUMBER.fullmatch, labels)):
         labels.sort(key=int)
     index = {label: number for number, label in enumerate(labels)}
     edges = [
@@ -151,27 +155,17 @@ def _attributes(path: Path, number: int, columns: Sequence[str], cells: Sequence
         try:
             attributes[name] = float(cell)
         except ValueError:
-            fail(f"{path}:{number}", f"{name} is {cell!r}, not a number")
+            fail(f"{path}:{number}", f"{name} is {shown(cell)}, not a number")
     return attributes
 
 
 def _lines(path: Path, content: bytes) -> tuple[list[tuple[int, str]], bool]:
     """Return the lines that are neither blank nor comments, and whether a comment says `directed`."""
     lines, directed = [], False
-    for number, line in enumerate(_text(path, content).splitlines(), 1):
+    for number, line in enumerate(sources.decode(content, path).splitlines(), 1):
         text = line.strip()
         if text.startswith(COMMENTS):
             directed = directed or text.lstrip("#% ").lower() == "directed"
         elif text:
             lines.append((number, text))
     return lines, directed
-
-
-def _text(path: Path, content: bytes) -> str:
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        fail(
-            f"{path}:{line}", f"byte {content[error.start]:#04x} is not UTF-8", hint="save the file as UTF-8"
-        )

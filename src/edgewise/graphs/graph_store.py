@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +12,13 @@ from safetensors.torch import save
 from torch import Tensor
 from torch_geometric.data import Data
 
-from edgewise.config import files
+from edgewise.config import files, sources
 from edgewise.config.errors import DataError
 from edgewise.graphs.graph_objects import checked_data
 from edgewise.graphs.graph_set import KEYS, GraphSet
 from edgewise.graphs.raw_graph import Names
 
 FORMAT = "edgewise-graphs/1"
-LARGEST = 1 << 36
 """Largest accepted size of a file, in bytes."""
 
 
@@ -55,8 +53,7 @@ def load_graph_set(path: Path) -> GraphSet:
         DataError: the file is damaged or something else.
     """
     try:
-        os.close(files.open_to_read(path, largest=LARGEST))
-        with safe_open(path, framework="pt") as file:
+        with safe_open(sources.check(path), framework="pt") as file:
             header = files.parse_json((file.metadata() or {})["graphs"])
             tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
         return _graph_set(header, tensors)

@@ -6,9 +6,19 @@ from pathlib import Path
 from typing import Any
 from xml.parsers import expat
 
+from edgewise.config.sources import shown
 from edgewise.graphs.raw_graph import RawGraph, fail
 
 _NUMBERS = {"int": int, "long": int, "float": float, "double": float}
+_TRUTHS = {"true": True, "1": True, "false": False, "0": False}
+_WITHIN = {
+    "graph": ("graphml", "node", "edge"),
+    "key": ("graphml",),
+    "default": ("key",),
+    "node": ("graph",),
+    "edge": ("graph",),
+}
+"""Where elements may stand; a graph within a node or an edge gets an error of its own."""
 _HINT = "give a GraphML file with one graph of nodes and edges"
 
 
@@ -23,8 +33,8 @@ def read_graphml(path: Path, content: bytes) -> RawGraph:
         reader.parser.Parse(content, True)
     except expat.ExpatError as error:
         fail(f"{path}:{error.lineno}", f"not XML: {expat.ErrorString(error.code)}", hint=_HINT)
-    except LookupError as error:
-        fail(str(path), f"{error}", hint=_HINT)
+    except (LookupError, ValueError) as error:  # a declared encoding that does not exist, or does not fit
+        fail(str(path), f"{error}", hint="save the file as UTF-8")
     return reader.graph()
 
 
@@ -58,7 +68,7 @@ class _Reader:
         for source, target, attributes, line in self._edges:
             for end in (source, target):
                 if end not in self._index:
-                    fail(f"{self.path}:{line}", f"an edge ends at {end!r}, which is no node", hint=_HINT)
+                    fail(f"{self.path}:{line}", f"an edge ends at {shown(end)}, which is no node", hint=_HINT)
             edges.append((self._index[source], self._index[target], attributes))
         owned = (("node", self._nodes), ("edge", [item[2] for item in edges]), ("graph", [self._own]))
         for owner, items in owned:
@@ -71,26 +81,36 @@ class _Reader:
 
     def _start(self, tag: str, given: dict[str, str]) -> None:
         tag = tag.rpartition(" ")[2]
+        within = self._open[-1] if self._open else ""
         self._open.append(tag)
         self._text = []
+        if within not in _WITHIN.get(tag, (within,)):
+            self._fail(f"<{tag}> within <{within}>" if within else f"<{tag}> as the root")
         if tag == "key":
             self._key = self._needed(given, "id", tag)
+            if self._key in self._keys:
+                self._fail(f"a second key {shown(self._key)}")
             name = given.get("attr.name", self._key)
             self._keys[self._key] = (given.get("for", "all"), name, given.get("attr.type", "string"))
         elif tag == "graph":
             if self._directed is not None:
                 self._fail("a second graph, or a graph within a graph")
-            self._directed = given.get("edgedefault", "directed") == "directed"
+            default = given.get("edgedefault", "directed")
+            if default not in ("directed", "undirected"):
+                self._fail(f"edgedefault is {shown(default)}, expected directed or undirected")
+            self._directed = default == "directed"
         elif tag == "node":
             label = self._needed(given, "id", tag)
             if label in self._index:
-                self._fail(f"a second node {label!r}")
+                self._fail(f"a second node {shown(label)}")
             self._index[label] = len(self._nodes)
             self._current = {}
             self._nodes.append(self._current)
         elif tag == "edge":
             self._current = {}
             ends = self._needed(given, "source", tag), self._needed(given, "target", tag)
+            if self._directed != self._truth("directed", given.get("directed", str(self._directed))):
+                self._fail("directed and undirected edges in one graph cannot be read")
             self._edges.append((*ends, self._current, self.parser.CurrentLineNumber))
         elif tag == "hyperedge":
             self._fail("hyperedges cannot be read")
@@ -104,7 +124,7 @@ class _Reader:
             self._defaults[self._key] = text
         elif tag == "data" and self._open[-1:] in (["node"], ["edge"], ["graph"]):
             if self._key not in self._keys:
-                self._fail(f"data of key {self._key!r}, which is not declared")
+                self._fail(f"data of key {shown(self._key)}, which is not declared")
             _, name, kind = self._keys[self._key]
             item = self._own if self._open[-1] == "graph" else self._current
             assert item is not None
@@ -119,13 +139,18 @@ class _Reader:
 
     def _value(self, name: str, kind: str, text: str) -> Any:
         if kind == "boolean":
-            return text.lower() in ("true", "1")
+            return self._truth(name, text)
         if kind not in _NUMBERS:
             return text
         try:
             return _NUMBERS[kind](text)
         except ValueError:
-            self._fail(f"{name} is {text!r}, declared as {kind}")
+            self._fail(f"{name} is {shown(text)}, declared as {kind}")
+
+    def _truth(self, name: str, text: str) -> bool:
+        if text.lower() not in _TRUTHS:
+            self._fail(f"{name} is {shown(text)}, expected true or false")
+        return _TRUTHS[text.lower()]
 
     def _needed(self, given: dict[str, str], name: str, tag: str) -> str:
         if name not in given:

@@ -13,7 +13,10 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from edgewise.config.errors import DataError
+from edgewise.config.sources import shown
 
+LARGEST_NUMBER = 3.4e38
+"""Numbers of graphs are float32."""
 MAX_TYPES = 1000
 """Whole numbers below this are ids of types; larger ones are names."""
 
@@ -77,6 +80,11 @@ def to_data(graphs: Sequence[RawGraph]) -> tuple[list[Data], Names]:
     position = _position_names(node_names)
     node_type = _type_name(node_names, "node_type")
     edge_type = _type_name(edge_names, "edge_type")
+    for graph in graphs:
+        _check_types(graph.where, "node", graph.labels, graph.nodes, node_type)
+        _check_types(
+            graph.where, "edge", range(len(graph.edges)), [item[2] for item in graph.edges], edge_type
+        )
     node_types = _type_values(node_type, (attributes for graph in graphs for attributes in graph.nodes))
     edge_types = _type_values(edge_type, (item[2] for graph in graphs for item in graph.edges))
     node_columns = sorted(name for name, numeric in node_names.items() if numeric and name not in position)
@@ -170,12 +178,23 @@ def _type_name(names: Mapping[str, bool], own: str) -> str | None:
     return next((name for name in (own, "type") if name in names), None)
 
 
+def _check_types(
+    where: str, what: str, labels: Sequence[Any], items: Sequence[Mapping[str, Any]], name: str | None
+) -> None:
+    """Raise DataError for a type that is neither text nor a whole number."""
+    for label, item in zip(labels, items, strict=True):
+        kind = item.get(name, "") if name is not None else ""
+        if isinstance(kind, bool) or not isinstance(kind, str | int):
+            hint = "give a name or a whole number"
+            fail(where, f"{name} of {what} {label} is {shown(kind)}, which is no type", hint=hint)
+
+
 def _type_values(name: str | None, items: Iterable[Mapping[str, Any]]) -> list[str]:
     """Return the types by name, in the order of their ids; whole numbers are ids already."""
     found = {} if name is None else {item[name]: None for item in items if name in item}
     if found and all(isinstance(kind, int) and 0 <= kind < MAX_TYPES for kind in found):
         return [str(kind) for kind in range(max(found) + 1)]
-    return sorted(map(str, found))
+    return sorted(set(map(str, found)))
 
 
 def _ids(
@@ -210,10 +229,10 @@ def _matrix(
 def _numbers(where: str, what: str, value: Any) -> list[float]:
     try:
         numbers = [float(number) for number in torch.as_tensor(value).reshape(-1).tolist()]
-    except (TypeError, ValueError, RuntimeError):
-        fail(where, f"{what} is {value!r}, not a number or a list of numbers")
-    if not all(map(math.isfinite, numbers)):
-        fail(where, f"{what} is not finite")
+    except (TypeError, ValueError, RuntimeError, OverflowError):
+        fail(where, f"{what} is {shown(value)}, not a number or a list of numbers")
+    if not all(math.isfinite(number) and abs(number) < LARGEST_NUMBER for number in numbers):
+        fail(where, f"{what} is not finite, or larger than {LARGEST_NUMBER:g}")
     return numbers
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 import torch
-from tensordict import TensorDict
+from tensordict import NestedKey, TensorDict
 from tensordict.nn import TensorDictModuleBase
 from torch import Tensor, nn
 from torch.distributions import Distribution
@@ -19,10 +19,12 @@ from edgewise.models.actor_function import ActorFunction
 from edgewise.models.bridge import pool_nodes
 from edgewise.models.build import make_encoder, make_head
 from edgewise.models.config import ModelConfig
+from edgewise.models.distributions.joined import Joined
 from edgewise.models.encoders.encoder import GraphEncoder
 from edgewise.models.heads import Head, acting_agents, feed_forward
 from edgewise.models.instance_actor import InstanceActorCritic, make_instance_actor_critic
 from edgewise.models.memory import Memory
+from edgewise.models.size_classes import SizeClass, joined_rows, num_choices, size_classes, whole
 
 
 class HasGraph(Protocol):
@@ -67,6 +69,26 @@ class Actor(OtherGraphs, TensorDictModuleBase):
 
     def get_dist(self, tensordict: TensorDict) -> Distribution:
         """Return the distribution over actions, batch `[*B]`, or `[*B, A]` for agents."""
+        if (classes := self.classes(tensordict)) is not None:
+            parts = [(each.rows, self._get_dist(each.observation)) for each in classes]
+            return self.joined(parts, tensordict)
+        return self._get_dist(whole(tensordict))
+
+    def classes(self, tensordict: TensorDict, *more: NestedKey) -> list[SizeClass] | None:
+        """Divide a batch by the size of its graphs; None if it should stay whole. `more` is read too."""
+        if self.memory is not None or self._carried_critics:
+            return None
+        layout, keys = self.head.layout, (*self.in_keys, ACTIVE, *more)
+        return size_classes(
+            tensordict, self.encoder.graph, layout=layout, keys=keys, num_agents=layout.num_agents
+        )
+
+    def joined(self, parts: list[tuple[Tensor, Distribution]], tensordict: TensorDict) -> Distribution:
+        """Return the distribution of a batch from those of its classes."""
+        choices = num_choices(tensordict, self.head.layout)
+        return Joined(parts, tensordict.batch_size, num_choices=choices)
+
+    def _get_dist(self, tensordict: TensorDict) -> Distribution:
         h = self.encoder(tensordict.get(GRAPH))
         return self.head(h if self.memory is None else self.memory(h, tensordict), tensordict)
 
@@ -83,6 +105,8 @@ class Actor(OtherGraphs, TensorDictModuleBase):
 
     def forward(self, tensordict: TensorDict) -> TensorDict:
         """Sample an action in every world, or take the mode if exploration is off."""
+        if self.memory is None and not self._carried_critics:
+            return set_action(self.get_dist(tensordict), tensordict)
         return self.act_from_nodes(self.encoder(tensordict.get(GRAPH)), tensordict)
 
     def act_from_nodes(self, h: Tensor, tensordict: TensorDict) -> TensorDict:
@@ -119,8 +143,20 @@ class Critic(TensorDictModuleBase):
 
     def forward(self, tensordict: TensorDict) -> TensorDict:
         """Compute the values of every world."""
-        h = self.encoder(tensordict.get(GRAPH))
-        return tensordict.set("state_value", self.value_from_nodes(h, tensordict))
+        return tensordict.set("state_value", self.values(tensordict))
+
+    def values(self, tensordict: TensorDict) -> Tensor:
+        """Return the values of every world."""
+        classes = None
+        if self.memory is None:
+            classes = size_classes(
+                tensordict, self.encoder.graph, layout=None, keys=self.in_keys, num_agents=self.num_agents
+            )
+        if classes is None:
+            tensordict = whole(tensordict)
+            return self.value_from_nodes(self.encoder(tensordict.get(GRAPH)), tensordict)
+        parts = [(each.rows, self.values(each.observation)) for each in classes]
+        return joined_rows(parts, tensordict.batch_size)
 
     def store_memory(self, h: Tensor | None, tensordict: TensorDict) -> None:
         """Write the hidden states before and after this step; `h` are the node embeddings, if known."""
@@ -161,9 +197,8 @@ class ValuingActor(TensorDictModuleBase):
 
     def forward(self, tensordict: TensorDict) -> TensorDict:
         """Compute the values of every world, and act."""
-        h = self.actor.encoder(tensordict.get(GRAPH))
-        tensordict.set("state_value", self.critic.value_from_nodes(h, tensordict))
-        return self.actor.act_from_nodes(h, tensordict)
+        distribution, value = evaluate_together(self.actor, self.critic, tensordict)
+        return set_action(distribution, tensordict.set("state_value", value))
 
 
 class ActorCritic(nn.Module):
@@ -199,12 +234,14 @@ class ActorCritic(nn.Module):
 
         For recurrent models, `tensordict` has chunks `[*B, L]` of L consecutive steps of one world each.
         """
-        graph, memory = tensordict.get(GRAPH), self.actor.memory
-        h = self.actor.encoder(graph)
-        critic_h = h if self.shared else self.critic.encoder(graph)
-        values = self.critic.value_from_nodes(critic_h, tensordict, chunks=self.recurrent)
-        actor_h = h if memory is None else memory.unroll(h, tensordict)
-        return self.actor.head(actor_h, tensordict), values
+        memory = self.actor.memory
+        if memory is None:
+            return evaluate_together(self.actor, self.critic, tensordict)
+        tensordict = whole(tensordict)
+        h = self.actor.encoder(tensordict.get(GRAPH))
+        critic_h = h if self.shared else self.critic.encoder(tensordict.get(GRAPH))
+        values = self.critic.value_from_nodes(critic_h, tensordict, chunks=True)
+        return self.actor.head(memory.unroll(h, tensordict), tensordict), values
 
     def set_graph(self, graph: GraphSpec) -> None:
         """Use another topology or edge rule from now on; features and node types must be the same.
@@ -213,6 +250,20 @@ class ActorCritic(nn.Module):
         """
         self.actor.set_graph(graph)
         self.critic.encoder.graph = graph
+
+
+def evaluate_together(actor: Actor, critic: Critic, tensordict: TensorDict) -> tuple[Distribution, Tensor]:
+    """Return the distribution and the values of feed-forward models; a shared encoder runs once."""
+    classes = actor.classes(tensordict, *critic.in_keys)
+    if classes is not None:
+        found = [(each.rows, *evaluate_together(actor, critic, each.observation)) for each in classes]
+        distribution = actor.joined([(rows, part) for rows, part, _ in found], tensordict)
+        values = joined_rows([(rows, value) for rows, _, value in found], tensordict.batch_size)
+        return distribution, values
+    tensordict = whole(tensordict)
+    h = actor.encoder(tensordict.get(GRAPH))
+    critic_h = h if critic.encoder is actor.encoder else critic.encoder(tensordict.get(GRAPH))
+    return actor.head(h, tensordict), critic.value_from_nodes(critic_h, tensordict)
 
 
 def actor_critic_of(env: HasGraph, config: Any) -> ActorCritic | InstanceActorCritic:

@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import Field, field_validator, model_validator
 
+from edgewise.config.bounds import DEPTH, REAL, ROWS, VECTOR, WIDTH, Real, Width
 from edgewise.config.model import AppliesIf, Config
 from edgewise.plugins import Address, listed
 
@@ -56,7 +57,6 @@ class EncoderConfig(Config):
     removed: ClassVar[Mapping[str, Any]] = {
         "soft_cap": None,
         "beta": False,
-        "norm": "layer",
         "dropout": 0.0,
         "compile": False,
     }
@@ -64,27 +64,31 @@ class EncoderConfig(Config):
     kind: str = "transformer"
     """`transformer` (the default), `gnn` (any PyG convolution), `mlp` (a baseline for graphs of fixed size),
     or the name or address of an own encoder, such as `my_encoder.py:MyEncoder`."""
-    hidden: int = Field(64, ge=1)
+    hidden: int = Field(64, ge=1, le=WIDTH)
     """Width of every embedding; a multiple of `heads`."""
-    layers: int = Field(3, ge=1)
+    layers: int = Field(3, ge=1, le=DEPTH)
     """Number of message-passing layers, or of hidden layers of the `mlp`."""
-    heads: Annotated[int, IF_ATTENTION] = Field(4, ge=1)
+    heads: Annotated[int, IF_ATTENTION] = Field(4, ge=1, le=DEPTH)
     """Number of attention heads."""
     conv: Annotated[str, IF_CONVOLUTION] = "GATv2Conv"
     """Convolution of kind `gnn`: `GATv2Conv`, `GATConv`, `TransformerConv`, `GINEConv`, `GINConv`,
     `SAGEConv`, `GENConv`, `GCNConv`, `GraphConv`, or the name or address of an own one, such as
     `my_conv.py:MyConv`."""
-    edge_hidden: Annotated[int, IF_MESSAGES] = Field(0, ge=0)
+    edge_hidden: Annotated[int, IF_MESSAGES] = Field(0, ge=0, le=WIDTH)
     """Width of a layer with an activation that edge features pass before all message-passing layers, so that
     messages are no longer linear in them; 0 for no such layer."""
-    feed_forward: Annotated[int, IF_MESSAGES] = Field(0, ge=0)
+    feed_forward: Annotated[int, IF_MESSAGES] = Field(0, ge=0, le=WIDTH)
     """Width of the feed-forward part of a transformer block as a multiple of `hidden`; 0 for no such part."""
+    norm: Annotated[Literal["layer", "instance"], IF_TRANSFORMER] = "layer"
+    """`layer` normalises the embedding of each node before every part of a block. `instance` normalises each
+    channel over the nodes of a graph after every part, which learns faster where nodes are chosen from a
+    whole instance, as in tours; the nodes of a graph then depend on each other without any path."""
     dense: Annotated[Literal["auto", "always", "never"], IF_TRANSFORMER] = "auto"
     """When attention uses `[N, N]` matrices: `auto` (by a measured rule), `always` or `never`."""
     compact: Annotated[bool | None, IF_MESSAGES] = None
     """Whether the sparse path drops padding. By default it does on a CPU, where that is never slower, and not
     where shapes must be static: on a GPU, under vmap, in an export."""
-    part_size: Annotated[int | None, IF_MESSAGES] = Field(None, ge=1)
+    part_size: Annotated[int | None, IF_MESSAGES] = Field(None, ge=1, le=ROWS)
     """Largest number of nodes that receive messages at once, for graphs whose messages do not fit into
     memory: larger batches run part by part, and again in the backward pass, with equal results. By default
     all nodes at once."""
@@ -118,6 +122,7 @@ class EncoderConfig(Config):
             "the mlp passes no messages": self.kind == "mlp",
             "GCNConv needs the degrees of senders": self.kind == "gnn" and self.conv == "GCNConv",
             "dense always uses matrices of whole graphs": self.dense == "always",
+            "norm instance reads all nodes of a graph": self.norm == "instance",
         }
         wrong = [reason for reason, applies in reasons.items() if applies]
         if wrong:
@@ -156,17 +161,17 @@ class ModelConfig(Config):
     head: str = "auto"
     """Policy head: `auto` for the one of the environment's action layout, or the name or address of an own
     one, such as `my_head.py:MyHead`."""
-    head_hidden: tuple[int, ...] = (64,)
+    head_hidden: tuple[Width, ...] = (64,)
     """Widths of the hidden layers of every head."""
-    policy_gain: float = Field(0.01, gt=0)
+    policy_gain: float = Field(0.01, gt=0, le=REAL)
     """Gain of the orthogonal initialisation of the last policy layer; a small gain makes the initial policy
     almost uniform."""
-    logit_clip: float = Field(10.0, gt=0)
+    logit_clip: float = Field(10.0, gt=0, le=REAL)
     """Largest absolute logit of the pointer decoder, which environments that describe an instance once use to
     choose nodes."""
-    initial_std: float = Field(0.6, gt=0)
+    initial_std: float = Field(0.6, gt=0, le=REAL)
     """Initial standard deviation of continuous actions, before squashing."""
-    prior: float | None = Field(None, gt=0)
+    prior: float | None = Field(None, gt=0, le=REAL)
     """Initial weight of `action_prior`, a score of each choice that some environments give. It is added to
     the logits with a learned positive weight, so a policy with a small `policy_gain` begins as the rule that
     takes the choice of the highest score. None ignores the scores."""
@@ -192,24 +197,24 @@ class EgoConfig(Config):
     encoder: Literal["flat", "graph"] = "flat"
     """`flat` concatenates the object slots in order; `graph` passes messages between the agent and its
     objects, independent of their order and number."""
-    self_width: Annotated[int, IF_FLAT] = Field(56, ge=1)
+    self_width: Annotated[int, IF_FLAT] = Field(56, ge=1, le=VECTOR)
     """Width of the embedding of the agent's own features, in the flat encoder."""
-    object_width: Annotated[int, IF_FLAT] = Field(40, ge=1)
+    object_width: Annotated[int, IF_FLAT] = Field(40, ge=1, le=VECTOR)
     """Width of the embedding of each object, in the flat encoder."""
     graph: Annotated[EncoderConfig, IF_GRAPH] = EncoderConfig(layers=2)
     """Settings of the graph encoder."""
-    hidden: int = Field(128, ge=1)
+    hidden: int = Field(128, ge=1, le=VECTOR)
     """Width of the two layers between features and output."""
-    cosines: Annotated[int, IF_QUANTILES] = Field(64, ge=1)
+    cosines: Annotated[int, IF_QUANTILES] = Field(64, ge=1, le=VECTOR)
     """Number of cosines that embed a quantile level, if quantiles are learned."""
-    radius: float = Field(0.0, ge=0)
+    radius: float = Field(0.0, ge=0, le=REAL)
     """Radius of an agent, for its distance to objects."""
     inputs: Literal["scaled", "physical", "raw"] = "scaled"
     """`scaled` if the environment has already divided observations by these scales; `physical` if the network
     should divide them; `raw` for no scaling."""
-    self_scale: tuple[float, ...] = ()
+    self_scale: tuple[Real, ...] = ()
     """Divisors of the agent's own features; empty for none."""
-    object_scale: tuple[float, ...] = ()
+    object_scale: tuple[Real, ...] = ()
     """Divisors of an object's features; empty for none."""
 
     @property
@@ -241,9 +246,9 @@ class ValueConfig(Config):
     recurrent: Annotated[bool, IF_GRAPH_READ] = False
     """Whether each agent has a GRU, as wide as an embedding; with DQN and IQN, which then learn from
     sequences (https://openreview.net/forum?id=r1lyTjAqYX)."""
-    hidden: int = Field(128, ge=1)
+    hidden: int = Field(128, ge=1, le=VECTOR)
     """Width of the two layers between features and output."""
-    cosines: Annotated[int, IF_QUANTILES] = Field(64, ge=1)
+    cosines: Annotated[int, IF_QUANTILES] = Field(64, ge=1, le=VECTOR)
     """Number of cosines that embed a quantile level, if quantiles are learned."""
     ego: Annotated[EgoConfig, IF_EGO_READ] = EgoConfig()
     """Encoder of `agents.ego`, if the networks read it."""

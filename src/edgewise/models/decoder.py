@@ -31,6 +31,9 @@ from edgewise.models.heads import Head, feed_forward
 
 LIFTED = 16
 """Width of the hidden layer that node features of a step pass."""
+DISTANCE_GAIN = 10.0
+"""Factor of the weights of distances. An optimiser like Adam moves every parameter by about its learning rate
+in each step, and these single weights have to become of order one."""
 
 
 class Steps(NamedTuple):
@@ -80,6 +83,7 @@ class Prepared(NamedTuple):
         key: `[I, H, N, C / H]`.
         value: `[I, H, N, C / H]`.
         nodes: `[I, N, C]`: what the pointer compares, or the embeddings themselves.
+        distances: `[I * N + 1, N]`, see `DistanceTerm`; None for graphs without positions.
     """
 
     node_mask: Tensor
@@ -88,6 +92,13 @@ class Prepared(NamedTuple):
     key: Tensor
     value: Tensor
     nodes: Tensor
+    distances: Tensor | None = None
+
+    def rows(self, references: Tensor) -> Tensor:
+        """Return the rows of `tables` that references `[R, I, Q]` point to."""
+        count, nodes = self.node_mask.shape
+        first = torch.arange(count, device=references.device).unsqueeze(-1) * nodes
+        return torch.where(references < 0, count * nodes, first + references)
 
 
 class Glimpse(nn.Module):
@@ -130,10 +141,7 @@ class Glimpse(nn.Module):
         """Return the context of every step `[I, Q, C]`, and its lifted node features `[I, Q, N, K]`."""
         query = prepared.context
         if steps.references is not None and prepared.tables is not None:
-            count, nodes = prepared.node_mask.shape
-            first = torch.arange(count, device=query.device).unsqueeze(-1) * nodes
-            place = torch.where(steps.references < 0, count * nodes, first + steps.references)
-            for table, row in zip(prepared.tables, place, strict=True):
+            for table, row in zip(prepared.tables, prepared.rows(steps.references), strict=True):
                 query = query + table.index_select(0, row.reshape(-1)).unflatten(0, row.shape)
         if self.features is not None and steps.u is not None:
             query = query + self.features(steps.u)
@@ -167,6 +175,45 @@ class Glimpse(nn.Module):
     def _by_head(self, rows: Tensor) -> Tensor:
         """Reshape `[I, Q, C]` to `[I, H, Q, C / H]`."""
         return rows.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+
+
+class DistanceTerm(nn.Module):
+    """Scores nodes by their distance to the nodes that a step refers to, with a learned weight of each.
+
+    Without it, a pointer has to learn from embeddings that near nodes are good ones. Distances count in
+    units of the typical distance between neighbours, so that the weights fit instances of any size.
+
+    Args:
+        references: R, the number of references of a step.
+    """
+
+    def __init__(self, references: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(references))
+
+    def prepare(self, pos: Tensor, node_mask: Tensor) -> Tensor:
+        """Return the distances from every node to every other, `[I * N + 1, N]`; the last row is zero.
+
+        Args:
+            pos: `[I, N, P]`.
+            node_mask: `[I, N]` bool.
+        """
+        exists = node_mask.unsqueeze(-1) & node_mask.unsqueeze(-2)
+        apart = pos.unsqueeze(-2) - pos.unsqueeze(-3)
+        distance = apart.square().sum(-1).sqrt().masked_fill(~exists, 0.0)
+        count = node_mask.sum(-1)
+        mean = distance.sum((-2, -1)) / (count * (count - 1)).clamp(min=1)
+        unit = 2 * mean / count.clamp(min=1).sqrt()
+        scaled = distance / unit.clamp(min=torch.finfo(pos.dtype).tiny).view(-1, 1, 1)
+        return functional.pad(scaled.flatten(0, 1), (0, 0, 0, 1))
+
+    def forward(self, table: Tensor, rows: Tensor) -> Tensor:
+        """Return what is added to the scores of all nodes `[I, Q, N]`, from rows of the table `[R, I, Q]`."""
+        terms = [
+            weight * table.index_select(0, row.reshape(-1)).unflatten(0, row.shape)
+            for weight, row in zip(DISTANCE_GAIN * self.weight, rows, strict=True)
+        ]
+        return -sum(terms[1:], start=terms[0])
 
 
 def allowed_in(prepared: Prepared, mask: Tensor | None) -> Tensor:
@@ -203,16 +250,21 @@ class PointerDecoder(Decoder):
     Args:
         config: widths, heads and `logit_clip`.
         spec: what changes from step to step.
+        has_positions: whether nodes have positions; scores then also depend on distances.
     """
 
-    def __init__(self, config: ModelConfig, spec: StepSpec) -> None:
+    def __init__(self, config: ModelConfig, spec: StepSpec, *, has_positions: bool = False) -> None:
         super().__init__()
         self.spec, self.clip = spec, config.logit_clip
         self.glimpse = Glimpse(config.encoder.hidden, config.encoder.heads, spec)
+        self.distance = DistanceTerm(len(spec.references)) if has_positions and spec.references else None
 
     def prepare(self, h: Tensor, graph: TensorDictBase) -> Prepared:
         """Project node embeddings `[I, N, C]`."""
-        return self.glimpse.prepare(h, graph.get("node_mask"))
+        prepared = self.glimpse.prepare(h, graph.get("node_mask"))
+        if self.distance is None:
+            return prepared
+        return prepared._replace(distances=self.distance.prepare(graph.get("pos"), prepared.node_mask))
 
     def forward(self, prepared: Prepared, observation: TensorDictBase) -> InverseCategorical:
         """Return distributions over nodes."""
@@ -225,7 +277,10 @@ class PointerDecoder(Decoder):
         if lifted is not None:
             assert self.glimpse.lifted is not None
             score = score + ((seen @ self.glimpse.lifted[2].mT).unsqueeze(-2) @ lifted.mT).squeeze(-2)
-        logits = self.clip * torch.tanh(score / math.sqrt(self.glimpse.width))
+        score = score / math.sqrt(self.glimpse.width)
+        if self.distance is not None and prepared.distances is not None and steps.references is not None:
+            score = score + self.distance(prepared.distances, prepared.rows(steps.references))
+        logits = self.clip * torch.tanh(score)
         shape = (*observation.batch_size, logits.shape[-1])
         return InverseCategorical(logits.reshape(shape), allowed.expand_as(logits).reshape(shape))
 

@@ -7,6 +7,8 @@ from abc import abstractmethod
 from tensordict import TensorDictBase
 from torch import Tensor, nn
 
+from edgewise.models.size_classes import SizeClass
+
 ILLEGAL = -1e9
 """Value and logit of an illegal choice: finite, so that masked losses have finite gradients."""
 
@@ -33,6 +35,18 @@ class Features(nn.Module):
     @abstractmethod
     def legal(self, observation: TensorDictBase) -> Tensor | None:
         """Return the legal choices of every decider, `[*D, K]` bool; None if all are."""
+
+    def classes(self, observation: TensorDictBase) -> list[SizeClass] | None:  # noqa: ARG002
+        """Divide a batch by the size of its graphs; None if it should stay whole."""
+        return None
+
+    def whole(self, observation: TensorDictBase) -> TensorDictBase:
+        """Return the observation with padded tensors."""
+        return observation
+
+    def num_choices(self, observation: TensorDictBase) -> int | None:  # noqa: ARG002
+        """Return the number of choices of a decider in a batch that `classes` divides, if graphs set it."""
+        return None
 
 
 def mask_illegal(values: Tensor, legal: Tensor | None) -> Tensor:

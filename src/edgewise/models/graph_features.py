@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from edgewise.config.errors import ConfigError
 from edgewise.graphs.actions import ActionLayout, ChooseFromSet
 from edgewise.graphs.edges import Edges
-from edgewise.graphs.keys import CHOICES, EGO, GRAPH, MASK
+from edgewise.graphs.keys import ACTIVE, CHOICES, EGO, GRAPH, MASK
 from edgewise.graphs.spec import GraphSpec
 from edgewise.models.agents.ego import EgoEncoder
 from edgewise.models.bridge import pool_nodes
@@ -22,6 +22,7 @@ from edgewise.models.edge_heads import EdgeEmbedding, rows_at
 from edgewise.models.features import Features
 from edgewise.models.heads import acting_agents
 from edgewise.models.memory import Memory
+from edgewise.models.size_classes import SizeClass, num_choices, size_classes, whole
 from edgewise.plugins.addresses import resolve_part
 
 Role = Literal["actor", "critic"]
@@ -61,8 +62,24 @@ class GraphFeatures(Features):
     def graph(self, graph: GraphSpec) -> None:
         self.encoder.graph = graph
 
+    def classes(self, observation: TensorDictBase) -> list[SizeClass] | None:
+        """Divide a batch by the size of its graphs; None if it should stay whole."""
+        if self.steps is not None:
+            return None
+        layout, keys = self.layout, (GRAPH, MASK, CHOICES, ACTIVE)
+        return size_classes(observation, self.graph, layout=layout, keys=keys, num_agents=layout.num_agents)
+
+    def whole(self, observation: TensorDictBase) -> TensorDictBase:
+        """Return the observation with padded tensors."""
+        return whole(observation)
+
+    def num_choices(self, observation: TensorDictBase) -> int | None:
+        """Return the number of choices in the whole batch, if they are nodes or edges."""
+        return num_choices(observation, self.layout) if self.per_choice else None
+
     def forward(self, observation: TensorDictBase) -> Tensor:
         """Return the features of deciders or choices."""
+        observation = whole(observation)
         h = self.encoder(observation.get(GRAPH))
         if self.steps is not None:
             nodes, graph = h.reshape(-1, *h.shape[-2:]), observation.get(GRAPH).reshape(-1)
@@ -110,6 +127,10 @@ class AgentFeatures(GraphFeatures):
         super().__init__(graph, layout, config, role=role)
         agents, width = layout.num_agents, self.encoder.hidden
         self.memory = Memory("values", width, num_agents=agents) if config.recurrent else None
+
+    def classes(self, observation: TensorDictBase) -> list[SizeClass] | None:
+        """Divide a batch by the size of its graphs; None if it should stay whole, as with a memory."""
+        return None if self.memory is not None else super().classes(observation)
 
     def select(self, h: Tensor, observation: TensorDictBase) -> Tensor:
         """Return the embeddings of the agents' nodes, or of what they remember."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from tensordict import TensorDictBase
@@ -188,11 +188,22 @@ class InstanceActorCritic(nn.Module):
         Both are those of the `steps`, `[I, Q]`, if `tensordict` is a batch `[I]` of instances.
         """
         graph = tensordict.get(GRAPH) if STEPS in tensordict else tensordict.get(GRAPH).reshape(-1)
-        observation = tensordict.get(STEPS) if STEPS in tensordict else tensordict
+        return self.on_instances(graph)(tensordict.get(STEPS) if STEPS in tensordict else tensordict)
+
+    def on_instances(self, graph: TensorDictBase) -> Callable[[TensorDictBase], tuple[Distribution, Tensor]]:
+        """Encode the graphs of instances `[I]`, and return what evaluates any observations of them.
+
+        Those of an instance are next to each other, and each instance has the same number.
+        """
         h = self.actor.encoder(graph)
         critic_h = h if self.shared else self.critic.encoder(graph)
-        distribution = self.actor.decoder(self.actor.decoder.prepare(h, graph), observation)
-        return distribution, self.critic.step_value(critic_h, graph, observation)
+        prepared = self.actor.decoder.prepare(h, graph)
+
+        def evaluate(observation: TensorDictBase) -> tuple[Distribution, Tensor]:
+            distribution: Distribution = self.actor.decoder(prepared, observation)
+            return distribution, self.critic.step_value(critic_h, graph, observation)
+
+        return evaluate
 
     def set_graph(self, graph: GraphSpec) -> None:
         """Use another topology or edge rule from now on; features and node types must be the same."""
@@ -231,7 +242,7 @@ def _decoder(graph: GraphSpec, actions: ActionLayout, spec: StepSpec, config: Mo
     """Build the decoder: a pointer where nodes are chosen, otherwise one in front of the policy head."""
     if config.head == "auto" and config.prior is None:
         if isinstance(actions, ChooseNode):
-            return PointerDecoder(config, spec)
+            return PointerDecoder(config, spec, has_positions=graph.position_dim > 0)
         if isinstance(actions, ChooseFromSet) and actions.members == "nodes":
             return SetDecoder(config, spec)
     return NodeDecoder(config, spec, make_head(graph, actions, config))

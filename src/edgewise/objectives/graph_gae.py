@@ -20,6 +20,7 @@ from torchrl.objectives.utils import hold_out_net
 from torchrl.objectives.value import ValueEstimatorBase
 
 from edgewise.graphs.keys import GRAPH
+from edgewise.graphs.ragged import Ragged
 from edgewise.objectives.alignment import expand_agent_mask, match_log_ratio, match_shape
 from edgewise.objectives.average_reward import AverageReward
 from edgewise.objectives.boundaries import bootstrap_mask, bootstrap_positions
@@ -332,6 +333,8 @@ def _default_chunk_size(states: TensorDictBase) -> int:
     """Return the number of graphs per call of the critic, by their node slots."""
     mask = states.get((GRAPH, "node_mask"), None)
     nodes = NODES_PER_STATE if mask is None else mask.shape[-1]
+    if isinstance(mask, Ragged):
+        nodes = max(1, mask.numbers() // max(1, len(mask)))
     on_cpu = next(states.values(include_nested=True, leaves_only=True)).device.type == "cpu"
     return max(1, (NODES_ON_CPU if on_cpu else NODES_ELSEWHERE) // nodes)
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from edgewise.config import files
 from edgewise.config.errors import ConfigError, EdgewiseError
 from edgewise.plugins.installed import EntryPoint
 from edgewise.plugins.places import in_run_folder, is_installed, real_file, real_path
@@ -206,7 +207,7 @@ def import_statements(file: Path) -> Iterator[tuple[int, str]]:
     import ast
 
     try:
-        tree = ast.parse(file.read_bytes())
+        tree = ast.parse(files.read_bytes(file))
     except (OSError, ValueError, SyntaxError, RecursionError, MemoryError):
         return
     for node in ast.walk(tree):
@@ -271,7 +272,7 @@ def _warn_if_edited(real: Path) -> None:
 
 
 def _checksum(real: Path) -> int:
-    return zlib.crc32(real.read_bytes())
+    return zlib.crc32(files.read_bytes(real))
 
 
 def _where(error: BaseException, real: Path) -> str:

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from edgewise.config import files
 from edgewise.plugins.addresses import import_statements
 from edgewise.plugins.places import is_beside, real_file, root_of
 
@@ -117,4 +118,4 @@ def _files_of(name: str, folder: Path | None, importer: Path) -> Iterator[Path]:
 def _sha256(path: Path) -> str:
     import hashlib
 
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    return hashlib.sha256(files.read_bytes(path)).hexdigest()

@@ -8,6 +8,8 @@ from functools import cache
 from pathlib import Path
 from types import ModuleType
 
+from edgewise.config import files
+
 CONFIG = "config.json"
 RUN_FIELDS = frozenset({"recipe", "env_name", "algorithm_name"})
 """Fields of which a run's config has at least one."""
@@ -59,11 +61,9 @@ def _is_run_folder(folder: Path) -> bool:
         return False
     if (folder / "versions.json").exists() or (folder / "checkpoints").exists():
         return True
-    import json
-
     try:
-        values = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
+        values = files.read_json(file)
+    except (OSError, ValueError):
         return True
     return isinstance(values, dict) and not RUN_FIELDS.isdisjoint(values)
 

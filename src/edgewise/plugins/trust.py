@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from edgewise.config import files
 from edgewise.config.cluster import CLUSTER
 from edgewise.config.errors import ConfigError
 from edgewise.plugins.addresses import Address
@@ -147,7 +148,7 @@ def _listed_in(file: Path) -> list[str]:
 
     values: Any
     try:
-        values = tomllib.loads(file.read_text(encoding="utf-8"))
+        values = tomllib.loads(files.read_text(file))
     except (OSError, ValueError, RecursionError) as error:
         if file.name == "pyproject.toml":
             log.warning("%s cannot be read, so its plug-ins are not known: %s", file, error)

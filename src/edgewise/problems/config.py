@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from edgewise.config.bounds import NODES, REAL
 from edgewise.config.model import Config
 from edgewise.envs.ranges import RealRange, WholeRange
 
@@ -22,16 +23,16 @@ class CVRPConfig(Config):
 
     num_customers: WholeRange = 20
     """Customers in the unit square, or the range that their number is drawn from."""
-    capacity: float = Field(30.0, ge=9)
+    capacity: float = Field(30.0, ge=9, le=REAL)
     """Capacity of the vehicle; demands are whole numbers from 1 to 9."""
 
 
 class CVRPTWConfig(CVRPConfig):
     """Settings of vehicle routing with time windows. Distances are travel times."""
 
-    horizon: float = Field(4.6, gt=3)
+    horizon: float = Field(4.6, gt=3, le=REAL)
     """Time at which the depot closes."""
-    service: float = Field(0.2, ge=0)
+    service: float = Field(0.2, ge=0, le=REAL)
     """Time that serving a customer takes."""
     window: RealRange = (0.4, 1.2)
     """Length of the time window of a customer, or the range that it is drawn from."""
@@ -60,9 +61,9 @@ class SelectionConfig(Config):
     """Random graphs of Erdős and Rényi, of Barabási and Albert, or of Watts and Strogatz."""
     density: RealRange = 0.15
     """Probability of an edge between two nodes, or its range, in graphs of Erdős and Rényi."""
-    attachment: int = Field(4, ge=1)
+    attachment: int = Field(4, ge=1, le=NODES)
     """Edges of each new node, in graphs of Barabási and Albert."""
-    neighbours: int = Field(4, ge=2)
+    neighbours: int = Field(4, ge=2, le=NODES)
     """Neighbours of each node before rewiring, an even number, in graphs of Watts and Strogatz."""
     rewiring: float = Field(0.3, ge=0, le=1)
     """Probability with which an edge is rewired, in graphs of Watts and Strogatz."""
@@ -90,7 +91,7 @@ class MaxCutConfig(SelectionConfig):
     """Nodes of a graph, six or more, or the range that their number is drawn from."""
     signs: bool = False
     """Whether weights of edges are +1 or -1 with equal probability; otherwise all are 1."""
-    steps_per_node: float = Field(2.0, gt=0)
+    steps_per_node: float = Field(2.0, gt=0, le=REAL)
     """Flips after which an episode ends, as a multiple of the number of nodes."""
 
 

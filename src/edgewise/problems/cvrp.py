@@ -15,7 +15,7 @@ from edgewise.graphs.actions import ChooseNode
 from edgewise.graphs.proximity import Radius
 from edgewise.graphs.spec import GraphSpec
 from edgewise.problems.config import CVRPConfig
-from edgewise.problems.plane import at_nodes, symmetric, way
+from edgewise.problems.plane import at_nodes, centred, symmetric, way
 from edgewise.problems.tsp import BY_RULE
 
 
@@ -70,7 +70,7 @@ class CVRPEnv(GraphEnv[CVRPConfig]):
         """Return places, demands, and which node is the depot."""
         nodes = torch.zeros_like(state["served"], dtype=torch.int64)
         nodes[:, 0] = 1
-        x = torch.cat((state["place"], state["demand"].unsqueeze(-1)), -1)
+        x = torch.cat((centred(state["place"]), state["demand"].unsqueeze(-1)), -1)
         return {"x": x, "pos": state["place"], "node_type": nodes, "node_mask": state["exists"]}
 
     def observe(self, state: TensorDict) -> Entries:

@@ -13,8 +13,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from edgewise.config import sources
 from edgewise.config.errors import DataError
-from edgewise.config.files import read_text
 
 LARGEST = 10_000
 """Most nodes, jobs or machines that a file may have."""
@@ -66,10 +66,7 @@ class Lines:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        try:
-            self.lines = read_text(path).splitlines()
-        except (OSError, UnicodeDecodeError) as error:
-            raise DataError(f"{path}: it cannot be read: {error}") from error
+        self.lines = sources.read_text(path).splitlines()
 
     def error(self, number: int | None, message: str) -> DataError:
         """Return an error about a line, counted from 0, or about the whole file."""

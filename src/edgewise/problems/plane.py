@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -21,6 +23,15 @@ def ways(place: Tensor, *nodes: Tensor) -> Tensor:
 def way(place: Tensor, start: Tensor, end: Tensor) -> Tensor:
     """Return the distance between two nodes `[B]` of each world with places `[B, N, 2]`, `[B]`."""
     return ways(place, start, end).squeeze(-1)
+
+
+def centred(place: Tensor) -> Tensor:
+    """Return places of the unit square with mean 0 and variance 1, as a network reads them.
+
+    Raw coordinates differ less between nodes than the biases of a first layer, so that all nodes look alike
+    when training begins.
+    """
+    return (place - 0.5) * math.sqrt(12)
 
 
 def symmetric(place: Tensor, symmetry: Tensor) -> Tensor:

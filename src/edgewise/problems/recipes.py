@@ -24,7 +24,7 @@ TSP20_POMO = Recipe(
     "tsp20-pomo",
     "POMO for 20 cities: every instance is encoded once, and tours begin at ten cities",
     env=TSPConfig(num_cities=20),
-    model=ModelConfig(encoder=EncoderConfig(hidden=64, layers=2, feed_forward=4)),
+    model=ModelConfig(encoder=EncoderConfig(hidden=64, layers=2, feed_forward=4, norm="instance")),
     algorithm=ReinforceConfig(starts=10, first_actions="different", minibatch_size=16_384),
     training=TrainingConfig(total_frames=20_000_000, num_envs=640, rollout_length=1, schedules=FALLING),
     evaluation=EvaluationConfig(every=5_000_000, episodes=256, baselines=("nearest", "two_opt")),

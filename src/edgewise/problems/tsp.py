@@ -17,7 +17,7 @@ from edgewise.graphs.actions import ChooseNode
 from edgewise.graphs.proximity import Radius
 from edgewise.graphs.spec import GraphSpec
 from edgewise.problems.config import TSPConfig
-from edgewise.problems.plane import at_nodes, symmetric, ways
+from edgewise.problems.plane import at_nodes, centred, symmetric, ways
 
 BY_RULE = Callable[[TensorDictBase], TensorDictBase]
 
@@ -69,7 +69,7 @@ class TSPEnv(GraphEnv[TSPConfig]):
 
     def describe(self, state: TensorDict) -> Entries:
         """Return the places of the cities."""
-        return {"x": state["place"], "pos": state["place"], "node_mask": state["exists"]}
+        return {"x": centred(state["place"]), "pos": state["place"], "node_mask": state["exists"]}
 
     def observe(self, state: TensorDict) -> Entries:
         """Refer to the first and the current city."""

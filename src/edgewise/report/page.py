@@ -8,7 +8,6 @@ import html
 import json
 import string
 from collections.abc import Mapping, Sequence
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -98,7 +97,7 @@ def _embedded(data: Mapping[str, Any]) -> str:
 
 
 def _asset(name: str) -> str:
-    return files("edgewise.report").joinpath("assets", name).read_text(encoding="utf-8")
+    return run_files.read_text(Path(__file__).parent / "assets" / name)
 
 
 def _hash(text: str) -> str:

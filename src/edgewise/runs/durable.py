@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import stat
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from edgewise.runs import digests
 
 def sync_folder(folder: Path) -> None:
     """Flush the entries of `folder` to disk."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    descriptor = run_files.open_folder(folder)
     try:
         os.fsync(descriptor)
     finally:
@@ -69,13 +68,3 @@ def write_fully(descriptor: int, content: bytes | memoryview) -> None:
     rest = memoryview(content).cast("B") if len(content) else memoryview(b"")
     while rest:
         rest = rest[os.write(descriptor, rest) :]
-
-
-def open_plain(path: Path) -> int:
-    """Open a regular file for reading; a symbolic link or anything else raises `OSError`."""
-    run_files.check_place(path)
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise OSError(f"{path.name} is not a regular file")
-    return descriptor

@@ -173,9 +173,9 @@ def source_commit() -> dict[str, str]:
     git = Path(__file__).resolve().parents[3] / ".git"
     try:
         if git.is_file():  # a work tree, which has its own HEAD and shares the rest
-            git = Path(git.read_text().removeprefix("gitdir:").strip())
-        shared = git / (git / "commondir").read_text().strip() if (git / "commondir").exists() else git
-        head = (git / "HEAD").read_text().strip()
+            git = Path(run_files.read_text(git).removeprefix("gitdir:").strip())
+        shared = git / run_files.read_text(git / "commondir").strip() if (git / "commondir").exists() else git
+        head = run_files.read_text(git / "HEAD").strip()
         name = head.removeprefix("ref: ")
         if name != head:
             head = _commit_of(shared, name)
@@ -187,8 +187,8 @@ def source_commit() -> dict[str, str]:
 def _commit_of(git: Path, name: str) -> str:
     """Return the commit that a branch points to, which is in a file of its own or in a list."""
     if (git / name).is_file():
-        return (git / name).read_text().strip()
-    lines = (git / "packed-refs").read_text().splitlines()
+        return run_files.read_text(git / name).strip()
+    lines = run_files.read_text(git / "packed-refs").splitlines()
     return next((line.split(" ")[0] for line in lines if line.endswith(f" {name}")), "")
 
 

@@ -11,7 +11,12 @@ from pathlib import Path
 
 import torch
 
+from edgewise.config import files
 from edgewise.config.errors import ConfigError
+from edgewise.config.memory import is_out_of_memory
+
+OWN_GROUP = Path("/proc/self/cgroup")
+"""Names the control groups of this process, on Linux."""
 
 
 def check_device(device: str) -> None:
@@ -29,14 +34,37 @@ def check_device(device: str) -> None:
 
 
 def total_memory(device: torch.device | str = "cpu") -> int:
-    """Return the bytes of memory of a device; of a CPU, those that this process may have at most."""
+    """Return the bytes of memory of a device; of a CPU, those that this process may have at most.
+
+    That is the lowest limit of its own control group and of those above it.
+    """
     device = torch.device(device)
     if device.type == "cuda" and torch.cuda.is_available():
         return int(torch.cuda.mem_get_info(device)[1])
     installed = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    with suppress(OSError, ValueError):
-        return min(installed, int(Path("/sys/fs/cgroup/memory.max").read_text()))
-    return installed
+    return min([installed, *_group_limits(files.read_text(OWN_GROUP) if OWN_GROUP.exists() else "")])
+
+
+def _group_limits(groups: str, *, mounted: Path = Path("/sys/fs/cgroup")) -> Iterator[int]:
+    """Yield the memory limits of the control groups in `groups`, the text of `/proc/self/cgroup`.
+
+    Version 2 has lines `0::/PATH`, version 1 lines `N:memory:/PATH`. In a container a path may be that
+    of the host and not be mounted; the groups above it are.
+    """
+    for line in groups.splitlines():
+        number, _, rest = line.partition(":")
+        kinds, _, name = rest.partition(":")
+        if number != "0" and "memory" not in kinds.split(","):
+            continue
+        top, file = (
+            (mounted, "memory.max") if number == "0" else (mounted / "memory", "memory.limit_in_bytes")
+        )
+        group = top / name.strip("/")
+        for each in (group, *group.parents):
+            with suppress(OSError, ValueError):
+                yield int(files.read_text(each / file))
+            if each == top:
+                break
 
 
 def in_bytes(count: float) -> str:
@@ -54,11 +82,7 @@ def refuse_out_of_memory(what: str, *, hint: str) -> Iterator[None]:
         yield
     except (MemoryError, RuntimeError) as error:
         words = str(error).splitlines()[0] if str(error) else ""
-        is_memory = isinstance(error, MemoryError | torch.OutOfMemoryError) or any(
-            sign in words
-            for sign in ("allocate memory", "out of memory", "Storage size calculation overflowed")
-        )
-        if not is_memory:
+        if not is_out_of_memory(error):
             raise
         asked = re.search(r"allocate ([0-9]+) bytes", words)
         size = f": {in_bytes(int(asked[1]))} were asked for at once" if asked else ""

@@ -24,6 +24,8 @@ from edgewise.search.tree import Evaluator, Tree, TreeSearch
 SEARCH_POLICY, SEARCH_VALUE = "search_policy", "search_value"
 VISIT_OFFSET, VALUE_SCALE = 50.0, 1.0
 """Constants of the transform of values to logits: c_visit and c_scale of the paper."""
+ROUNDING = 1e-4
+"""Differences of values below this share of them count as rounding."""
 SMALLEST = 1e-9
 """Smallest prior probability of a legal action."""
 
@@ -33,11 +35,12 @@ class GumbelSearch(TreeSearch):
 
     Args:
         env: see `TreeSearch`.
-        evaluator: gives priors and values of states; values are in [-1, 1].
+        evaluator: gives priors and values of states; in games, values are in [-1, 1].
         simulations: number of simulations per decision.
         considered: largest number of actions that the root tries.
         value_scale: how much values count against the prior: logits of the improved policy are those of the
-            prior plus `(VISIT_OFFSET + most visits of an action) * value_scale * value`.
+            prior plus `(VISIT_OFFSET + most visits of an action) * value_scale * value`. With one player,
+            values at each node are scaled to [0, 1] for this, since returns may have any range.
         noise: random generator of the Gumbel noise, to explore; None to play the best action.
 
     Example:
@@ -114,11 +117,25 @@ class GumbelSearch(TreeSearch):
         count = visits.sum(-1)
         value = (tree.value_of_mover(node) + count * mean) / (1 + count)
         completed = torch.where(visited, q_value, value.unsqueeze(-1))
+        counted = completed if "player" in tree.state else scaled(completed, legal)
         scale = (VISIT_OFFSET + visits.amax(-1, keepdim=True)) * self.value_scale
-        return (prior.log() + scale * completed).masked_fill(~legal, -torch.inf), completed
+        return (prior.log() + scale * counted).masked_fill(~legal, -torch.inf), completed
 
     def _best(self, logits: Tensor, allowed: Tensor) -> Tensor:
         return (logits + self._gumbel).masked_fill(~allowed, -torch.inf).argmax(-1)
+
+
+def scaled(values: Tensor, legal: Tensor) -> Tensor:
+    """Scale the values `[B, A]` of legal actions to [0, 1]; about 0 if they are equal up to rounding.
+
+    Example:
+        >>> scaled(torch.tensor([[-9.0, -5.0, -7.0]]), torch.tensor([[True, False, True]]))
+        tensor([[0., 2., 1.]])
+    """
+    lowest = values.masked_fill(~legal, torch.inf).amin(-1, keepdim=True)
+    highest = values.masked_fill(~legal, -torch.inf).amax(-1, keepdim=True)
+    rounding = ROUNDING * torch.maximum(lowest.abs(), highest.abs())
+    return (values - lowest) / torch.maximum(highest - lowest, rounding.clamp(min=SMALLEST))
 
 
 @cache

@@ -1,9 +1,10 @@
-"""Search trees of many games that grow together: selection, expansion and backup on tensors.
+"""Search trees of many games or worlds that grow together: selection, expansion and backup on tensors.
 
 There is one tree per game, with the rules of the environment. Each simulation descends every tree to a new
 action (selection), adds the next state with the evaluator's prior and value (expansion), and adds the value
 to the statistics of the path (backup). Trees have a fixed size with one node per simulation, so there is no
-loop over games. How an action is selected is up to the subclass of `TreeSearch`.
+loop over games. How an action is selected is up to the subclass of `TreeSearch`. An environment without
+`player` has one player, whose rewards count as they are.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from tensordict import TensorDict, TensorDictBase
@@ -22,6 +23,14 @@ from edgewise.envs.base import GraphEnv
 Evaluator = Callable[[TensorDictBase], tuple[Tensor, Tensor]]
 """Maps observations `[B]` to prior probabilities of actions `[B, A]` (any numbers for illegal actions) and to
 values `[B]` of the rewards to come, from the perspective of the player to move."""
+
+
+@runtime_checkable
+class EncodesInstances(Protocol):
+    """An evaluator that does part of its work once for the states that a search begins in."""
+
+    def on_instances(self, roots: TensorDictBase) -> Evaluator:
+        """Return an evaluator of states that follow from `roots [B]`, the same number from each in order."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +77,7 @@ class Tree:
     @classmethod
     def from_root(cls, state: TensorDict, *, num_nodes: int, num_actions: int) -> Tree:
         """Allocate trees with the root states `[B]`."""
-        count, device = len(state), state["player"].device
+        count, device = len(state), side(state).device
         shape = (count, num_nodes, num_actions)
         return cls(
             state=state.unsqueeze(1).expand(count, num_nodes).clone(),
@@ -84,7 +93,7 @@ class Tree:
 
     def value_of_mover(self, node: Tensor) -> Tensor:
         """Return the evaluator's value of `node` `[B]` from the perspective of its player, `[B]`."""
-        return self.value[self.row, node] * sign(self.state["player"][self.row, node])
+        return self.value[self.row, node] * side(self.state)[self.row, node]
 
 
 class TreeSearch(ABC):
@@ -106,6 +115,11 @@ class TreeSearch(ABC):
             if number < 1:
                 raise ValueError(f"{name} must be at least 1, got {number}")
         self.env, self.evaluator, self.simulations, self.at_once = env, evaluator, simulations, at_once
+        self._evaluate = evaluator
+
+    @abstractmethod
+    def __call__(self, tensordict: TensorDictBase) -> TensorDictBase:
+        """Set `action` in worlds `[B]`, none of which may be over."""
 
     @abstractmethod
     def choose(self, tree: Tree, node: Tensor) -> Tensor:
@@ -118,6 +132,9 @@ class TreeSearch(ABC):
     @torch.no_grad()
     def search(self, state: TensorDict) -> Tree:
         """Grow the trees of the states `[B]`, none of which may be terminal."""
+        evaluator, self._evaluate = self.evaluator, self.evaluator
+        if isinstance(evaluator, EncodesInstances):
+            self._evaluate = evaluator.on_instances(self._observed(state, self._mask(state)))
         tree = Tree.from_root(state, num_nodes=self.simulations + 1, num_actions=self._mask(state).shape[-1])
         nothing = torch.zeros_like(tree.value[:, :1])
         self._expand(tree, state, new_nodes=range(1), terminal=nothing.bool(), gained=nothing)
@@ -143,7 +160,7 @@ class TreeSearch(ABC):
         moved = self.env.advance(parent, action)
         state = TensorDict({**parent, **moved.state}, parent.batch_size)
         over = torch.zeros_like(row, dtype=torch.bool) if moved.terminated is None else moved.terminated
-        gained = tree.gained[row, node] + moved.reward * sign(parent["player"])
+        gained = tree.gained[row, node] + moved.reward * side(parent)
         self._expand(
             tree,
             state,
@@ -179,19 +196,19 @@ class TreeSearch(ABC):
     ) -> None:
         """Write states `[B * R]` into R nodes of each tree; the evaluator values games that go on."""
         mask = self._mask(state)
-        observation = {
-            **self.env.whole_observation(state),
-            "state": state,
-            "action_mask": mask | terminal.view(-1, 1),
-        }
-        prior, value = self.evaluator(TensorDict(observation, state.batch_size))
-        to_come = (value * sign(state["player"])).view_as(terminal).masked_fill(terminal, 0.0)
+        prior, value = self._evaluate(self._observed(state, mask | terminal.view(-1, 1)))
+        to_come = (value * side(state)).view_as(terminal).masked_fill(terminal, 0.0)
         at = slice(new_nodes.start, new_nodes.stop)
         tree.state[:, at] = state.view(*terminal.shape)
         tree.prior[:, at] = prior.masked_fill(~mask, -torch.inf).view(*terminal.shape, -1)
         tree.gained[:, at] = gained
         tree.value[:, at] = gained + to_come
         tree.terminal[:, at] = terminal
+
+    def _observed(self, state: TensorDict, mask: Tensor) -> TensorDict:
+        """Return the observations of states, with a legal action also where the episode is over."""
+        seen = {**self.env.whole_observation(state), "state": state, "action_mask": mask}
+        return TensorDict(seen, state.batch_size)
 
     def _mask(self, state: TensorDict) -> Tensor:
         mask = self.env.mask(state)
@@ -208,9 +225,19 @@ def _count_visit(tree: Tree, path: list[Step]) -> None:
 
 def _backward(tree: Tree, path: list[Step], *, value: Tensor) -> None:
     """Add a value `[B]`, from the perspective of player 0, to the totals of every step of the path."""
+    sides = side(tree.state)
     for step in path:
         at = (tree.row, step.node, step.action)
-        tree.total[at] += step.active * value * sign(tree.state["player"][tree.row, step.node])
+        tree.total[at] += step.active * value * sides[tree.row, step.node]
+
+
+def side(state: TensorDictBase) -> Tensor:
+    """Return the `sign` of whoever is to move, `[*B]`; 1 where there is one player."""
+    player = state.get("player", None)
+    if player is not None:
+        return sign(player)
+    some = next(state.values(include_nested=True, leaves_only=True))
+    return torch.ones(state.batch_size, device=some.device)
 
 
 def sign(player: Tensor) -> Tensor:

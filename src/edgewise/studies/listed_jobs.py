@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from edgewise.config import files
-from edgewise.config.errors import EdgewiseError
+from edgewise.config.errors import EdgewiseError, ProcessLost
 from edgewise.studies.folder import StudyFolder
 from edgewise.studies.run_state import RunState, read_state
 from edgewise.studies.scheduler import Job
@@ -61,7 +61,8 @@ class ListedJobs:
             f"  {name}: {last_line(self._folder, name)} (exit code {code}; {self._folder.log(name)})"
             for name, code in self.failed.items()
         ]
-        raise EdgewiseError(
+        kind = ProcessLost if min(self.failed.values()) < 0 else EdgewiseError
+        raise kind(
             f"{len(self.failed)} of {self.planned} runs failed:\n" + "\n".join(lines),
             hint="the same command tries them again from their last checkpoints",
         )

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from edgewise.config import files
-from edgewise.config.errors import CheckpointError, ConfigError
+from edgewise.config.errors import CheckpointError, ConfigError, ProcessLost
 from edgewise.config.layers import Problem, config_error
 from edgewise.config.run import AnyRun
 from edgewise.studies import proposals
@@ -103,6 +103,7 @@ def run_sweep(sweep: Sweep, *, trials: int, jobs: int, out: Path | None, program
     Raises:
         ConfigError: Optuna is not installed, or the folder holds another sweep.
         Interrupted: on a signal; every run was saved.
+        ProcessLost: a trial was killed; the others are finished.
     """
     proposals.check_optuna()
 
@@ -116,6 +117,11 @@ def run_sweep(sweep: Sweep, *, trials: int, jobs: int, out: Path | None, program
             run_jobs(source, folder, program, jobs=jobs)
         finally:
             result = _result(sweep, folder, source.trials.all)
+    if source.killed:
+        raise ProcessLost(
+            f"{', '.join(source.killed)} of {folder.path} were killed, and are not finished",
+            hint="the same command continues them from their last checkpoints",
+        )
     return result
 
 
@@ -135,6 +141,7 @@ class TrialSource:
         self.planned = max(planned, len(self.trials.all))
         for trial in self.trials.all:
             self._observe(trial.number, read_state(folder.run(trial.name)))
+        self.killed: list[str] = []
         self._waiting = [trial for trial in self.trials.all if trial.state == "running"]
 
     @property
@@ -182,6 +189,7 @@ class TrialSource:
         if state.is_done:
             self._finish(number, state)
         elif code < 0:
+            self.killed.append(job.name)
             log.warning("%s was killed by signal %d; the same command continues it", job.name, -code)
         else:
             reason = f"exit code {code}: {last_line(self._folder, job.name)}"

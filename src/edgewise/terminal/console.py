@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TextIO
 
 
 class Console:
@@ -24,14 +25,21 @@ class Console:
         self.write(json.dumps(finite(data), indent=2, ensure_ascii=False) if self.as_json else text)
 
     def write(self, text: str) -> None:
-        """Write text to stdout."""
-        sys.stdout.write(f"{text}\n")
-        sys.stdout.flush()
+        """Write text to stdout; raises OSError if it is closed or full."""
+        _write(sys.stdout, text)
 
     def note(self, text: str) -> None:
         """Write a message to stderr; it is not part of the result."""
-        sys.stderr.write(f"{text}\n")
-        sys.stderr.flush()
+        _write(sys.stderr, text)
+
+
+def _write(stream: TextIO | None, text: str) -> None:
+    """Write a line; characters that the terminal's encoding does not have are written as escapes."""
+    if stream is None or stream.closed:  # Python has none for a descriptor that was closed before
+        raise OSError(errno.EBADF, "the output is closed")
+    encoding = stream.encoding or "utf-8"
+    stream.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
+    stream.flush()
 
 
 def finite(value: Any) -> Any:

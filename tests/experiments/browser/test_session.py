@@ -2,7 +2,10 @@
 
 import http.client
 import json
+import socket
 import threading
+import time
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
@@ -13,7 +16,7 @@ from tests.report.browser import needs_chromium
 from edgewise.cli.main import main
 from edgewise.config.errors import ConfigError, DataError
 from edgewise.experiments.browser.players import Player, make_table
-from edgewise.experiments.browser.server import LARGEST_BODY, GameServer
+from edgewise.experiments.browser.server import CONNECTIONS, LARGEST_BODY, GameServer
 from edgewise.experiments.browser.session import Session
 from edgewise.experiments.launch import start
 from edgewise.experiments.load import load_config
@@ -278,3 +281,32 @@ def test_a_whole_game_is_clicked_through_in_a_browser(server):
         assert page.value("fetch('game.txt').then((answer) => answer.text())") == server.session.record()
         page.click("#new")
         page.wait("position.history.length === 0 && !position.over")
+
+
+def test_slow_connections_lock_nobody_out(server):
+    """Sixteen connections that send a byte now and then: the page still answers, and they are let go."""
+    slow = [socket.create_connection(server.server_address) for _ in range(CONNECTIONS + 4)]
+    try:
+        for connection in slow:
+            with suppress(OSError):
+                connection.sendall(b"G")
+        began = time.monotonic()
+        for _ in range(3):
+            assert ask(server, "GET", "position")[0] == 200
+        assert time.monotonic() - began < 5
+        assert len(server.unread) <= CONNECTIONS
+    finally:
+        for connection in slow:
+            connection.close()
+
+
+def test_a_request_has_one_deadline_however_its_bytes_come(monkeypatch, server):
+    monkeypatch.setattr("edgewise.experiments.browser.server.TIMEOUT", 0.3)
+    with socket.create_connection(server.server_address) as connection:
+        connection.settimeout(5)
+        began = time.monotonic()
+        with suppress(OSError):
+            while time.monotonic() - began < 5:
+                connection.sendall(b"x")
+                time.sleep(0.05)
+        assert time.monotonic() - began < 3

@@ -4,6 +4,7 @@ import pytest
 import torch
 from tests.models.views import random_view
 
+from edgewise.config.errors import ConfigError
 from edgewise.models.agents.categorical import CategoricalQNetwork
 from edgewise.models.agents.ego import EgoSpec, FlatEgo, GraphEgo, make_ego_encoder, nearest_gap
 from edgewise.models.agents.networks import ActionCritic, PolicyNetwork, QNetwork
@@ -109,9 +110,9 @@ def test_scales_bring_all_inputs_near_one():
 
 
 def test_scales_that_do_not_fit_are_refused_by_name():
-    with pytest.raises(ValueError, match=r"model\.self_scale has 7 numbers, but 6 are observed"):
+    with pytest.raises(ConfigError, match=r"model\.self_scale has 7 numbers, but 6 are observed"):
         FlatEgo(EgoSpec(own=6), EgoConfig(self_scale=(1.0,) * 7))
-    with pytest.raises(ValueError, match=r"model\.self_scale has 0 numbers, but 7 are observed"):
+    with pytest.raises(ConfigError, match=r"model\.self_scale has 0 numbers, but 7 are observed"):
         FlatEgo(SPEC, EgoConfig(inputs="physical"))
 
 

@@ -19,7 +19,7 @@ from edgewise.experiments.contest import ReobservingPolicy, player_name
 from edgewise.experiments.evaluate import environment_of, load_trained
 from edgewise.experiments.lookahead import mcts_policy, networks_of
 from edgewise.plugins import Environment, environment, environments
-from edgewise.search.network import network_evaluator
+from edgewise.search.network import NetworkEvaluator
 from edgewise.search.tree import Evaluator
 
 
@@ -119,7 +119,7 @@ def _player(
     hint = (
         None
         if networks is None
-        else _reobserving(own, network_evaluator(networks[0], denormalise=networks[1]))
+        else _reobserving(own, NetworkEvaluator(networks[0], denormalise=networks[1]))
     )
     if not search:
         return Player(shown, ReobservingPolicy(own, trained.policy), hint)

@@ -8,15 +8,20 @@ read from the disk after the start.
 from __future__ import annotations
 
 import hmac
+import io
 import json
 import secrets
+import socket
 import threading
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+from edgewise.config import files
 from edgewise.config.errors import ConfigError, EdgewiseError
 from edgewise.experiments.browser.session import Session
 
@@ -30,7 +35,7 @@ TYPES = {
 LARGEST_BODY = 4096
 """Bytes of a request's body."""
 TIMEOUT = 10.0
-"""Seconds that a connection may stay silent."""
+"""Seconds in which a request must be there, and an answer be taken, however slowly bytes come."""
 CONNECTIONS = 16
 """Connections that are served at the same time."""
 HEADERS = {
@@ -71,7 +76,8 @@ class GameServer(ThreadingHTTPServer):
         self.session, self.token = session, token or secrets.token_urlsafe(16)
         self.turn = threading.Lock()
         self._free = threading.BoundedSemaphore(CONNECTIONS)
-        self.files = {path.name: path.read_bytes() for path in ASSETS.iterdir() if path.suffix in TYPES}
+        self.unread: dict[socket.socket, None] = {}
+        self.files = {path.name: files.read_bytes(path) for path in ASSETS.iterdir() if path.suffix in TYPES}
         try:
             super().__init__((HOST, port), Handler)
         except (OSError, OverflowError) as error:
@@ -90,17 +96,24 @@ class GameServer(ThreadingHTTPServer):
         return f"{self.origin}/{self.token}/"
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Serve a connection in a thread, or close it if too many are open."""
-        if self._free.acquire(blocking=False):
-            super().process_request(request, client_address)
-        else:
-            self.shutdown_request(request)
+        """Serve a connection in a thread; if too many are open, the one that has sent longest gives way."""
+        if not self._free.acquire(blocking=False):
+            slowest = next(iter(list(self.unread)), None)
+            if slowest is not None:
+                with suppress(OSError):
+                    slowest.shutdown(socket.SHUT_RDWR)
+            if not self._free.acquire(timeout=1.0):
+                self.shutdown_request(request)
+                return
+        self.unread[request] = None
+        super().process_request(request, client_address)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
         """Serve a connection, then let another one in."""
         try:
             super().process_request_thread(request, client_address)
         finally:
+            self.unread.pop(request, None)
             self._free.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
@@ -114,6 +127,11 @@ class Handler(BaseHTTPRequestHandler):
     timeout = TIMEOUT
     server_version, sys_version = "edgewise", ""
 
+    def setup(self) -> None:
+        """Read the request with one deadline for all of it."""
+        super().setup()
+        self.rfile = io.BufferedReader(_Timed(self.connection, TIMEOUT))
+
     def do_GET(self) -> None:
         """Answer with the page, one of its files, the position, or the record of the game."""
         self._answer(self._get)
@@ -126,6 +144,8 @@ class Handler(BaseHTTPRequestHandler):
         try:
             self._check_sender()
             content, kind = find()
+        except TimeoutError:
+            self.close_connection = True
         except RefusedError as refused:
             self._send(refused.status, {"error": refused.reason})
         except EdgewiseError as error:
@@ -189,9 +209,10 @@ class Handler(BaseHTTPRequestHandler):
             reason = f"a request has at most {LARGEST_BODY} bytes, got {length[:20]}"
             raise RefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, reason)
         try:
-            asked = json.loads(self.rfile.read(int(length)))
-        except (ValueError, RecursionError):
+            asked = files.parse_json(self.rfile.read(int(length)).decode())
+        except ValueError:
             raise RefusedError(HTTPStatus.BAD_REQUEST, "the request is not JSON") from None
+        self.server.unread.pop(self.connection, None)
         if not isinstance(asked, dict):
             raise RefusedError(HTTPStatus.BAD_REQUEST, "expected a JSON object")
         return asked
@@ -200,6 +221,8 @@ class Handler(BaseHTTPRequestHandler):
         self._write(status, *_json(data))
 
     def _write(self, status: HTTPStatus, content: bytes, kind: str) -> None:
+        self.server.unread.pop(self.connection, None)
+        self.connection.settimeout(TIMEOUT)
         self.send_response(status)
         for name, value in {**HEADERS, "Content-Type": kind, "Content-Length": str(len(content))}.items():
             self.send_header(name, value)
@@ -210,6 +233,25 @@ class Handler(BaseHTTPRequestHandler):
 
     def log_message(self, *_: Any) -> None:
         """Keep the terminal quiet."""
+
+
+class _Timed(io.RawIOBase):
+    """What a socket sends until a deadline."""
+
+    def __init__(self, connection: socket.socket, seconds: float) -> None:
+        self._connection, self._until = connection, time.monotonic() + seconds
+
+    def readable(self) -> bool:
+        """Return true."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Read what is there; raises TimeoutError after the deadline."""
+        left = self._until - time.monotonic()
+        if left <= 0:
+            raise TimeoutError("the request took too long")
+        self._connection.settimeout(left)
+        return self._connection.recv_into(buffer)
 
 
 def _json(data: dict[str, Any]) -> tuple[bytes, str]:

@@ -51,6 +51,10 @@ class AgentsContinuous(ActionLayout):
         """Return `(A, dim)`."""
         return (self.num_agents, self.dim)
 
+    def is_same_with_fewer_slots(self, graph: GraphSpec) -> bool:  # noqa: ARG002
+        """Return true: agents are the first nodes."""
+        return True
+
     def sample(
         self,
         observation: TensorDictBase,

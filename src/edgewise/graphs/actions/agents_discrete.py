@@ -36,6 +36,10 @@ class AgentsDiscrete(DiscreteLayout):
         """Return `(A, num_actions)`."""
         return (self.num_agents, self.num_actions)
 
+    def is_same_with_fewer_slots(self, graph: GraphSpec) -> bool:  # noqa: ARG002
+        """Return true: agents are the first nodes."""
+        return True
+
     def choices(self, observation: TensorDictBase, graph: GraphSpec) -> Choices:  # noqa: ARG002
         """Return the allowed actions of every agent, `[*B, A, K]`; agents that exist and are active count.
 

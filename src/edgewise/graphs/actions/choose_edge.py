@@ -10,6 +10,7 @@ from torch import Tensor
 from edgewise.graphs.actions.discrete import DiscreteLayout
 from edgewise.graphs.actions.layout import Choices
 from edgewise.graphs.actions.marks import ActionMarks
+from edgewise.graphs.edges import Explicit
 from edgewise.graphs.keys import GRAPH, MASK
 from edgewise.graphs.spec import GraphSpec
 
@@ -28,6 +29,10 @@ class ChooseEdge(DiscreteLayout):
     def mask_shape(self, graph: GraphSpec, *, num_edges: int) -> tuple[int, ...]:  # noqa: ARG002
         """Return `(E,)`."""
         return (num_edges,)
+
+    def is_same_with_fewer_slots(self, graph: GraphSpec) -> bool:
+        """Return whether edges are stored: the slots of a rule's edges depend on the number of nodes."""
+        return isinstance(graph.edges, Explicit)
 
     def choices(self, observation: TensorDictBase, graph: GraphSpec) -> Choices:
         """Return the allowed edges that exist, `[*B, E]`; without a mask, all that exist."""

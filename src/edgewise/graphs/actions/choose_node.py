@@ -27,6 +27,10 @@ class ChooseNode(DiscreteLayout):
         """Return `(N,)`."""
         return (graph.num_nodes,)
 
+    def is_same_with_fewer_slots(self, graph: GraphSpec) -> bool:  # noqa: ARG002
+        """Return true: an action is the number of a node."""
+        return True
+
     def choices(self, observation: TensorDictBase, graph: GraphSpec) -> Choices:  # noqa: ARG002
         """Return the allowed nodes that exist, `[*B, N]`; without a mask, all that exist.
 

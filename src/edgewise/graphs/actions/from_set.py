@@ -12,6 +12,7 @@ from torch import Tensor
 from edgewise.graphs.actions.discrete import DiscreteLayout
 from edgewise.graphs.actions.layout import Choices
 from edgewise.graphs.actions.marks import ActionMarks
+from edgewise.graphs.edges import Explicit
 from edgewise.graphs.keys import CHOICES, GRAPH, MASK
 from edgewise.graphs.spec import GraphSpec
 
@@ -39,6 +40,10 @@ class ChooseFromSet(DiscreteLayout):
     def mask_shape(self, graph: GraphSpec, *, num_edges: int) -> tuple[int, ...]:  # noqa: ARG002
         """Return `(K,)`."""
         return (self.max_choices,)
+
+    def is_same_with_fewer_slots(self, graph: GraphSpec) -> bool:
+        """Return whether edges are stored: the slots of a rule's edges depend on the number of nodes."""
+        return self.members == "nodes" or isinstance(graph.edges, Explicit)
 
     def choices(self, observation: TensorDictBase, graph: GraphSpec) -> Choices:  # noqa: ARG002
         """Return the filled places, `[*B, K]`."""

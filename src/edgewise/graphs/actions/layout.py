@@ -136,6 +136,10 @@ class ActionLayout(ABC):
         """
         return None
 
+    def is_same_with_fewer_slots(self, graph: GraphSpec) -> bool:  # noqa: ARG002
+        """Return whether actions mean the same, in the same shape, if empty slots at the end are cut off."""
+        return False
+
     def default_mask(self, graph: TensorDictBase) -> Tensor | None:  # noqa: ARG002
         """Return the mask of all choices that exist in `graph`, or None if the layout does not define one.
 

@@ -11,6 +11,7 @@ from tensordict import TensorDict, TensorDictBase
 from torch import Tensor, nn
 from torch.nn import functional
 
+from edgewise.config.errors import ConfigError
 from edgewise.graphs.keys import MASK
 from edgewise.graphs.pair_features import Displacement, Distance, PairFunction, Pairs
 from edgewise.graphs.proximity import Radius
@@ -79,7 +80,10 @@ class EgoEncoder(Features):
         ):
             physical = config.inputs == "physical"
             if len(scale) != count and (scale or physical):
-                raise ValueError(f"model.{name} has {len(scale)} numbers, but {count} are observed")
+                raise ConfigError(
+                    f"model.{name} has {len(scale)} numbers, but {count} are observed",
+                    hint="give one for each, or none with other inputs than physical",
+                )
             divisor = torch.tensor(scale if physical else [1.0] * count)
             self.register_buffer(name, divisor.reciprocal(), persistent=False)
 

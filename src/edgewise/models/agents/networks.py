@@ -7,8 +7,9 @@ from torch import Tensor, nn
 
 from edgewise.models.agents.linear import FastLinear
 from edgewise.models.agents.noisy import Noisiness, linear, noisy_forward
-from edgewise.models.features import Features, legal_mean, mask_illegal
+from edgewise.models.features import ILLEGAL, Features, legal_mean, mask_illegal
 from edgewise.models.mixers import Mixer
+from edgewise.models.size_classes import joined_rows
 
 
 class QNetwork(nn.Module):
@@ -50,10 +51,18 @@ class QNetwork(nn.Module):
         self.hidden = two_layers(features.width, hidden)
         self.choices = linear(hidden, 1 if features.per_choice else num_actions, sigma=sigma)
         self.state = linear(hidden, 1, sigma=sigma) if dueling else None
-        self.mixer = mixer
+        self.mixer, self.is_noisy = mixer, sigma is not None
 
     def forward(self, observation: TensorDictBase, noise: Noisiness = "none") -> Tensor:
         """Return action values `[*D, K]`, `ILLEGAL` for illegal choices."""
+        classes = self.features.classes(observation) if noise == "none" or not self.is_noisy else None
+        if classes is None:
+            return self._values(self.features.whole(observation), noise)
+        parts = [(each.rows, self._values(each.observation, noise)) for each in classes]
+        width = self.features.num_choices(observation)
+        return joined_rows(parts, observation.batch_size, width=width, fill=ILLEGAL)
+
+    def _values(self, observation: TensorDictBase, noise: Noisiness) -> Tensor:
         h, legal = self.hidden(self.features(observation)), self.features.legal(observation)
         choices = noisy_forward(self.choices, h, noise)
         if self.features.per_choice:

@@ -168,7 +168,7 @@ class Trunk(nn.Module):
         features, wide = graph.edge_features, edge_width(graph, config)
         self.embed_edges = EdgeEmbedding(features, wide) if features and config.edge_hidden else None
         self.blocks = nn.ModuleList(blocks)
-        self.norm = nn.LayerNorm(config.hidden)
+        self.norm = nn.LayerNorm(config.hidden) if config.norm == "layer" else nn.Identity()
         self.part_size = config.part_size
         self.condition = (
             GraphConditioning(graph.graph_features, config.hidden, len(blocks))

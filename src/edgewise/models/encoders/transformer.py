@@ -11,36 +11,45 @@ from edgewise.models.config import EncoderConfig
 from edgewise.models.encoders.attention import EdgeAttention, Weights
 from edgewise.models.encoders.encoder import Block, MessagePassingEncoder, edge_width
 from edgewise.models.encoders.graph_batch import DenseBatch, GraphBatch
+from edgewise.models.encoders.instance_norm import InstanceNorm
 
 
 class TransformerBlock(Block):
-    """Pre-norm attention with a residual, then an activation or a feed-forward layer with a residual.
+    """Attention with a residual, then an activation or a feed-forward layer with a residual.
+
+    `config.norm` says where embeddings are normalised: each node before both parts (`layer`), or all nodes of
+    a graph after both (`instance`).
 
     Args:
-        config: widths and heads.
+        config: widths, heads and norm.
         edge_features: D, zero for edges without features.
     """
 
     def __init__(self, config: EncoderConfig, edge_features: int) -> None:
         super().__init__()
-        self.norm = nn.LayerNorm(config.hidden)
+        self.norm_first = config.norm == "layer"
+        norm = nn.LayerNorm if self.norm_first else InstanceNorm
+        self.norm = norm(config.hidden)
         self.attention = EdgeAttention(config.hidden, config.heads, edge_features=edge_features)
         self.feed_forward = _feed_forward(config) if config.feed_forward else None
-        self.feed_forward_norm = nn.LayerNorm(config.hidden) if config.feed_forward else None
+        self.feed_forward_norm = norm(config.hidden) if config.feed_forward else None
 
     def forward(self, h: Tensor, batch: GraphBatch) -> tuple[Tensor, Weights]:
         """Return embeddings after one step of attention over neighbours, and the attention weights."""
-        z = self.norm(h)
         attend = self.attention.dense if isinstance(batch, DenseBatch) else self.attention.sparse
-        message, weights = attend(z, batch[0], batch.edge_attr)
+        message, weights = attend(self.norm(h) if self.norm_first else h, batch[0], batch.edge_attr)
+        h = h + (functional.silu(message) if self.feed_forward is None else message)
+        if not self.norm_first:
+            h = self.norm(h, batch)
         if self.feed_forward is None or self.feed_forward_norm is None:
-            return h + functional.silu(message), weights
-        h = h + message
-        return h + self.feed_forward(self.feed_forward_norm(h)), weights
+            return h, weights
+        if self.norm_first:
+            return h + self.feed_forward(self.feed_forward_norm(h)), weights
+        return self.feed_forward_norm(h + self.feed_forward(h), batch), weights
 
 
 class GraphTransformer(MessagePassingEncoder):
-    """Node embedding, pre-norm attention blocks with edge features and residuals, and a final LayerNorm.
+    """Node embedding, blocks of attention with edge features and residuals, and by default a final LayerNorm.
 
     Each node is embedded from its own features and type before aggregation, and attention is a weighted mean.
     So no activation, logit or gradient grows with the degree of a node. In encoders that sum neighbours first
@@ -103,4 +112,5 @@ def dense_from(nodes: int, *, hidden: int, heads: int, edge_features: int) -> fl
 
 def _feed_forward(config: EncoderConfig) -> nn.Sequential:
     wide = config.feed_forward * config.hidden
-    return nn.Sequential(nn.Linear(config.hidden, wide), nn.SiLU(), nn.Linear(wide, config.hidden))
+    bias = config.norm == "layer"  # an instance norm would take it away
+    return nn.Sequential(nn.Linear(config.hidden, wide), nn.SiLU(), nn.Linear(wide, config.hidden, bias=bias))

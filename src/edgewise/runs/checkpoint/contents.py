@@ -12,6 +12,7 @@ from typing import Any
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
+from edgewise.config import sources
 from edgewise.runs import durable
 from edgewise.runs.checkpoint import manifest, segments, serialise, tensor_file
 from edgewise.runs.checkpoint.manifest import SKELETON, FileEntry, Manifest, TensorEntry, Unusable
@@ -132,7 +133,7 @@ def _read_part(path: Path, listed: Manifest, *, part: str, skeleton: Any) -> Sta
     small = [name for name, entry in own.items() if not entry.segments]
     if small:
         try:
-            with safe_open(path / _file_of(part), framework="pt") as file:
+            with safe_open(sources.check(path / _file_of(part)), framework="pt") as file:
                 found |= {name: file.get_tensor(name).clone() for name in small}
         except (SafetensorError, OSError) as error:
             raise Unusable(f"{_file_of(part)} cannot be read: {manifest.first_line(error)}") from error

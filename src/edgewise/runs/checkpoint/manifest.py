@@ -13,6 +13,7 @@ from typing import Annotated, Literal, TypeVar
 from pydantic import Field, ValidationError
 from safetensors import SafetensorError, safe_open
 
+from edgewise.config import files, sources
 from edgewise.config.model import Config
 from edgewise.runs import durable
 from edgewise.runs.checkpoint import tensor_file
@@ -124,7 +125,7 @@ def check_tensors(folder: Path, manifest: Manifest, name: str) -> None:
 def read_header(path: Path) -> dict[str, tuple[str, list[int]]]:
     """Return dtype name and shape of each tensor in a safetensors file; raises `Unusable`."""
     try:
-        with safe_open(path, framework="np") as file:
+        with safe_open(sources.check(path), framework="np") as file:
             slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118 - not a dict
             return {name: (part.get_dtype(), list(part.get_shape())) for name, part in slices.items()}
     except (SafetensorError, OSError) as error:
@@ -134,16 +135,9 @@ def read_header(path: Path) -> dict[str, tuple[str, list[int]]]:
 def read_small(path: Path) -> bytes:
     """Read a regular file of at most `LARGEST_JSON` bytes; raises `Unusable`."""
     try:
-        descriptor = durable.open_plain(path)
+        return files.read_bytes(path, largest=LARGEST_JSON, follow=False)
     except OSError as error:
         raise Unusable(f"{path.name} cannot be read: {error.strerror or error}") from error
-    with os.fdopen(descriptor, "rb") as file:
-        size = os.fstat(descriptor).st_size
-        if size > LARGEST_JSON:
-            raise Unusable(
-                f"{path.name} has {size} bytes, more than the largest accepted size of {LARGEST_JSON}"
-            )
-        return file.read(size)
 
 
 def first_line(error: Exception) -> str:

@@ -22,9 +22,10 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from edgewise.config import files
 from edgewise.runs.checkpoint import tensor_file
 from edgewise.runs.checkpoint.manifest import FileEntry, TensorEntry, Unusable, read_header
-from edgewise.runs.durable import open_plain, write_fully
+from edgewise.runs.durable import write_fully
 
 LARGE = 1 << 26
 """Tensors of more bytes than this are split into segments of this many bytes."""
@@ -142,7 +143,7 @@ def _append_payload(path: Path, target: int) -> None:
     """Append the bytes after the header of one segment to the file `target`."""
     if read_header(path).keys() != {ENTRY}:
         raise Unusable(f"{path.name} is not a segment of a tensor")
-    source = open_plain(path)
+    source = files.open_to_read(path, largest=files.LARGEST_TENSORS, follow=False)
     try:
         length = int.from_bytes(os.read(source, 8), "little")
         os.lseek(source, 8 + length, os.SEEK_SET)

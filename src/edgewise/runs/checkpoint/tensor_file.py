@@ -11,7 +11,8 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from edgewise.runs.durable import open_plain, write_fully
+from edgewise.config import files
+from edgewise.runs.durable import write_fully
 
 CHUNK = 1 << 22
 """Bytes that are processed at a time."""
@@ -74,7 +75,7 @@ def size_of(tensors: Mapping[str, Tensor]) -> int:
 def digest_of_file(path: Path) -> str:
     """Compute the SHA-256 of a regular file, in chunks."""
     digest = hashlib.sha256()
-    descriptor = open_plain(path)
+    descriptor = files.open_to_read(path, largest=files.LARGEST_TENSORS, follow=False)
     try:
         while piece := os.read(descriptor, CHUNK):
             digest.update(piece)

@@ -20,6 +20,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from edgewise.config import files
 from edgewise.config.errors import Interrupted, ProcessLost
 from edgewise.scale.processes.barrier import Descriptors, shared_by
 
@@ -203,6 +204,10 @@ def _outcome(codes: Sequence[int], failed: Sequence[int], folder: Path, received
             hint="continue with `edgewise resume` and the run folder",
         )
     if rank > 0:
-        sys.stdout.write((folder / f"stdout-{rank}").read_text(errors="replace"))
-        sys.stderr.write((folder / f"stderr-{rank}").read_text(errors="replace"))
+        sys.stdout.write(_output(folder / f"stdout-{rank}"))
+        sys.stderr.write(_output(folder / f"stderr-{rank}"))
     return code
+
+
+def _output(path: Path) -> str:
+    return files.read_bytes(path, largest=files.LARGEST_TABLE).decode(errors="replace")

@@ -6,8 +6,9 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
+from edgewise.config.bounds import FRAMES, NODES
 from edgewise.envs.graphs_config import GraphsConfig
-from edgewise.envs.ranges import WholeRange, lower_bound, upper_bound
+from edgewise.envs.ranges import Whole, WholeRange, lower_bound, upper_bound
 
 
 class GraphwalkConfig(GraphsConfig):
@@ -15,11 +16,11 @@ class GraphwalkConfig(GraphsConfig):
 
     num_nodes: WholeRange = (4, 12)
     """Number of nodes, or the range to sample it from; no effect on given graphs."""
-    extra_edges: int = Field(2, ge=0)
+    extra_edges: int = Field(2, ge=0, le=NODES)
     """Edges in addition to a spanning tree, fewer if they do not fit; no effect on given graphs."""
-    max_steps: int = Field(40, gt=0)
+    max_steps: int = Field(40, gt=0, le=FRAMES)
     """Steps after which an episode is truncated."""
-    max_nodes: int | None = None
+    max_nodes: Whole | None = None
     """Capacity in nodes, for curricula that increase `num_nodes`; by default as many as `num_nodes` needs."""
 
     @property

@@ -7,7 +7,7 @@ from typing import Literal, Self
 from pydantic import model_validator
 
 from edgewise.config.model import Config
-from edgewise.envs.ranges import WholeRange, lower_bound, upper_bound
+from edgewise.envs.ranges import Whole, WholeRange, lower_bound, upper_bound
 
 SMALLEST, LARGEST = 2, 19
 
@@ -29,7 +29,7 @@ class HexConfig(Config):
     prior: Literal["none", "current"] = "none"
     """What is observed as `action_prior`, for models with `model.prior`: `current`, the logarithm of the
     product of both players' shares of current through the cell."""
-    max_size: int | None = None
+    max_size: Whole | None = None
     """Capacity in cells per side, for curricula that increase `size`; by default as much as `size` needs."""
 
     @property

@@ -18,7 +18,6 @@ The output has one number per cell, with or without the border; the legal cell w
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -28,6 +27,7 @@ import torch
 from tensordict import TensorDictBase
 from torch import Tensor
 
+from edgewise.config import sources
 from edgewise.config.errors import ConfigError, DataError
 from edgewise.envs.policy import Policy
 from edgewise.systems.hex.dynamics import EMPTY, FIRST, SECOND
@@ -147,18 +147,10 @@ def read_description(path: Path) -> Description:
     Raises:
         DataError: the file is missing or malformed; the message names the field.
     """
-    try:
-        with path.open("rb") as file:
-            text = file.read(LARGEST_DESCRIPTION + 1)
-        found = json.loads(text) if len(text) <= LARGEST_DESCRIPTION else None
-    except OSError as error:
-        raise DataError(
-            f"{path}: {error.strerror}", hint="describe the planes of the network there"
-        ) from None
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"{path}: not JSON: {error}") from None
+    hint = "describe the planes of the network there"
+    found = sources.read_json(path, largest=LARGEST_DESCRIPTION, hint=hint)
     if not isinstance(found, dict):
-        raise DataError(f"{path}: expected a JSON object of at most {LARGEST_DESCRIPTION} bytes")
+        raise DataError(f"{path}: expected a JSON object")
     problems = [
         f"unknown field {name!r}" for name in sorted(found.keys() - Description.__annotations__.keys())
     ]
@@ -268,7 +260,7 @@ def _open(path: Path, described: Description) -> Network:
     except ImportError:
         raise ConfigError(f"{path} needs ONNX Runtime", hint="pip install onnxruntime") from None
     try:
-        session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+        session = onnxruntime.InferenceSession(str(sources.check(path)), providers=["CPUExecutionProvider"])
     except Exception as error:
         raise DataError(f"{path} cannot be opened: {str(error).splitlines()[0][:200]}") from None
     inputs, outputs = session.get_inputs(), session.get_outputs()

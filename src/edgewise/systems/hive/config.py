@@ -6,6 +6,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
+from edgewise.config.bounds import FRAMES, NODES, ROWS
 from edgewise.config.model import Config
 from edgewise.envs.ranges import WholeRange, lower_bound
 from edgewise.systems.hive.pieces import ANT, BASE_HAND, EXPANSIONS, MOSQUITO, Hand
@@ -18,16 +19,16 @@ class HiveConfig(Config):
     """Tiles of each player, one letter each: Q (queen), S (spider), B (beetle), G (grasshopper), A (ant)."""
     expansions: str = ""
     """Tiles that are added to the hand: any of M (mosquito), L (ladybug) and P (pillbug)."""
-    max_steps: int = Field(200, ge=1)
+    max_steps: int = Field(200, ge=1, le=FRAMES)
     """Plies after which a game is truncated."""
     shaping: float = Field(0.0, ge=0, le=1)
     """Weight in the reward of a ply of how it changes the share of hexes that are occupied around the
     opponent's queen minus that around the own; for training, since few games of beginners are decided."""
     opening_plies: WholeRange = 0
     """Number of random plies at the start of a game, or the range to sample it from."""
-    repetition_window: int = Field(32, ge=1)
+    repetition_window: int = Field(32, ge=1, le=ROWS)
     """Latest plies in which a position that occurs for the third time is a draw; 1 for no such draws."""
-    max_moves: int | None = Field(None, ge=1)
+    max_moves: int | None = Field(None, ge=1, le=NODES)
     """Capacity of the list of legal moves; by default more than games are known to need. A position with
     more moves is an error that names the number to set."""
 

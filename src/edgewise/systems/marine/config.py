@@ -6,8 +6,9 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
+from edgewise.config.bounds import FRAMES, NODES, REAL
 from edgewise.config.model import Config
-from edgewise.envs.ranges import RealRange, WholeRange, lower_bound, upper_bound
+from edgewise.envs.ranges import RealRange, Whole, WholeRange, lower_bound, upper_bound
 
 FARTHEST = 60.0
 """Largest allowed minimum distance between start and goal, in metres, in a square of 51 m."""
@@ -27,15 +28,15 @@ class MarineConfig(Config):
     actions: Literal["continuous", "discrete"] = "continuous"
     """Whether the action of a robot is two numbers in [-1, 1] or one of 25 choices, for its left and right
     thruster."""
-    max_steps: int = Field(1000, gt=0)
+    max_steps: int = Field(1000, gt=0, le=FRAMES)
     """Steps, of half a second each, after which an episode is truncated."""
-    max_objects: int = Field(5, ge=1)
+    max_objects: int = Field(5, ge=1, le=NODES)
     """Number of nearest objects in a robot's egocentric observation (K)."""
-    detection_range: float = Field(20.0, gt=0)
+    detection_range: float = Field(20.0, gt=0, le=REAL)
     """Range of perception in metres, from a robot's centre to an object's edge."""
-    position_noise: float = Field(0.05, ge=0)
+    position_noise: float = Field(0.05, ge=0, le=REAL)
     """Standard deviation of observed positions, in metres per axis; 0 for none."""
-    velocity_noise: float = Field(0.05, ge=0)
+    velocity_noise: float = Field(0.05, ge=0, le=REAL)
     """Standard deviation of observed velocities, in metres per second per axis; 0 for none."""
     radius_noise: bool = True
     """Whether the observed radius of objects is reduced by a random factor from 0.6 to 1."""
@@ -51,11 +52,11 @@ class MarineConfig(Config):
     """Whether to compile dynamics and perception; the first steps then take a minute."""
     parity: bool = False
     """Whether to reproduce peculiarities of the reference implementation; see the environment card."""
-    max_robots: int | None = None
+    max_robots: Whole | None = None
     """Capacity in robots, for curricula that increase `num_robots`; by default as many as it needs."""
-    max_obstacles: int | None = None
+    max_obstacles: Whole | None = None
     """Capacity in obstacles, for curricula that increase `num_obstacles`; by default as many as it needs."""
-    max_cores: int | None = None
+    max_cores: Whole | None = None
     """Capacity in vortices, for curricula that increase `num_cores`; by default as many as it needs."""
 
     @property

@@ -6,7 +6,6 @@ tensor names of the published programs. Observations are in metres, metres per s
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
-from edgewise.config import files
+from edgewise.config import sources
 from edgewise.config.errors import DataError
 from edgewise.experiments.imported import Imported
 from edgewise.experiments.load import load_config
@@ -105,8 +104,7 @@ def _config(name: str) -> Any:
 
 def _read(file: Path) -> dict[str, Tensor]:
     try:
-        os.close(files.open_to_read(file, largest=LARGEST))
-        with safe_open(file, framework="pt") as opened:
+        with safe_open(sources.check(file, largest=LARGEST), framework="pt") as opened:
             tensors = {key: opened.get_tensor(key) for key in opened.keys()}  # noqa: SIM118
     except OSError as error:
         raise DataError(f"{file}: cannot be read: {error.strerror or error}") from error

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
+from edgewise.config.bounds import FRAMES, REAL
 from edgewise.config.model import Config
 from edgewise.envs.ranges import RealRange, lower_bound, upper_bound
 
@@ -44,12 +45,12 @@ class MultihopConfig(Config):
     prior: Literal["none", "backpressure", "spbp", "length-backpressure"] = "none"
     """Baseline whose scores are observed as `action_prior`, for models with `model.prior`: positive for the
     class that the baseline sends on a link, and larger the higher its pressure."""
-    max_backlog: float = Field(1000.0, gt=0.0)
+    max_backlog: float = Field(1000.0, gt=0.0, le=REAL)
     """Number of waiting packets above which an episode is truncated; that slot costs as many
     in addition."""
-    reward_scale: float = Field(1.0, gt=0.0)
+    reward_scale: float = Field(1.0, gt=0.0, le=REAL)
     """Divisor of the costs."""
-    max_steps: int = Field(1000, gt=0)
+    max_steps: int = Field(1000, gt=0, le=FRAMES)
     """Slots of an episode."""
 
     @field_validator("networks")

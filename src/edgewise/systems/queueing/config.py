@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
+from edgewise.config.bounds import FRAMES, REAL, ROWS, Real
 from edgewise.config.model import AppliesIf, Config
 from edgewise.envs.ranges import RealRange, lower_bound, upper_bound
 
@@ -98,7 +99,7 @@ class QueueingConfig(Config):
     """Distribution of the packets that arrive per slot."""
     arrival_rate: Annotated[RealRange, IF_ONE_RATE] = 0.4
     """Mean arrivals per slot at every node, or the range from which each node samples its own at reset."""
-    arrival_rates: Annotated[tuple[float, ...] | None, IF_NO_LOAD] = None
+    arrival_rates: Annotated[tuple[Real, ...] | None, IF_NO_LOAD] = None
     """One rate per node, in place of `arrival_rate`."""
     load: RealRange | None = None
     """Arrival rate as a fraction of the largest uniform rate that the graph can carry, in place of
@@ -107,26 +108,26 @@ class QueueingConfig(Config):
     """Distribution of the packets that a node can send per slot."""
     service_rate: Annotated[RealRange, IF_NO_LOAD] = 1.0
     """Mean of that distribution at every node, or the range from which each node samples its own at reset."""
-    service_rates: Annotated[tuple[float, ...] | None, IF_NO_LOAD] = None
+    service_rates: Annotated[tuple[Real, ...] | None, IF_NO_LOAD] = None
     """One rate per node, in place of `service_rate`."""
     arrivals_servable: bool = False
     """Whether a packet can leave in the slot of its arrival."""
-    initial_queue: int = Field(0, ge=0)
+    initial_queue: int = Field(0, ge=0, le=ROWS)
     """Maximum initial queue length; lengths are uniform from 0 to this."""
     node_priority: Literal["none", "increasing", "random"] = "increasing"
     """Node feature that distinguishes interchangeable nodes."""
     prior: Literal["none", "weight", "degree-weight"] = "none"
     """What is observed as `action_prior`, for models with `model.prior`: `weight`, queue times channel of
     each node; `degree-weight`, that times the degree of the node over the mean degree of its graph."""
-    interference_penalty: float = Field(0.0, ge=0.0)
+    interference_penalty: float = Field(0.0, ge=0.0, le=REAL)
     """Cost of each node that a conflict silences."""
-    max_backlog: float = Field(1000.0, gt=0.0)
+    max_backlog: float = Field(1000.0, gt=0.0, le=REAL)
     """Number of waiting packets above which an episode is truncated; that slot costs as many
     in addition."""
-    reward_scale: Annotated[float, Field(gt=0.0)] | Literal["nodes"] = 1.0
+    reward_scale: Annotated[float, Field(gt=0.0, le=REAL)] | Literal["nodes"] = 1.0
     """Divisor of the costs: a number, or `nodes` for the number of nodes of each graph, so that worlds with
     large graphs do not outweigh the others in training."""
-    max_steps: int = Field(1000, gt=0)
+    max_steps: int = Field(1000, gt=0, le=FRAMES)
     """Slots of an episode."""
 
     @field_validator("graphs")

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
+from edgewise.config.bounds import FRAMES, NODES, ROWS, WIDTH
 from edgewise.config.model import Config
 from edgewise.envs.ranges import WholeRange, lower_bound
 
@@ -35,11 +36,11 @@ class ReasoningConfig(Config):
     """`padded` observes all successors, up to `max_successors`; `state` observes the goal and their
     number."""
 
-    max_atoms: int = Field(6, ge=1)
+    max_atoms: int = Field(6, ge=1, le=WIDTH)
     """Maximum atoms of a goal; longer successors are dropped."""
-    max_successors: int = Field(20, ge=3)
+    max_successors: int = Field(20, ge=3, le=NODES)
     """Maximum successors of a goal, including actions that end the proof; more are dropped, and counted."""
-    max_steps: int = Field(20, gt=0)
+    max_steps: int = Field(20, gt=0, le=FRAMES)
     """Steps after which a proof is truncated."""
     limit_fails: bool = False
     """Whether the last step terminates the proof as failed, with its reward, instead of truncating it."""
@@ -55,7 +56,7 @@ class ReasoningConfig(Config):
 
     reward: int = Field(4, ge=0, le=5)
     """Row of the reward table, 0 to 5."""
-    negative_ratio: int = Field(1, ge=0)
+    negative_ratio: int = Field(1, ge=0, le=ROWS)
     """Corrupted queries per true query."""
     corrupt: Literal["head", "tail", "both"] = "tail"
     """Which entity of a query is replaced, by one of the same domain if the data has domains."""

@@ -6,8 +6,9 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from edgewise.config.bounds import FRAMES, REAL, Real
 from edgewise.config.model import AppliesIf, Config
-from edgewise.envs.ranges import RealRange, WholeRange, lower_bound, upper_bound
+from edgewise.envs.ranges import RealRange, Whole, WholeRange, lower_bound, upper_bound
 
 IF_OBSTACLES = AppliesIf("there may be obstacles", lambda _, own: own.obstacle_capacity > 0)
 IF_DAMPED = AppliesIf("dynamics is damped", lambda _, own: own.dynamics == "damped")
@@ -26,7 +27,7 @@ class SwarmConfig(Config):
     """Number of agents, or the range to sample it from."""
     num_obstacles: WholeRange = 3
     """Number of obstacles, or the range to sample it from."""
-    max_steps: int = Field(25, gt=0)
+    max_steps: int = Field(25, gt=0, le=FRAMES)
     """Steps of an episode."""
     world_size: RealRange = 2.0
     """Side of the square in which all entities start, or the range to sample it from."""
@@ -40,7 +41,7 @@ class SwarmConfig(Config):
     """Whether walls keep agents inside the square."""
     constant_density: bool = False
     """Whether the square grows with the team, so that its density stays that of three agents."""
-    sensing_radius: float = Field(1.0, ge=0)
+    sensing_radius: float = Field(1.0, ge=0, le=REAL)
     """Distance up to which entities are connected by edges; 0 for agents that sense nothing."""
     edge_features: Annotated[Literal["relative", "approach"], IF_SENSING] = "relative"
     """`relative`: displacement, distance and relative velocity. `approach`: displacement, relative velocity,
@@ -56,24 +57,24 @@ class SwarmConfig(Config):
     agent. Its size is agents times entities."""
     continuous: bool = False
     """Whether the action is a force in [-1, 1]² instead of one of five directions."""
-    goal_threshold: float = Field(0.05, gt=0)
+    goal_threshold: float = Field(0.05, gt=0, le=REAL)
     """Distance to the goal at which an agent has arrived."""
-    goal_reward: float = 5.0
+    goal_reward: Real = 5.0
     """Reward for every step at the goal."""
-    collision_cost: float = Field(5.0, ge=0)
+    collision_cost: float = Field(5.0, ge=0, le=REAL)
     """Cost of every contact with an agent, and of contact with obstacles (once per step)."""
-    goal_width: float = Field(0.0, ge=0)
+    goal_width: float = Field(0.0, ge=0, le=REAL)
     """Distance at which the goal reward has fallen to 1/e, so that it has a gradient; 0 for a reward that is
     constant within `goal_threshold`."""
-    collision_margin: float = Field(0.0, ge=0)
+    collision_margin: float = Field(0.0, ge=0, le=REAL)
     """Gap between two bodies at which the collision cost begins; it rises linearly to `collision_cost` at
     contact and further with the overlap, so that it has a gradient. 0 for a cost of contacts alone."""
     reward: Literal["shared", "mean", "individual"] = "shared"
     """Whether every agent receives the sum of all rewards (`shared`), their `mean`, or its own
     (`individual`)."""
-    max_agents: int | None = None
+    max_agents: Whole | None = None
     """Capacity in agents, for curricula that increase `num_agents`; by default as many as it needs."""
-    max_obstacles: int | None = None
+    max_obstacles: Whole | None = None
     """Capacity in obstacles, for curricula that increase `num_obstacles`; by default as many as it needs."""
 
     @property

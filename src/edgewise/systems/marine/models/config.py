@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from edgewise.config.bounds import Real
 from edgewise.models.config import EgoConfig
 
 SELF_SCALE = (20.0, 20.0, 2.0, 2.0, 0.5, 1000.0, 1000.0)
@@ -17,9 +18,9 @@ class MarineEgoConfig(EgoConfig):
     `inputs="raw"` for weights that were trained on unscaled observations.
     """
 
-    radius: float = 2.8
+    radius: Real = 2.8
     """Radius of a robot (m), for its distance to objects."""
-    self_scale: tuple[float, ...] = SELF_SCALE
+    self_scale: tuple[Real, ...] = SELF_SCALE
     """Divisors of a robot's own features: goal (2, m), velocity (2, m/s), yaw rate (rad/s), thrust (2, N)."""
-    object_scale: tuple[float, ...] = OBJECT_SCALE
+    object_scale: tuple[Real, ...] = OBJECT_SCALE
     """Divisors of an object's features: position (2, m), velocity (2, m/s), radius (m)."""

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
+from edgewise.config import files
 from edgewise.config.errors import DataError
 
 
@@ -25,17 +26,14 @@ def parse_json(text: str, file: str) -> Any:
         return content
 
     try:
-        return json.loads(text, object_pairs_hook=once)
+        return files.parse_json(text, pairs=once)
     except json.JSONDecodeError as error:
         raise DataError(
             f"{file}: not JSON at line {error.lineno}, column {error.colno}: {error.msg}",
             hint="an instance file is one JSON object, as the env card describes it",
         ) from error
-    except (ValueError, RecursionError) as error:
-        problem = "nested too deeply" if isinstance(error, RecursionError) else str(error)
-        raise DataError(
-            f"{file}: not JSON: {problem}", hint="write it as the env card describes it"
-        ) from error
+    except ValueError as error:
+        raise DataError(f"{file}: not JSON: {error}", hint="write it as the env card describes it") from error
 
 
 @dataclass(frozen=True)

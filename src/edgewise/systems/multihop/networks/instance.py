@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from edgewise.config import sources
 from edgewise.config.errors import DataError
 from edgewise.systems.multihop.networks.check import Fields, parse_json, unreachable
 
@@ -68,16 +69,7 @@ def read_instance(path: Path | str) -> Instance:
         DataError: with file, field and remedy.
     """
     file = Path(path)
-    try:
-        text = file.read_text(encoding="utf-8")
-    except OSError as error:
-        raise DataError(
-            f"{file}: cannot be read: {error.strerror}", hint="give the path of an instance file"
-        ) from error
-    except UnicodeDecodeError as error:
-        raise DataError(
-            f"{file}: not UTF-8 text at byte {error.start}", hint="save it as UTF-8 JSON"
-        ) from error
+    text = sources.read_text(file, hint="give the path of an instance file")
     return parse_instance(parse_json(text, str(file)), name=str(file))
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,9 @@ from safetensors import SafetensorError
 from safetensors.torch import load as tensors_of
 from safetensors.torch import save as bytes_of
 
+from edgewise.config import files
 from edgewise.config.errors import CheckpointError
+from edgewise.runs import durable
 from edgewise.systems.reasoning.embeddings.config import EmbeddingConfig
 from edgewise.systems.reasoning.embeddings.embedding import KnowledgeEmbedding
 from edgewise.systems.reasoning.knowledge.vocabulary import Vocabulary
@@ -65,8 +66,8 @@ def save_kge(
     }
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        _write(folder / TENSORS, content)
-        _write(folder / MANIFEST, f"{json.dumps(manifest, indent=2)}\n".encode())
+        durable.replace_whole(folder / TENSORS, content)
+        durable.replace_whole(folder / MANIFEST, f"{json.dumps(manifest, indent=2)}\n".encode())
     except OSError as error:
         raise CheckpointError(f"cannot save embeddings to {folder}: {error.strerror or error}") from error
 
@@ -118,8 +119,8 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     """
     path = folder / MANIFEST
     try:
-        manifest = json.loads(_read(path))
-    except (ValueError, RecursionError) as error:
+        manifest = files.parse_json(_read(path).decode())
+    except ValueError as error:
         raise CheckpointError(f"{path} is malformed: {error}") from error
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise CheckpointError(
@@ -143,20 +144,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 def _read(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        return files.read_bytes(path, largest=files.LARGEST_TENSORS)
     except OSError as error:
         hint = "give a folder written by `edgewise reasoning kge`"
         raise CheckpointError(f"{path} cannot be read: {error.strerror or error}", hint=hint) from error
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Write a file atomically."""
-    stage = path.with_name(f".{path.name}.stage")
-    try:
-        with open(stage, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(stage, path)
-    finally:
-        stage.unlink(missing_ok=True)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn
 
+from edgewise.config import sources
 from edgewise.config.errors import DataError
 
 Triple = tuple[str, str, str]
@@ -26,20 +27,7 @@ def read_lines(path: Path) -> Iterator[tuple[int, str]]:
     Raises:
         DataError: the file cannot be read, or is not UTF-8.
     """
-    try:
-        content = path.read_bytes()
-    except FileNotFoundError:
-        raise DataError(f"{path} does not exist", hint="give a folder that holds this file") from None
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror}", hint="is it a readable file?") from error
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        fail(path, line, f"byte {content[error.start]:#04x} is not UTF-8", hint="save the file as UTF-8")
-    if "\0" in text:
-        line = text.count("\n", 0, text.index("\0")) + 1
-        fail(path, line, "a zero byte: this is no text", hint="give a text file")
+    text = sources.read_text(path, hint="give a folder that holds this file")
     if "\n" not in text:
         text = text.replace("\r", "\n")
     for number, line_text in enumerate(text.split("\n"), 1):

@@ -18,7 +18,7 @@ from edgewise.config.errors import DataError
 PADDING = 0
 SPECIALS = ("True", "False", "Endf", "Endt")
 ASSUMED = "_kge"
-ATOM = re.compile(r"\s*([^\s(]+)\(\s*(.+?)\s*,\s*(.+?)\s*\)\s*\.?\s*")
+ATOM = re.compile(r"([^\s(]+)\(([^,]*),(.*)\)")
 
 
 @dataclass(frozen=True)
@@ -142,10 +142,11 @@ class Vocabulary:
         Raises:
             DataError: the text is not an atom, or has an unknown name.
         """
-        found = ATOM.fullmatch(text)
-        if found is None:
+        found = ATOM.fullmatch(text.strip().removesuffix(".").rstrip())
+        head, tail = (found[2].strip(), found[3].strip()) if found else ("", "")
+        if found is None or not (head and tail):
             raise DataError(f"{text!r} is no atom", hint="write it as predicate(head,tail)")
-        return self.predicate(found[1]), self.entity(found[2]), self.entity(found[3])
+        return self.predicate(found[1]), self.entity(head), self.entity(tail)
 
     @cached_property
     def digest(self) -> str:

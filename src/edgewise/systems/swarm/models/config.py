@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from edgewise.config.bounds import REAL, Real
 from edgewise.config.model import Config
 from edgewise.models.config import EncoderConfig, ModelConfig
 
@@ -24,7 +25,7 @@ class Remedies(Config):
     """Whether a LayerNorm follows each attention layer."""
     graph_norm: bool = False
     """Whether a norm over the whole graph follows each attention layer."""
-    residual: float = 0.0
+    residual: Real = 0.0
     """Weight of a second skip connection, around attention and activation."""
     beta: bool = False
     """Whether a gate weighs messages against the node itself."""
@@ -33,11 +34,11 @@ class Remedies(Config):
     depth_init: bool = False
     """Whether all matrices, also those of attention, are initialised by Xavier, divided by the root of the
     depth."""
-    soft_cap: float | None = Field(None, gt=0)
+    soft_cap: float | None = Field(None, gt=0, le=REAL)
     """Attention logits become `cap * tanh(logit / cap)`; none for no cap."""
-    logit_clip: float | None = Field(None, gt=0)
+    logit_clip: float | None = Field(None, gt=0, le=REAL)
     """Bound at which attention logits are clipped, without gradient beyond it; none for no bound."""
-    clamp: float | None = Field(None, gt=0)
+    clamp: float | None = Field(None, gt=0, le=REAL)
     """Bound at which activations are clipped, without gradient beyond it; none for no bound."""
 
 
