@@ -83,7 +83,7 @@ def test_a_reward_that_is_not_finite_is_that_of_the_environment(tmp_path):
     [
         (Unseeded, "two copies of unseeded with one seed"),
         (Mixed, "worlds of mixed depend on each other"),
-        (WrongRows, r"`state.prices` must have a row for each of 2 worlds, is \[7\]"),
+        (WrongRows, r"`state.prices` must have a row for each of . worlds, is \[7\]"),
     ],
 )
 def test_training_checks_the_cheap_part_of_the_contract(env, words, tmp_path):
