@@ -411,14 +411,12 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
         if not isinstance(spawned, Mapping | TensorDictBase):
             raise wrong_return(self, "spawn", spawned)
         state = dict(spawned.items())
-        wrong = [
-            name for name, value in state.items() if not isinstance(value, Mapping) and len(value) != count
-        ]
-        if wrong:
-            raise ConfigError(
-                f"{self.name}: `state.{wrong[0]}` must have a row for each of {count} new worlds, and `spawn` "
-                f"returned {len(state[wrong[0]])}"
-            )
+        for name, value in state.items():
+            if isinstance(value, Tensor) and tuple(value.shape[:1]) != (count,):
+                raise ConfigError(
+                    f"{self.name}: `state.{name}` must have a row for each of {count} worlds, is "
+                    f"{list(value.shape)}"
+                )
         state["step"] = torch.zeros(count, dtype=torch.int64, device=self.device)
         if self.num_agents:
             ended = torch.zeros(count, self.num_agents, dtype=torch.bool, device=self.device)
