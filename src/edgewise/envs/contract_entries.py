@@ -29,6 +29,7 @@ def check_entries(env: GraphEnv[Any], entries: TensorDictBase) -> None:
 
     A metric may be NaN, which says that it is not defined in an episode.
     """
+    _check_state(env, entries["state"])
     for name in entries.keys(include_nested=True, leaves_only=True):
         value = entries[name]
         if not value.dim() or len(value) != len(entries):
@@ -80,6 +81,15 @@ def check_flags(env: GraphEnv[Any], root: TensorDictBase, following: TensorDictB
     gone = before["active"] & ~after["active"] & ~after["terminated"]
     _refuse(gone.any(-1), f"{env.name}: an agent becomes inactive but is not terminated")
     _refuse(~after["active"].any(-1) & ~done, f"{env.name}: no agent is active and the world is not done")
+
+
+def _check_state(env: GraphEnv[Any], state: TensorDictBase) -> None:
+    """Compare the state with that of the first world; its faults would show in the observation."""
+    first = env.state_spec["state"]
+    for name in state.keys(include_nested=True, leaves_only=True):
+        if first.get(name, None) is not None:
+            spec = first[name]
+            _expect(env, state, name, shape=tuple(spec.shape[1:]), dtype=spec.dtype, within="state.")
 
 
 def _check_graph(env: GraphEnv[Any], graph: TensorDictBase) -> None:
