@@ -50,7 +50,11 @@ VARIANTS: dict[str, dict[str, Settings]] = {
         "marine, discrete": {"env.actions": "discrete"},
         "marine, continuous": {"env.actions": "continuous"},
     },
-    "swarm": {"swarm, discrete": {}, "swarm, continuous": {"env.continuous": True}},
+    "swarm": {
+        "swarm, discrete": {},
+        "swarm, discrete, with memory": {"model.recurrent": True},
+        "swarm, continuous": {"env.continuous": True},
+    },
     "reasoning": {
         "reasoning, padded": {"env.view": "padded"},
         "reasoning, successors": {"env.view": "state"},
@@ -67,6 +71,8 @@ SMALL: Settings = {
     "updates": 2,
 }
 """Settings of algorithms that make an update cheap."""
+SHORT_SEQUENCES: Settings = {"chunk_length": 2, "burn_in": 1}
+"""Settings of algorithms whose models remember."""
 NARROW: Settings = {"encoder.hidden": 16, "encoder.layers": 1, "encoder.heads": 2, "hidden": 16}
 """Settings of models that make a forward pass cheap."""
 SHORT = 20
@@ -90,7 +96,8 @@ def rows() -> list[tuple[str, str, Settings]]:
 def small(name: str, algorithm: str, settings: Settings) -> Builder:
     """Build a pair with few worlds, narrow networks, small minibatches and no warm-up."""
     config = load_config(name, algorithm=algorithm, keywords=settings)
-    own = {f"algorithm.{key}": value for key, value in SMALL.items() if has(config.algorithm, key)}
+    chosen = SMALL | (SHORT_SEQUENCES if settings.get("model.recurrent") else {})
+    own = {f"algorithm.{key}": value for key, value in chosen.items() if has(config.algorithm, key)}
     own |= {f"model.{key}": value for key, value in NARROW.items() if has(config.model, key)}
     if algorithm == "reinforce" and has(config.env, "max_steps"):
         own |= {"env.max_steps": min(SHORT, config.env.max_steps)}
@@ -103,9 +110,14 @@ def small(name: str, algorithm: str, settings: Settings) -> Builder:
 
 def has(settings: object, path: str) -> bool:
     """Return whether settings have a value at a path such as `encoder.hidden`."""
+    return value_at(settings, path) is not None
+
+
+def value_at(settings: object, path: str) -> Any:
+    """Return the value at a path such as `model.recurrent`; None if there is none."""
     for part in path.split("."):
         settings = getattr(settings, part, None)
-    return settings is not None
+    return settings
 
 
 def updates(builder: Builder, batches: int) -> Iterator[dict[str, float]]:
@@ -195,7 +207,8 @@ def has_recipe(name: str, algorithm: str, settings: Settings) -> bool:
     configs = [load_config(recipe) for recipe in recipes()]
     return any(
         (config.env_name, config.algorithm_name) == (name, algorithm)
-        and all(getattr(config.env, key.removeprefix("env.")) == value for key, value in settings.items())
+        and all(value_at(config, key) == value for key, value in settings.items())
+        and (settings.get("model.recurrent") or not value_at(config, "model.recurrent"))
         for config in configs
     )
 

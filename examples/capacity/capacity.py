@@ -16,7 +16,7 @@ class CapacityConfig(ew.Config):
     """Most capacity that a decision can give."""
     price: ew.RealRange = (0.05, 1.0)
     """Cost of a unit of capacity, in units of delay, or the range that each network's is drawn from."""
-    max_steps: int = 5
+    decisions: int = 5
     """Decisions of an episode."""
     fix: Literal["nothing", "link", "amount"] = "nothing"
     """Part of the action that is not used: the link is random, or the amount half of the most."""
@@ -55,12 +55,13 @@ class CapacityEnv(ew.GraphEnv[CapacityConfig]):
         given = share * self.config.most
         extra = state["extra"].scatter_add(-1, link.unsqueeze(-1), given.unsqueeze(-1))
         saved = delay(state["load"], state["extra"]) - delay(state["load"], extra)
-        return ew.Transition({"extra": extra}, reward=0.1 * (saved - state["price"] * given))
+        last = state["step"] + 1 == self.config.decisions
+        return ew.Transition({"extra": extra}, 0.1 * (saved - state["price"] * given), terminated=last)
 
     def observe(self, state):
         links = state["exists"].repeat(1, 2)
         features = torch.stack((state["load"], state["extra"].log()), -1)
-        u = torch.stack((state["price"], state["step"] / self.config.max_steps), -1)
+        u = torch.stack((state["price"], state["step"] / self.config.decisions), -1)
         x = torch.ones_like(state["exists"], dtype=torch.float32).unsqueeze(-1)
         graph = {"x": x, "node_mask": state["exists"], "edge_index": state["ends"], "edge_mask": links}
         graph |= {"edge_attr": features, "u": u}

@@ -16,7 +16,7 @@ class OutbreakConfig(ew.Config):
     """Chance per step that an infected contact infects."""
     price: float = 0.15
     """Cost of a whole dose, in infected people."""
-    max_steps: int = 8
+    decisions: int = 8
     """Decisions of an episode."""
     fix: Literal["nothing", "person", "dose"] = "nothing"
     """Part of the action that is not used: the person is random, or every dose a half."""
@@ -64,12 +64,13 @@ class OutbreakEnv(ew.GraphEnv[OutbreakConfig]):
         caught = (1 - infected) * (1 - immune) * (1 - (-pressure).exp())
         infected = (0.9 * infected + caught) * state["exists"]
         cost = infected.sum(-1) / state["exists"].sum(-1) + self.config.price * dose
-        return ew.Transition({"infected": infected, "immune": immune}, reward=-cost)
+        last = state["step"] + 1 == self.config.decisions
+        return ew.Transition({"infected": infected, "immune": immune}, reward=-cost, terminated=last)
 
     def observe(self, state):
         x = torch.stack((state["infected"], state["immune"]), -1)
         graph = {"x": x, "node_mask": state["exists"], "edge_index": state["ends"]}
-        graph |= {"edge_mask": self.links(state), "u": (state["step"] / self.config.max_steps).unsqueeze(-1)}
+        graph |= {"edge_mask": self.links(state), "u": (state["step"] / self.config.decisions).unsqueeze(-1)}
         share = state["infected"].sum(-1) / state["exists"].sum(-1)
         return {"graph": graph, "metrics": {"infected": share}}
 

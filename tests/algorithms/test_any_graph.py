@@ -28,6 +28,7 @@ WORKS = [
     ("multihop", "iqn", {}),
     ("swarm", "rainbow", {}),
     ("swarm", "ddpg", {"env.continuous": True}),
+    ("swarm", "iqn", {"model.recurrent": True}),
     ("multihop", "clone", {}),
     ("queueing", "reinforce", {}),
 ]
@@ -37,7 +38,7 @@ REFUSED = [
     ("marine", "dqn", "needs discrete actions"),
     ("hex", "ddpg", "a game of two players"),
     ("hex", "reinforce", "a game of two players"),
-    ("graphwalk", "expert_iteration", "is for games of two players"),
+    ("swarm", "expert_iteration", "searches one choice per step"),
     ("graphwalk", "ac-iqn", "needs continuous actions"),
     ("queueing", "sac", "the best of all sets"),
 ]

@@ -67,7 +67,7 @@ def test_the_best_episode_alone_is_imitated():
 
 
 def test_the_leader_counts_more():
-    env, losses = env_of(), {}
+    env, losses = env_of(num_customers=(6, 8)), {}
     for weight in (1.0, 5.0):
         config = ReinforceConfig(starts=4, credit="leader", leader_weight=weight)
         algorithm = REINFORCE(model_of(env).actor, config)

@@ -94,6 +94,9 @@ CPU = "numbers are the same; compiled code is tested in tests/models/test_compil
 SPEED = "numbers are the same; it bounds memory or chooses a layout"
 NOISY = {"position_noise": 1.0, "velocity_noise": 1.0}
 NEEDS_AGENT = "tested with environments that need it: tests/data/test_intervention.py"
+SEQUENCES = dict.fromkeys(
+    ("chunk_length", "burn_in"), "for recurrent models: tests/algorithms/test_recurrent_values.py"
+)
 EAGER = {"epsilon": 0.0, "learning_rate": 0.03, "updates_per_transition": 0.2, "tau": 0.01}
 """Settings under which choices change within two batches."""
 RANDOM_GRAPHS = {
@@ -378,6 +381,7 @@ SUBJECTS = [
         moved={"huber_delta": 1e-2},
         base=EAGER,
         silent={
+            **SEQUENCES,
             "mixing": "for teams with one reward: tests/algorithms",
             "retrace": "for decisions of a whole world: tests/algorithms/test_exactness.py",
         },
@@ -397,7 +401,10 @@ SUBJECTS = [
         IQNConfig,
         of_agent("iqn"),
         moved={"kappa": 0.01, "exploring_quantiles": 2},
-        silent={"acting_quantiles": "decides between close choices: tests/algorithms/test_iqn.py"},
+        silent={
+            **SEQUENCES,
+            "acting_quantiles": "decides between close choices: tests/algorithms/test_iqn.py",
+        },
         base=EAGER,
     ),
     Subject(ContinuousConfig, of_agent("ddpg"), moved={"actor_share": 0.1}),

@@ -1,11 +1,17 @@
 """What stops or misleads a new user is said in one sentence, with the place and the remedy."""
 
+import pydoc
+import re
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import torch
 from tests.algorithms.allocation import AllocationEnv
 
 import edgewise as ew
+from edgewise.cli.main import main
 from edgewise.config.errors import ConfigError, NumericalStop
 from edgewise.models.build import make_encoder, make_head
 from edgewise.models.config import EncoderConfig, ModelConfig
@@ -77,7 +83,7 @@ def test_a_reward_that_is_not_finite_is_that_of_the_environment(tmp_path):
     [
         (Unseeded, "two copies of unseeded with one seed"),
         (Mixed, "worlds of mixed depend on each other"),
-        (WrongRows, r"`state.prices` must have a row for each of 2 worlds, is \[7\]"),
+        (WrongRows, r"`state.prices` must have a row for each of . worlds, is \[7\]"),
     ],
 )
 def test_training_checks_the_cheap_part_of_the_contract(env, words, tmp_path):
@@ -154,3 +160,51 @@ def test_turns_are_converted_or_refused():
 
     with pytest.raises(ConfigError, match="agents act in turn"):
         ew.from_pettingzoo(Turns)
+
+
+def test_help_shows_what_is_ours_before_what_is_inherited():
+    text = pydoc.plain(pydoc.render_doc(ew.GraphEnv))
+    inherited = text.index("inherited from torchrl")
+    for name in ("setup", "spawn", "advance", "observe", "mask", "describe", "apply_stage"):
+        assert text.index(f" |  {name}(self") < inherited
+    assert text.index("A subclass implements `setup`") < text.index("Methods defined here")
+
+
+class TooManyRows(AllocationEnv):
+    def spawn(self, count):
+        state = super().spawn(count)
+        return {**state, "need": state["need"][:1].expand(count + 1, -1)} if count > 1 else state
+
+
+class OtherType(AllocationEnv):
+    def advance(self, state, action):
+        moved = super().advance(state, action)
+        return ew.Transition(
+            {"need": state["need"].double()}, reward=moved.reward, terminated=moved.terminated
+        )
+
+
+@pytest.mark.parametrize("env", [TooManyRows, OtherType])
+def test_a_fault_in_the_state_is_not_blamed_on_the_observation(env):
+    with pytest.raises((AssertionError, ConfigError), match=r"`state\.need` must"):
+        ew.check_graph_env(env(num_envs=2, seed=0))
+
+
+def test_a_class_that_a_run_could_not_find_again_is_refused_in_words(tmp_path):
+    class Inner(AllocationEnv):
+        pass
+
+    with pytest.raises(ConfigError, match="Inner is defined in a function"):
+        ew.train(Inner, folder=tmp_path / "run")
+
+
+def test_an_unknown_flag_lists_each_setting_once(capsys):
+    assert main(["train", "swarm", "--algorithm", "dqn", "--hidden", "8"]) == 2
+    named = re.findall(r"[\w.]+\.hidden", capsys.readouterr().err)
+    assert len(named) == len(set(named)) > 2
+
+
+def test_the_package_is_a_command():
+    done = subprocess.run([sys.executable, "-m", "edgewise", "--version"], capture_output=True, text=True)
+    assert done.returncode == 0
+    assert done.stdout.strip() == f"edgewise {ew.__version__}"

@@ -9,7 +9,7 @@ from tensordict import TensorDict
 import edgewise as ew
 from edgewise.graphs.step_spec import StepSpec
 from edgewise.models.actor_critic import make_actor_critic
-from edgewise.models.decoder import NodeDecoder, PointerDecoder, SetDecoder
+from edgewise.models.decoder import DISTANCE_GAIN, DistanceTerm, NodeDecoder, PointerDecoder, SetDecoder
 from edgewise.models.instance_actor import InstanceActor
 from edgewise.plugins import allow_typed
 
@@ -168,3 +168,37 @@ def test_recurrent_models_are_refused():
     env = ew.make_env("tsp", num_envs=1)
     with pytest.raises(ew.ConfigError, match="describes an instance once"):
         make_actor_critic(env.graph, env.actions, ew.ModelConfig(recurrent=True))
+
+
+def test_near_nodes_score_better_in_units_that_fit_the_instance():
+    """By hand for one instance; larger places, absent nodes and no node change nothing."""
+    torch.manual_seed(0)
+    term, pos = DistanceTerm(2).double(), torch.rand(1, 5, 2).double()
+    with torch.no_grad():
+        term.weight.copy_(torch.tensor([0.03, -0.02]))
+    exists = torch.tensor([[True, True, True, True, False]])
+    apart = torch.cdist(pos[0, :4], pos[0, :4])
+    unit = 2 * apart.sum() / 12 / math.sqrt(4)
+    expected = -DISTANCE_GAIN * (0.03 * apart[2] - 0.02 * apart[0]) / unit
+    for scale, elsewhere in ((1.0, 0.0), (50.0, 9.0)):
+        placed = pos * scale
+        placed[0, 4] += elsewhere
+        table = term.prepare(placed, exists)
+        found = term(table, torch.tensor([[[2, 5]], [[0, 5]]]))
+        torch.testing.assert_close(found[0, 0, :4], expected)
+        assert (found[0, 0, 4] == 0).all()
+        assert (found[0, 1] == 0).all()
+
+
+def test_tours_read_distances_and_vertex_covers_have_none():
+    for name, has_distances in (("tsp", True), ("vertex_cover", False)):
+        _, model = actor_of(name)
+        assert (model.actor.decoder.distance is not None) == has_distances
+    env, model = actor_of("tsp")
+    steps = some_steps(env)
+    before = model.actor.get_dist(steps).logits
+    with torch.no_grad():
+        model.actor.decoder.distance.weight.fill_(0.1)
+    current = steps["step", "nodes", "current"]
+    changed = (model.actor.get_dist(steps).logits - before).abs().amax(-1) > 1e-3
+    assert torch.equal(changed, (current >= 0) & (steps["action_mask"].sum(-1) > 1))

@@ -2,8 +2,10 @@
 
 import hashlib
 import json
+import shlex
 import shutil
 import sys
+from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -11,6 +13,9 @@ from tests.isolation import isolated
 
 import edgewise as ew
 from edgewise.cli.main import main
+from edgewise.report.page_data import build_page_data
+from edgewise.report.run_data import read_run
+from edgewise.runs.code import command as pasted
 
 ENV = """
 import torch
@@ -113,6 +118,18 @@ def test_a_run_needs_its_plug_in(here, capsys):
     for verb in (["eval", "run"], ["resume", "run"], ["export", "run", "--to", "pt2"]):
         assert command(*verb) == 2
         assert "--plugin tiny_env.py" in capsys.readouterr().err
+
+
+def test_commands_that_are_printed_can_be_pasted(here, capsys):
+    """With the whole path, quoted, and `--plugin`: of the report, and of a sweep."""
+    (here / "my runs").mkdir()
+    (here / "run").rename(here / "my runs" / "first run")
+    ablate = build_page_data([read_run(Path("my runs/first run"))])["ablate"]
+    assert ablate == "edgewise eval 'my runs/first run' --ablate edges,nodes --plugin tiny_env.py"
+    assert command(*shlex.split(ablate)[1:], "--episodes", "2") == 0
+    best = pasted("train", Path("my runs/first run/config.json"), run=Path("my runs/first run"))
+    assert command(*shlex.split(best)[1:], "--total-frames", "32", "--out", "again") == 0
+    assert pasted("resume", Path("run"), run=Path("nowhere")) == "edgewise resume run"
 
 
 def test_unchanged_code_is_not_spoken_of(here, capsys):

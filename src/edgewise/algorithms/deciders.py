@@ -9,6 +9,7 @@ from tensordict import NestedKey, TensorDictBase
 from torch import Tensor
 
 from edgewise.config.errors import ConfigError
+from edgewise.data.sequences import Sequences
 from edgewise.data.transitions import AGENTS_OBSERVE, Transitions, agents_view
 from edgewise.envs.base import GraphEnv
 from edgewise.graphs.actions import (
@@ -117,6 +118,22 @@ class Deciders:
             paths=paths,
         )
 
+    def sequences(self, *, length: int, burn_in: int, discount: float) -> Sequences:
+        """Build what makes sequences of steps, for recurrent networks."""
+        return Sequences(
+            self.stored,
+            length=length,
+            burn_in=burn_in,
+            bounds=self._bounds(),
+            discount=discount,
+            team_reward=self.mixing in ("sum", "monotone"),
+        )
+
+    @property
+    def recurrent(self) -> bool:
+        """Whether agents have a memory."""
+        return isinstance(self.model, ValueConfig) and self.model.recurrent
+
     def _bounds(self) -> dict[NestedKey, int]:
         """Return exclusive upper bounds of the integers in rows of worlds."""
         if self.graph is None:
@@ -222,11 +239,17 @@ def deciders_of(
     ego = ego_spec(env)
     reads = "ego" if isinstance(model, EgoConfig) else model.observe
     if reads == "auto":
-        reads = "graph" if ego is None else "ego"
+        recurrent = isinstance(model, ValueConfig) and model.recurrent
+        reads = "graph" if ego is None or recurrent else "ego"
     if reads != "graph" and ego is None:
         raise ConfigError(
             f"{env.name} has no observation per agent",
             hint="use an environment with `agents.ego`, or set model.observe to graph",
+        )
+    if isinstance(model, ValueConfig) and model.recurrent and (reads != "graph" or mixing == "monotone"):
+        raise ConfigError(
+            "model.recurrent: agents with a memory read the graph, and their values are separate or a sum",
+            hint="set model.observe to graph, and algorithm.mixing to none or sum",
         )
     if reads == "ego" and mixing in ("auto", "none") and not (paths and isinstance(model, ValueConfig)):
         return Deciders(env.actions, model, ego=ego, per_agent=True)

@@ -13,10 +13,11 @@ from torch import Tensor, nn
 from torchrl.envs import ExplorationType
 from torchrl.envs.utils import exploration_type
 
+from edgewise.algorithms import recurrence
 from edgewise.algorithms.algorithm import Algorithm, Metrics
 from edgewise.algorithms.deciders import Deciders, deciders_of
 from edgewise.algorithms.learner_policy import LearnerPolicy
-from edgewise.algorithms.off_policy_config import OffPolicyConfig
+from edgewise.algorithms.off_policy_config import OffPolicyConfig, SequenceConfig
 from edgewise.algorithms.setup import Setup
 from edgewise.algorithms.state import load_module_state, load_optimizer_state, module_state, optimizer_state
 from edgewise.data.demonstrations import ExpertMixture
@@ -71,6 +72,9 @@ class OffPolicy(Algorithm, Generic[ConfigT]):
         self.networks = self.build(deciders).to(self.device)
         self.targets = self.build(deciders).to(self.device).requires_grad_(False)
         self.targets.load_state_dict(self.networks.state_dict())
+        self.steps_per_row = 1
+        if deciders.recurrent:
+            self.steps_per_row = recurrence.prepare(self)
         # Cached, because iterating over a module's parameters costs as much as a small layer.
         self._parameters = {name: list(part.parameters()) for name, part in self.networks.named_children()}
         self.optimizers = {name: self._adam(name) for name in self._parameters}
@@ -78,9 +82,9 @@ class OffPolicy(Algorithm, Generic[ConfigT]):
         self._copied = tuple(tuple(module.buffers()) for module in (self.networks, self.targets))
         self._policy = LearnerPolicy(self)
         self.generator = torch.Generator().manual_seed(seed)
-        self._sample_size = group.part(config.minibatch_size)
+        self._sample_size = max(1, group.part(config.minibatch_size) // self.steps_per_row)
         self.replay_buffer = ReplayBuffer(
-            group.part(config.replay_size),
+            max(1, group.part(config.replay_size) // self.steps_per_row),
             batch_size=self._sample_size,
             device=self.device,
             storage=config.replay_storage,
@@ -215,7 +219,8 @@ class OffPolicy(Algorithm, Generic[ConfigT]):
         fresh = self._transitions.stored(batch.to(self.device))
         self.replay_buffer.extend(fresh)
         size = len(self.replay_buffer)
-        own = [batch.numel(), len(fresh), size, size < self._sample_size]
+        rows = self.steps_per_row
+        own = [batch.numel(), rows * len(fresh), rows * size, size < self._sample_size]
         frames, added, stored, lacking = self.group.sum(torch.tensor(own)).tolist()
         self.frames += frames
         due = 0 if lacking else self._updates_due(added)
@@ -229,11 +234,14 @@ class OffPolicy(Algorithm, Generic[ConfigT]):
         # The size does not depend on n, unless all n steps are stored.
         make = self._make_transitions(self.config.n_step if needs_paths(self.config) else 1)
         stored = make.stored(batch.to(self.device))
-        return stored_bytes(stored) // max(1, len(stored))
+        return stored_bytes(stored) // max(1, len(stored) * self.steps_per_row)
 
     def _make_transitions(self, steps: int) -> Transitions:
         """Build what makes transitions of `steps` steps."""
         config = self.config
+        if isinstance(config, SequenceConfig) and self.deciders.recurrent:
+            length, burn_in = config.chunk_length, config.burn_in
+            return self.deciders.sequences(length=length, burn_in=burn_in, discount=config.gamma)
         return self.deciders.transitions(steps=steps, discount=config.gamma, paths=needs_paths(config))
 
     def _updates_due(self, fresh: int) -> int:
@@ -250,7 +258,8 @@ class OffPolicy(Algorithm, Generic[ConfigT]):
         samples = self._prepare(self._transitions.expand(self.replay_buffer.sample()))
         metrics, error = self.update(samples)
         if error.dim() > 1:
-            error = row_means(error, samples.get("counted", None))
+            counted = samples.get("counted", None)
+            error = row_means(error.flatten(1), None if counted is None else counted.flatten(1))
         self.replay_buffer.update_priorities(samples["index"], error)
         if self.config.cloning_coefficient > 0:
             for part, loss in self.imitation_loss(samples).items():
@@ -264,12 +273,16 @@ class OffPolicy(Algorithm, Generic[ConfigT]):
     def _prepare(self, samples: TensorDictBase) -> TensorDictBase:
         """Give reward, discount and weight the shape of the decisions, and add which deciders count."""
         counted = self.deciders.counted(samples["observation"])
+        if self.deciders.recurrent:
+            recurrence.remember(samples, self.networks, self.targets)
+            counted = recurrence.learnt_from(counted, self.steps_per_row, team=self.deciders.mixing != "none")
         self._weight = None if counted is None else self.group.weights(counted.sum())
-        if counted is None or self.deciders.mixing != "none":
+        if counted is None or (self.deciders.mixing != "none" and not self.deciders.recurrent):
             return samples
         for name in ("reward", "discount", "weight"):
             value = samples[name]
-            samples.set(name, value.reshape(len(value), -1).expand(counted.shape))
+            value = value.reshape(*value.shape, *[1] * (counted.dim() - value.dim()))
+            samples.set(name, value.expand(counted.shape))
         return samples.set("counted", counted)
 
     def optimizer_step(self, part: str, loss: Tensor) -> Tensor:

@@ -11,6 +11,7 @@ from edgewise.algorithms.self_play_settings import SelfPlaySettings
 from edgewise.config.bounds import FRAMES, REAL, ROWS, WIDTH, Real
 from edgewise.config.model import AppliesIf, Config
 
+IF_RECURRENT = AppliesIf("model.recurrent is true", lambda run, _: getattr(run.model, "recurrent", False))
 IF_PRIORITISED = AppliesIf("prioritised is true", lambda _, own: own.prioritised)
 IF_EXPERT = AppliesIf("there is an expert", lambda _, own: own.expert is not None)
 IF_RISK = AppliesIf("risk is not mean", lambda _, own: own.risk != "mean")
@@ -71,7 +72,18 @@ class OffPolicyConfig(Config):
     expert."""
 
 
-class DQNConfig(OffPolicyConfig):
+class SequenceConfig(OffPolicyConfig):
+    """Settings shared by algorithms that learn from sequences if the model is recurrent (R2D2)."""
+
+    fixed: ClassVar[tuple[str, ...]] = (*OffPolicyConfig.fixed, "chunk_length", "burn_in")
+
+    chunk_length: Annotated[int, IF_RECURRENT] = Field(8, ge=1)
+    """Steps of a sequence that a recurrent model is trained on."""
+    burn_in: Annotated[int, IF_RECURRENT] = Field(4, ge=0)
+    """Steps before them that only bring the stored hidden state up to date with the weights."""
+
+
+class DQNConfig(SequenceConfig):
     """Deep Q-learning."""
 
     double: bool = True
@@ -137,7 +149,7 @@ class RainbowConfig(DistributionalConfig):
         return self
 
 
-class IQNConfig(DistributionalConfig):
+class IQNConfig(SequenceConfig, DistributionalConfig):
     """Implicit quantile networks for discrete actions."""
 
     double: bool = True

@@ -14,8 +14,10 @@ from torchrl.envs import ExplorationType, set_exploration_type
 
 from edgewise.algorithms.off_policy import OffPolicy
 from edgewise.graphs.keys import ACTIVE, EGO, MASK
+from edgewise.models.actor_function import MEMORY, NEXT_MEMORY, add_memory, memory_in
 from edgewise.models.agents.ego import EgoEncoder
 from edgewise.models.graph_features import GraphFeatures
+from edgewise.models.memory import Memory
 from edgewise.models.observation_inputs import AGENTS, ObservationInputs
 from edgewise.models.policy_function import PolicyFunction, TensorInfo, Tensors
 
@@ -123,11 +125,18 @@ class WorldFunction(LearnerFunction):
         for each in (self._learner.deciders, *readers):
             each.graph = self._observed.graph
         self.inputs, self.sizes = self._observed.infos, self._observed.sizes
+        self._memory = next((each for each in self.networks.modules() if isinstance(each, Memory)), None)
+        if self._memory is not None:
+            add_memory(self, self._memory)
 
     def forward(self, inputs: Tensors) -> Tensors:
-        """Return scores `[*D, K]` and actions `[*D]`, or actions `[*D, dim]`."""
+        """Return scores `[*D, K]` and actions `[*D]`, or actions `[*D, dim]`, and the next hidden state."""
         root = self._observed.root(inputs)
+        if self._memory is not None:
+            root.set(self._memory.key, inputs[MEMORY])
         found = self.outputs_of(root)
+        if self._memory is not None:
+            found[NEXT_MEMORY] = root["next", *self._memory.key]
         counted = self._learner.deciders.counted(root)
         if counted is None:
             return found
@@ -137,7 +146,8 @@ class WorldFunction(LearnerFunction):
 
     def inputs_of(self, root: TensorDictBase) -> Tensors:
         """Return the inputs for an observation of the environment, `[B]`."""
-        return self._observed.of(root)
+        found = self._observed.of(root)
+        return found if self._memory is None else {**found, MEMORY: memory_in(root, found, self._memory)}
 
     def fit(self, sizes: Mapping[str, int]) -> dict[str, int]:
         """Return sizes that are possible together, near to `sizes`."""
@@ -145,4 +155,5 @@ class WorldFunction(LearnerFunction):
 
     def sample(self, sizes: Mapping[str, int], generator: Generator) -> Tensors:
         """Sample random inputs of the given sizes."""
-        return self._observed.sample(sizes, generator)
+        memory = {MEMORY: self.inputs[-1].sample(sizes, generator)} if self._memory is not None else {}
+        return self._observed.sample(sizes, generator) | memory

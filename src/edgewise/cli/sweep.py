@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from edgewise.cli.studies import add_jobs, add_source, child_program, train_words
 from edgewise.config.run import AnyRun
 from edgewise.experiments.load import load_config
+from edgewise.runs.code import command
 from edgewise.terminal.console import Console, table
 from edgewise.terminal.parser import Parser, whole_number
 
@@ -120,8 +121,7 @@ def _text(result: SweepResult, metric: str, *, maximise: bool) -> str:
     if result.importances:
         parts.append(table(["setting", "importance"], list(result.importances.items())))
     places = [f"study:       {result.folder}", f"report:      {result.report}"]
-    if result.best_config is not None:
-        places.append(
-            f"best config: {result.best_config}, which `edgewise train {result.best_config}` trains"
-        )
+    if result.best is not None and result.best_config is not None:
+        best = command("train", result.best_config, run=result.folder / "runs" / result.best.name)
+        places.append(f"best config: {result.best_config}, which `{best}` trains")
     return "\n\n".join([*parts, "\n".join(places)])

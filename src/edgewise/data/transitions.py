@@ -130,10 +130,10 @@ class Transitions:
             discount = discount * ~terminated
         samples = stored.exclude("span", "terminated")
         for name in ("observation", "next_observation"):
-            samples.set(name, stored[name].apply(_unpacked))
-        samples.set("action", _unpacked(stored["action"]))
+            samples.set(name, stored[name].apply(unpacked))
+        samples.set("action", unpacked(stored["action"]))
         if self.paths:
-            path = stored["path"].apply(_unpacked)
+            path = stored["path"].apply(unpacked)
             path.batch_size = [len(span), self.steps - 1]  # a restored buffer knows its first dimension only
             samples.set("path", path)
         return samples.set("discount", discount).set("steps", span.abs())
@@ -266,5 +266,6 @@ def smallest_dtype(bound: int) -> torch.dtype:
     return torch.int16 if bound <= 1 << 15 else torch.int32
 
 
-def _unpacked(value: Tensor) -> Tensor:
+def unpacked(value: Tensor) -> Tensor:
+    """Return a stored entry with integers as int64 again."""
     return value if value.is_floating_point() or value.dtype == torch.bool else value.long()

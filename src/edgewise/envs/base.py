@@ -411,6 +411,12 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
         if not isinstance(spawned, Mapping | TensorDictBase):
             raise wrong_return(self, "spawn", spawned)
         state = dict(spawned.items())
+        for name, value in state.items():
+            if isinstance(value, Tensor) and tuple(value.shape[:1]) != (count,):
+                raise ConfigError(
+                    f"{self.name}: `state.{name}` must have a row for each of {count} worlds, is "
+                    f"{list(value.shape)}"
+                )
         state["step"] = torch.zeros(count, dtype=torch.int64, device=self.device)
         if self.num_agents:
             ended = torch.zeros(count, self.num_agents, dtype=torch.bool, device=self.device)

@@ -272,7 +272,10 @@ def _limits(env: GraphEnv[Any]) -> None:
     short, long = _copy(env, max_steps=limit), _copy(env, max_steps=2 * limit)
     (*_, (_, following)), (*_, (_, expected)) = rollout(short, limit), rollout(long, limit)
     if (following["terminated"] & ~expected["terminated"]).any():
-        raise AssertionError(f"{env.name} terminates at its time limit; leave limits to `max_steps`")
+        raise AssertionError(
+            f"{env.name} terminates at its time limit; leave limits to `max_steps`, or, if the number of "
+            "steps is part of the problem, terminate by a setting of another name"
+        )
     if not following["done"][following["state", "step"] >= limit].all():
         raise AssertionError(f"{env.name} continues beyond max_steps")
 

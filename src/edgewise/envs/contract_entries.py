@@ -29,6 +29,7 @@ def check_entries(env: GraphEnv[Any], entries: TensorDictBase) -> None:
 
     A metric may be NaN, which says that it is not defined in an episode.
     """
+    _check_state(env, entries["state"])
     for name in entries.keys(include_nested=True, leaves_only=True):
         value = entries[name]
         if not value.dim() or len(value) != len(entries):
@@ -82,6 +83,15 @@ def check_flags(env: GraphEnv[Any], root: TensorDictBase, following: TensorDictB
     _refuse(~after["active"].any(-1) & ~done, f"{env.name}: no agent is active and the world is not done")
 
 
+def _check_state(env: GraphEnv[Any], state: TensorDictBase) -> None:
+    """Compare the state with that of the first world; its faults would show in the observation."""
+    first = env.state_spec["state"]
+    for name in state.keys(include_nested=True, leaves_only=True):
+        if first.get(name, None) is not None:
+            spec = first[name]
+            _expect(env, state, name, shape=tuple(spec.shape[1:]), dtype=spec.dtype, within="state.")
+
+
 def _check_graph(env: GraphEnv[Any], graph: TensorDictBase) -> None:
     spec = env.graph.composite((), env.device)
     if set(graph.keys()) != set(spec.keys()):
@@ -96,7 +106,8 @@ def _check_graph(env: GraphEnv[Any], graph: TensorDictBase) -> None:
         beyond = ((index < 0) | (index >= env.graph.num_nodes)).flatten(1).any(-1)
         _refuse(beyond, f"{env.name}: `graph.edge_index` points outside of the graph")
         lost = graph["edge_mask"] & ~env.graph.edges_of(graph).mask
-        _refuse(lost.any(-1), f"{env.name}: an edge that exists joins a node that does not")
+        what = "an edge that exists joins a node that does not: clear its edge_mask"
+        _refuse(lost.any(-1), f"{env.name}: {what}")
 
 
 def _check_mask(env: GraphEnv[Any], entries: TensorDictBase) -> None:

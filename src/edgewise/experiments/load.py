@@ -86,6 +86,11 @@ BUDGETS = {"--minutes": "--training.minutes", "minutes": "training.minutes"}
 def _reference(given: Any) -> Any:
     """Return a name or address for what was given; a class is registered, since the user has it in hand."""
     if isinstance(given, type):
+        if "<locals>" in given.__qualname__:
+            raise ConfigError(
+                f"{given.__name__} is defined in a function, where a run could not find it again",
+                hint="define it at the top level of a file or of a notebook",
+            )
         plugins.register(given)
         return plugins.address_of(given)
     return None if given is None else str(given)

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 from tensordict import TensorDictBase
-from torch import Generator
+from torch import Generator, Tensor
 
 from edgewise.graphs.keys import GRAPH
 from edgewise.models.encoders.encoder import GraphEncoder
@@ -38,12 +38,7 @@ class ActorFunction(PolicyFunction):
         self.inputs, self.outputs = self._observed.infos, dict(head.outputs)
         self.sizes, self.decoding, self.decode = self._observed.sizes, head.decoding, head.decode
         if memory is not None:
-            meaning = "hidden state of each agent, zero in the first step of an episode"
-            agents = AGENTS if AGENTS in self.sizes else env.actions.num_agents
-            shape = (GRAPHS, agents, encoder.hidden)
-            self.inputs += (TensorInfo(MEMORY, torch.float32, shape, meaning),)
-            self.outputs |= {NEXT_MEMORY: "hidden state of each agent, an input of the next step"}
-            self.recurrent = {MEMORY: NEXT_MEMORY}
+            add_memory(self, memory)
 
     def forward(self, inputs: Tensors) -> Tensors:
         """Return the tensors of the head, and the next hidden state of a recurrent actor."""
@@ -58,13 +53,7 @@ class ActorFunction(PolicyFunction):
     def inputs_of(self, root: TensorDictBase) -> Tensors:
         """Return the inputs for an observation of the environment, `[B]`."""
         found = self._observed.of(root)
-        if self.memory is not None:
-            hidden = root.get(self.memory.key, None)
-            if hidden is None:
-                agents = found["active"].shape[-1] if "active" in found else self.memory.num_agents
-                hidden = torch.zeros(*root.batch_size, agents, self.encoder.hidden, device=root.device)
-            found[MEMORY] = hidden
-        return found
+        return found if self.memory is None else {**found, MEMORY: memory_in(root, found, self.memory)}
 
     def fit(self, sizes: Mapping[str, int]) -> dict[str, int]:
         """Return sizes that are possible together, near to `sizes`."""
@@ -74,3 +63,23 @@ class ActorFunction(PolicyFunction):
         """Sample random inputs of the given sizes."""
         memory = {MEMORY: self.inputs[-1].sample(sizes, generator)} if self.memory is not None else {}
         return self._observed.sample(sizes, generator) | memory
+
+
+def add_memory(function: PolicyFunction, memory: Memory) -> None:
+    """Add the hidden state of agents to the inputs and outputs of a function."""
+    meaning = "hidden state of each agent, zero in the first step of an episode"
+    agents = AGENTS if AGENTS in function.sizes else memory.num_agents
+    shape = (GRAPHS, agents, memory.cell.hidden_size)
+    function.inputs += (TensorInfo(MEMORY, torch.float32, shape, meaning),)
+    following = "hidden state of each agent, an input of the next step"
+    function.outputs = {**function.outputs, NEXT_MEMORY: following}
+    function.recurrent = {MEMORY: NEXT_MEMORY}
+
+
+def memory_in(root: TensorDictBase, inputs: Tensors, memory: Memory) -> Tensor:
+    """Return the hidden states in an observation; zero in the first step."""
+    hidden: Tensor | None = root.get(memory.key, None)
+    if hidden is not None:
+        return hidden
+    agents = inputs["active"].shape[-1] if "active" in inputs else memory.num_agents
+    return torch.zeros(*root.batch_size, agents, memory.cell.hidden_size, device=root.device)

@@ -70,6 +70,11 @@ class Union:
             flat = h if is_whole else h.new_zeros(slots, h.shape[-1]).index_copy(0, self.kept, h)
         return flat.reshape(*self.node_mask.shape, h.shape[-1])
 
+    def rows(self, h: Tensor) -> Tensor:
+        """Return node values `[*B, N, C]`, also as `[B, N, C]`, as `[M, C]`: the inverse of `nodes`."""
+        h = h.reshape(*self.node_mask.shape, h.shape[-1])
+        return _with_sink(h, self.node_mask) if self.kept is None else _rows(h, self.kept)
+
     def pool(self, h: Tensor, how: Pool = "mean") -> Tensor:
         """Pool node values `[M, C]` over the existing nodes of each graph, `[*B, C]`; zero if none exists."""
         return pool_nodes(self.nodes(h), self.node_mask, how=how)

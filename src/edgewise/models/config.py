@@ -236,13 +236,16 @@ class ValueConfig(Config):
 
     observe: Literal["auto", "ego", "graph", "both"] = "auto"
     """What the networks read: `ego`, what each agent observes by itself; `graph`, the observed graph; `both`;
-    `auto`: `ego` if the environment has `agents.ego`, else `graph`."""
+    `auto`: `ego` if the environment has `agents.ego` and agents have no memory, else `graph`."""
     encoder: Annotated[EncoderConfig, IF_GRAPH_READ] = EncoderConfig()
     """Encoder of the observed graph, in every network."""
     pooled: Annotated[bool, IF_GRAPH_READ] = True
     """Whether values also depend on the pooled graph, and not only on what reaches a node by messages."""
     pool: Annotated[Literal["mean", "sum", "max"], IF_GRAPH_READ] = "mean"
     """How node embeddings are pooled into a graph embedding."""
+    recurrent: Annotated[bool, IF_GRAPH_READ] = False
+    """Whether each agent has a GRU, as wide as an embedding; with DQN and IQN, which then learn from
+    sequences (https://openreview.net/forum?id=r1lyTjAqYX)."""
     hidden: int = Field(128, ge=1, le=VECTOR)
     """Width of the two layers between features and output."""
     cosines: Annotated[int, IF_QUANTILES] = Field(64, ge=1, le=VECTOR)

@@ -8,6 +8,7 @@ import torch
 from tensordict import TensorDictBase
 from torch import Tensor, nn
 
+from edgewise.config.errors import ConfigError
 from edgewise.graphs.actions import ActionLayout, ChooseFromSet
 from edgewise.graphs.edges import Edges
 from edgewise.graphs.keys import ACTIVE, CHOICES, EGO, GRAPH, MASK
@@ -20,6 +21,7 @@ from edgewise.models.decoder import StepNodes
 from edgewise.models.edge_heads import EdgeEmbedding, rows_at
 from edgewise.models.features import Features
 from edgewise.models.heads import acting_agents
+from edgewise.models.memory import Memory
 from edgewise.models.size_classes import SizeClass, num_choices, size_classes, whole
 from edgewise.plugins.addresses import resolve_part
 
@@ -110,12 +112,39 @@ class NodeFeatures(GraphFeatures):
 
 
 class AgentFeatures(GraphFeatures):
-    """The first nodes are the deciders: `[*B, A, width]`."""
+    """The first nodes are the deciders: `[*B, A, width]`.
+
+    With a memory, an observation of one step gets the hidden states before and after it, and a sequence of
+    steps `[M, L]`, which has `("next", "done")`, starts with its first hidden state.
+
+    Attributes:
+        burn_in: steps at the beginning of a sequence that only warm up the memory.
+    """
+
+    burn_in = 0
+
+    def __init__(self, graph: GraphSpec, layout: ActionLayout, config: ValueConfig, *, role: Role) -> None:
+        super().__init__(graph, layout, config, role=role)
+        agents, width = layout.num_agents, self.encoder.hidden
+        self.memory = Memory("values", width, num_agents=agents) if config.recurrent else None
+
+    def classes(self, observation: TensorDictBase) -> list[SizeClass] | None:
+        """Divide a batch by the size of its graphs; None if it should stay whole, as with a memory."""
+        return None if self.memory is not None else super().classes(observation)
 
     def select(self, h: Tensor, observation: TensorDictBase) -> Tensor:
-        """Return the embeddings of the agents' nodes."""
-        agents: int = acting_agents(observation, self.layout.num_agents).shape[-1]
-        return h[..., :agents, :]
+        """Return the embeddings of the agents' nodes, or of what they remember."""
+        if self.memory is None:
+            agents: int = acting_agents(observation, self.layout.num_agents).shape[-1]
+            return h[..., :agents, :]
+        if observation.get(("next", "done"), None) is None:
+            return self.memory.step(h, observation)
+        return self.memory.norm(self.memory.hidden_states(h, observation, burn_in=self.burn_in))
+
+    def remembered(self, sequences: TensorDictBase) -> Tensor:
+        """Return the hidden states after each step of sequences `[M, L]`, `[M, L, A, C]`."""
+        assert self.memory is not None
+        return self.memory.hidden_states(self.encoder(sequences.get(GRAPH)), sequences)
 
 
 class EdgeFeatures(GraphFeatures):
@@ -229,7 +258,12 @@ def make_graph_features(
     """Build the features that an action layout names.
 
     Raises:
-        ConfigError: action values cannot be learned for the layout.
+        ConfigError: action values cannot be learned for the layout, or nobody can have a memory.
     """
     features: type[GraphFeatures] = resolve_part(layout.features)
+    if config.recurrent and not issubclass(features, AgentFeatures):
+        raise ConfigError(
+            f"model.recurrent: agents have a memory each, and {type(layout).__name__} has no agents",
+            hint="leave it out",
+        )
     return features(graph, layout, config, role=role)

@@ -47,15 +47,24 @@ class Memory(nn.Module):
         A chunk starts with its stored hidden state. The hidden state is reset to zero after the end of an
         episode.
         """
+        return self.norm(self.hidden_states(h, chunks))
+
+    def hidden_states(self, h: Tensor, chunks: TensorDict, *, burn_in: int = 0) -> Tensor:
+        """Return the hidden states after each step of chunks, `[*B, L, A, C]`, without those of a reset.
+
+        Gradients do not reach the first `burn_in` steps.
+        """
         own = self._agents(h, chunks)
         hidden = self.hidden_state(own, chunks)[..., 0, :, :]
         done = chunks.get(("next", "done")).unsqueeze(-1)
         outputs = []
         for time in range(own.shape[-3]):
+            if time == burn_in:
+                hidden = hidden.detach()
             hidden = self._cell(own[..., time, :, :], hidden)
             outputs.append(hidden)
             hidden = hidden.masked_fill(done[..., time, :, :], 0.0)
-        return self.norm(torch.stack(outputs, -3))
+        return torch.stack(outputs, -3)
 
     def hidden_state(self, own: Tensor, tensordict: TensorDict) -> Tensor:
         """Return the hidden state before the step, in the shape of the agents' embeddings."""

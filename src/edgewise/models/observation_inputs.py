@@ -70,7 +70,9 @@ class ObservationInputs:
             if _first(key) != GRAPH and (spec := observed.get(key, None)) is not None:
                 self.infos += self._infos(key, spec)
         if not any_size:
-            self.infos = tuple(_fixed(info, NODES, self.own.num_nodes) for info in self.infos)
+            # The edges of a rule follow from the nodes.
+            for name in (NODES, EDGES, GROUPS) if self.is_rule else (NODES,):
+                self.infos = tuple(_fixed(info, name, self.sizes.get(name, 0)) for info in self.infos)
         used = {size for info in self.infos for size in info.shape}
         self.sizes = {name: size for name, size in self.sizes.items() if name in used}
 

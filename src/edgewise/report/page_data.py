@@ -11,6 +11,7 @@ from edgewise.report import ablations, comparison, curves, health, timeline
 from edgewise.report.metrics_table import CLOCKS, Curve
 from edgewise.report.numbers import numbers, plain_interval
 from edgewise.report.run_data import RunData
+from edgewise.runs.code import command
 
 MAX_COLOURS = 6
 TRAINING = "episode/"
@@ -39,6 +40,7 @@ def build_page_data(runs: Sequence[RunData]) -> Json:
         "evaluation": _evaluation_charts(groups, main, measure),
         "comparison": _comparison(groups, main, measure, maximise=maximise),
         "sweep": _sweep(groups, main, measure),
+        "ablate": command("eval", first.folder, "--ablate", "edges,nodes", run=first.folder),
         "used": [{"run": run.name, **row} for run in runs for row in ablations.used(run.ablations)],
         "stages": timeline.stages(first) if len(runs) == 1 else [],
         "training": _metric_charts(groups, healthy=False),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,23 @@ def write_code(config: AnyRun, folder: Path) -> None:
     records = [record.to_plain() for record in records_of(config)]
     if records:
         durable.replace_whole(folder / CODE, _as_json(records))
+
+
+def command(verb: str, target: Path, *words: str, run: Path) -> str:
+    """Return a command that can be pasted: with the whole path, and `--plugin` for code of the user's.
+
+    Args:
+        verb: of edgewise.
+        target: what it is about: a run folder, or a config file.
+        words: that follow.
+        run: folder of the run that recorded the code.
+    """
+    places = []
+    for record in _read(run) or ():
+        address = plugins.Address.parse(str(record.get("address")))
+        places.append(str(record.get("file")) if address is None else address.place)
+    plugged = [word for place in dict.fromkeys(places) for word in ("--plugin", place)]
+    return shlex.join(["edgewise", verb, str(target), *words, *plugged])
 
 
 def accept_code(config: AnyRun, folder: Path) -> None:

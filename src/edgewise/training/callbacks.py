@@ -37,6 +37,7 @@ class RunInfo:
         checkpoint: from which the run resumed; None for a new run.
         seconds: returns the seconds spent so far over all processes of the run, by what they were spent on:
             `collecting`, `learning` and `evaluating`.
+        share: returns the share of the time budget that is used; None if the budget is a number of frames.
     """
 
     path: Path
@@ -46,6 +47,7 @@ class RunInfo:
     frames: int = 0
     checkpoint: Path | None = None
     seconds: Callable[[], dict[str, float]] = dict
+    share: Callable[[], float | None] = lambda: None
 
 
 class StopTraining(EdgewiseError):  # noqa: N818 - a stop on purpose

@@ -24,6 +24,7 @@ from edgewise.config.seeds import derive_seed
 from edgewise.runs.checkpoint import random_state
 from edgewise.runs.checkpoint import store as checkpoint
 from edgewise.runs.checkpoint.serialise import State
+from edgewise.runs.code import command
 from edgewise.runs.folder import RunFolder
 from edgewise.scale.processes.group import ALONE, Group
 from edgewise.training import rank_state
@@ -289,12 +290,13 @@ class Trainer:
             seconds=lambda: {
                 name: spent for name, spent in asdict(self._iteration.clock).items() if name != "cpu"
             },
+            share=lambda: self._iteration.share_of_time,
         )
 
     def _interrupted(self, signal: str) -> Interrupted:
         return Interrupted(
             f"stopped by {signal} after {self.frames} frames, saved in {self._iteration.last_checkpoint}",
-            hint=f"continue with `edgewise resume {self.folder.path}`",
+            hint=f"continue with `{command('resume', self.folder.path, run=self.folder.path)}`",
         )
 
     def _unwritable(self, error: OSError) -> CheckpointError:

@@ -9,9 +9,16 @@ import threading
 import pytest
 from rich.console import Console
 
+from edgewise.training.callbacks import RunInfo
 from edgewise.training.interrupt import StopRequest
 from edgewise.training.logging import progress
-from edgewise.training.logging.progress import NoProgress, ProgressBar, ProgressLines, make_progress
+from edgewise.training.logging.progress import (
+    NoProgress,
+    ProgressBar,
+    ProgressLines,
+    ShowProgress,
+    make_progress,
+)
 
 
 def show(watch):
@@ -115,3 +122,28 @@ def test_a_notebook_gets_a_bar_if_it_can_draw_one(monkeypatch, widgets, kind):
     monkeypatch.setattr(progress.sys, "stderr", io.StringIO())
     monkeypatch.setattr(progress, "find_spec", lambda name: object() if widgets else None)
     assert isinstance(make_progress(), kind)
+
+
+@pytest.mark.parametrize("budget", ["minutes", "cpu_minutes"])
+def test_a_budget_of_time_is_shown_by_time(budget, tmp_path):
+    text, used = io.StringIO(), [0.0]
+    show = ShowProgress(ProgressBar(Console(file=text, force_terminal=True, width=160, color_system=None)))
+    config = {"training": {"minutes": None, "cpu_minutes": None} | {budget: 2.0}}
+    show.on_start(RunInfo(tmp_path, "walk", config, total_frames=10**9, share=lambda: used[0]))
+    for used[0], frames in ((0.25, 5_000), (1.01, 20_000)):
+        show.on_batch(frames, {"episode/return": 0.5})
+    show.on_end(20_000, "complete")
+    assert "120/120" in text.getvalue()
+    assert "time 100%, frames 20,000" in text.getvalue()
+    assert "1000000000" not in text.getvalue()
+
+
+def test_lines_of_a_budget_of_time_count_seconds(caplog, tmp_path):
+    with caplog.at_level(logging.INFO, logger=progress.__name__):
+        show = ShowProgress(ProgressLines(unit="s"))
+        config = {"training": {"minutes": 1.0}}
+        show.on_start(RunInfo(tmp_path, "walk", config, total_frames=10**9, frames=7, share=lambda: 0.5))
+        show.on_batch(9_000, {})
+        show.on_end(9_000, "complete")
+    assert caplog.records[0].message == "walk: 30 of 60 s"
+    assert "30 of 60 s, time 50%, frames 9,000" in caplog.records[1].message

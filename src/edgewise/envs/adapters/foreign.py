@@ -21,6 +21,8 @@ from edgewise.graphs.actions import ActionLayout, ComposedLayout
 from edgewise.graphs.edges import Explicit
 from edgewise.graphs.spec import GraphSpec
 
+GRAPH_NAMES = ("x", "edge_index", "edge_attr", "pos", "node_mask", "u")
+"""Arrays of a graph that a simulator may show."""
 SEEDS = 2**31 - 1
 """Seeds of foreign episodes are below this number; some simulators take no larger ones."""
 
@@ -35,7 +37,7 @@ class Shown:
 
     Attributes:
         graph: arrays `x [n, F]`, `edge_index [2, e]` and, where there are any, `edge_attr [e, D]`,
-            `pos [n, P]`, `node_mask [n]`.
+            `pos [n, P]`, `node_mask [n]` and `u [G]`.
         mask: legal actions in the mask shape of the layout; None if all are.
         reward: of the step, one number or one per agent.
         terminated: whether the episode ended.
@@ -101,6 +103,7 @@ class ForeignEnv(GraphEnv[ForeignConfig]):
             widths["x"],
             edges=Explicit(self._room.edges, widths.get("edge_attr", 0)),
             position_dim=widths.get("pos", 0),
+            graph_features=widths.get("u", 0),
         )
         self.actions = self.foreign.layout(self._room.nodes)
         self._has_mask = shown.mask is not None
@@ -204,6 +207,8 @@ class ForeignEnv(GraphEnv[ForeignConfig]):
         for name, slots in (("edge_attr", room.edges), ("pos", room.nodes)):
             if name in room.widths:
                 found[name] = _pad(np.asarray(graph[name], np.float32).reshape(-1, room.widths[name]), slots)
+        if "u" in room.widths:
+            found["u"] = np.asarray(graph["u"], np.float32).reshape(room.widths["u"])
         tensors = {
             name: torch.from_numpy(np.ascontiguousarray(value)).to(self.device)
             for name, value in found.items()
@@ -235,7 +240,15 @@ def _room(shown: Shown, foreign: Foreign) -> _Room:
         raise ConfigError(
             f"the node features x must be an array [nodes, features], got shape {list(x.shape)}"
         )
+    unknown = [name for name in shown.graph if name not in GRAPH_NAMES]
+    if unknown:
+        raise ConfigError(
+            f"the graph has an entry {unknown[0]}, which is none of {', '.join(GRAPH_NAMES)}",
+            hint="append it to x, edge_attr or u",
+        )
     widths = {"x": x.shape[1]}
+    if shown.graph.get("u") is not None:
+        widths["u"] = np.asarray(shown.graph["u"]).size
     for name in ("edge_attr", "pos"):
         if shown.graph.get(name) is not None:
             widths[name] = np.asarray(shown.graph[name]).shape[-1]

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from edgewise.config.errors import ConfigError
 from edgewise.envs.adapters.composed_spaces import composed_actions
-from edgewise.envs.adapters.foreign import Foreign, ForeignEnv, Shown, define
+from edgewise.envs.adapters.foreign import GRAPH_NAMES, Foreign, ForeignEnv, Shown, define
 from edgewise.envs.adapters.outside_view import is_bounded_box, needed, scaled_to
 from edgewise.graphs.actions import (
     ActionLayout,
@@ -19,8 +19,6 @@ from edgewise.graphs.actions import (
     ChooseNode,
     ComposedLayout,
 )
-
-GRAPH_NAMES = ("x", "edge_index", "edge_attr", "pos", "node_mask")
 
 View = Callable[[Any], Mapping[str, Any]]
 
@@ -44,7 +42,7 @@ def from_gymnasium(
     | observation space | graph |
     |---|---|
     | `Graph` | its nodes and edges |
-    | `Dict` with the names `x`, `edge_index`, `edge_attr`, `pos`, `node_mask` | these arrays |
+    | `Dict` with the names `x`, `edge_index`, `edge_attr`, `pos`, `node_mask`, `u` | these arrays |
     | `Box` and whatever else `flatten` takes | one node with the flattened observation |
 
     Actions are `Box` or `Discrete`. They belong to node 0, unless `choose` says that a number is a node.

@@ -171,9 +171,8 @@ function sweepTable(data) {
 }
 
 function usedSection(data) {
-  const command = data.runs.length === 1 ? `edgewise eval ${data.runs[0].name} --ablate edges,nodes` : "edgewise eval RUN --ablate edges,nodes";
   if (!data.used.length) {
-    const text = `No ablation has been measured. ${command} lets the policy act without edges and without node features on the same instances, and adds the result here.`;
+    const text = `No ablation has been measured. ${data.ablate} lets the policy act without edges and without node features on the same instances, and adds the result here.`;
     return section("used", "What the policy uses", "A policy can be good without using what it observes.", element("p", { class: "muted" }, text));
   }
   const percent = (value) => `${(100 * value).toFixed(1)} %`;

@@ -41,19 +41,24 @@ class ProgressReporter(Protocol):
 
 
 class ShowProgress(Callback):
-    """Shows how far a run is, how fast it runs, and its returns.
+    """Shows how far a run is, how fast it runs, and its returns; in seconds if its budget is one of time.
 
     Args:
         display: a bar or log lines, as fits where stderr goes, if not given.
     """
 
     def __init__(self, display: ProgressReporter | None = None) -> None:
-        self._display = display or make_progress()
+        self._given, self._display = display, NO_PROGRESS
 
     def on_start(self, run: RunInfo) -> None:
         """Show the display."""
-        self._frames, self._time = run.frames, time.perf_counter()
-        self._display.start(run.frames, run.total_frames, run.name)
+        self._frames, self._time, self._share = run.frames, time.perf_counter(), run.share
+        share, training = run.share(), run.config.get("training", {})
+        is_timed = share is not None
+        self._display = self._given or make_progress(unit="s" if is_timed else "frames")
+        self._seconds = round(60 * (training.get("cpu_minutes") or training.get("minutes") or 0))
+        done = round((share or 0.0) * self._seconds) if is_timed else run.frames
+        self._display.start(done, self._seconds if is_timed else run.total_frames, run.name)
 
     def on_batch(self, frames: int, metrics: Metrics) -> None:
         """Move the display."""
@@ -61,7 +66,13 @@ class ShowProgress(Callback):
         rate = (frames - self._frames) / max(now - self._time, 1e-9)
         self._frames, self._time = frames, now
         shown = {label: _text(metrics[name]) for name, label in SHOWN.items() if name in metrics}
-        self._display.update(frames, {"frames/s": f"{rate:,.0f}", **shown})
+        shown, share = {"frames/s": f"{rate:,.0f}", **shown}, self._share()
+        if share is None:
+            self._display.update(frames, shown)
+        else:
+            share = min(share, 1.0)
+            shown = {"time": f"{share:.0%}", "frames": f"{frames:,}", **shown}
+            self._display.update(round(share * self._seconds), shown)
 
     def on_end(self, frames: int, reason: str) -> None:  # noqa: ARG002 - the log has both
         """Stop the display where it is."""
@@ -153,6 +164,9 @@ class NoProgress:
 
     def close(self) -> None:
         """Do nothing."""
+
+
+NO_PROGRESS: ProgressReporter = NoProgress()
 
 
 def make_progress(*, unit: str = "frames") -> ProgressReporter:
