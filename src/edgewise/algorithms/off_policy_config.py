@@ -77,9 +77,9 @@ class SequenceConfig(OffPolicyConfig):
 
     fixed: ClassVar[tuple[str, ...]] = (*OffPolicyConfig.fixed, "chunk_length", "burn_in")
 
-    chunk_length: Annotated[int, IF_RECURRENT] = Field(8, ge=1)
+    chunk_length: Annotated[int, IF_RECURRENT] = Field(8, ge=1, le=ROWS)
     """Steps of a sequence that a recurrent model is trained on."""
-    burn_in: Annotated[int, IF_RECURRENT] = Field(4, ge=0)
+    burn_in: Annotated[int, IF_RECURRENT] = Field(4, ge=0, le=ROWS)
     """Steps before them that only bring the stored hidden state up to date with the weights."""
 
 
