@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo test lint types layers learn bench matrix kill mutate attack soak gpu docs dist clean help
+.PHONY: demo test lint types layers learn bench matrix kill mutate attack soak weekly gpu docs dist clean help
 
 help:  ## list the verbs
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | sort
@@ -44,8 +44,9 @@ matrix: $(STAMP)  ## try every algorithm in every environment, and write the tab
 kill: $(STAMP)  ## kill runs of several recipes a hundred times and compare them with runs that were left alone
 	$(BIN)/python -m benchmarks.kill_resume --kills 100 --runs 1 --recipe all
 
-attack: $(STAMP)  ## damaged run folders, links, random inputs, runs started at once; about fifteen minutes
+attack: $(STAMP)  ## damaged folders, links, devices, forged and random inputs, kills; about half an hour
 	$(BIN)/python -m tests.attack
+	$(BIN)/python -m tests.attack.kills
 	$(BIN)/python -m pytest -n 2 -m thorough tests
 
 soak: $(STAMP)  ## whether memory or open files grow over 100,000 batches; two hours at most
@@ -53,6 +54,9 @@ soak: $(STAMP)  ## whether memory or open files grow over 100,000 batches; two h
 
 mutate: $(STAMP)  ## plant the listed faults one at a time and print which no test noticed
 	$(BIN)/python -m tests.mutation.mutate
+
+weekly: $(STAMP)  ## what no daily verb runs, in at most four hours; the next run goes on where this one stops
+	$(BIN)/python -m tests.weekly
 
 gpu: $(STAMP)  ## every recipe and environment on a CUDA device; says so where there is none
 	$(BIN)/python -m pytest -m gpu -rs tests/gpu

@@ -9,7 +9,7 @@ import pytest
 
 from edgewise import plugins
 from edgewise.config.errors import ConfigError
-from edgewise.plugins.installed import NO_AUTOLOAD, entry_points
+from edgewise.plugins.installed import NO_AUTOLOAD, _read, entry_points
 from edgewise.plugins.kinds import KINDS
 
 GROUPS = [kind.group for kind in KINDS.values() if kind.group]
@@ -164,3 +164,14 @@ def test_help_imports_no_entry_point(install, folder):
     assert list(folder.glob("imported_*")) == []
     assert run("system-7", "go").returncode == 0
     assert [file.name for file in folder.glob("imported_*")] == ["imported_7"]
+
+
+def test_only_whole_lines_in_brackets_begin_a_group(write, folder):
+    text = "[edgewise.envs]\none = a:A\n[half\n]other\n#two = b:B\n; three = c:C\nfour=d:D [x, y]\n"
+    text += "[z]\nfive = e:E\n"
+    write("site/odd-1.0.dist-info/entry_points.txt", text)
+    found = _read(str(folder / "site"), "odd-1.0.dist-info")
+    assert [(point.name, point.value, point.group) for point in found] == [
+        ("one", "a:A", "edgewise.envs"),
+        ("four", "d:D", "edgewise.envs"),
+    ]

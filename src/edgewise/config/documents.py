@@ -94,9 +94,12 @@ def _read_text(file: FilePath) -> str:
 def _parse_json(text: str, layer: Layer) -> Any:
     """Parse a JSON document; a second pass as YAML finds line numbers and repeated names."""
     try:
-        values = files.parse_json(text)
+        values = json.loads(text)  # the schema names the field of a number that is not finite
+        files.check_depth(values)
     except json.JSONDecodeError as error:
         raise MalformedError(f"is not JSON: {error.msg} (column {error.colno})", error.lineno) from error
+    except RecursionError as error:
+        raise MalformedError("is nested too deeply") from error
     except ValueError as error:
         raise MalformedError(f"is not accepted: {error}") from error
     with suppress(MalformedError):

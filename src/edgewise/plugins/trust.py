@@ -148,7 +148,7 @@ def _listed_in(file: Path) -> list[str]:
 
     values: Any
     try:
-        values = tomllib.loads(files.read_text(file))
+        values = tomllib.loads(files.read_text(file.resolve()))
     except (OSError, ValueError, RecursionError) as error:
         if file.name == "pyproject.toml":
             log.warning("%s cannot be read, so its plug-ins are not known: %s", file, error)

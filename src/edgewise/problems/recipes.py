@@ -100,11 +100,11 @@ MAX_CUT = Recipe(
         gamma=0.95, lmbda=0.9, learning_rate=1e-3, minibatch_size=2_048, normalise_value=True
     ),
     training=TrainingConfig(
-        total_frames=2_000_000,
+        total_frames=300_000,
         num_envs=32,
         rollout_length=1,
         schedules={"learning_rate": Linear(start=1e-3, end=0.0)},
     ),
-    evaluation=EvaluationConfig(every=500_000, episodes=32, baselines=("steepest", "tabu")),
+    evaluation=EvaluationConfig(every=100_000, episodes=32, baselines=("steepest", "tabu")),
     logging=LoggingConfig(replays=0),
 )

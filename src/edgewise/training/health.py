@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from edgewise.config.errors import ConfigError, NumericalStop
 from edgewise.data.instance_batch import graphs_of
 from edgewise.graphs.keys import GRAPH
+from edgewise.graphs.ragged import padded
 from edgewise.runs import durable
 from edgewise.runs.checkpoint import tensor_file
 
@@ -134,7 +135,7 @@ def numerical_stop(
     path = folder / f"nonfinite-{frames:012d}{f'-rank{rank}' if rank else ''}.safetensors"
     tensors = {
         name if isinstance(name, str) else ".".join(name): value
-        for name, value in batch.items(include_nested=True, leaves_only=True)
+        for name, value in padded(batch).items(include_nested=True, leaves_only=True)
         if isinstance(value, Tensor) and value.dtype in tensor_file.DTYPES
     }
     path.unlink(missing_ok=True)

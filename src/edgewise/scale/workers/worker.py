@@ -25,6 +25,7 @@ from edgewise.config.errors import ConfigError, EdgewiseError
 from edgewise.config.run import AnyRun
 from edgewise.config.seeds import derive_seed
 from edgewise.evaluation.result import Evaluation
+from edgewise.graphs.ragged import padded
 from edgewise.runs import folder as run_folder
 from edgewise.runs.checkpoint import random_state
 from edgewise.runs.checkpoint.serialise import State
@@ -144,7 +145,7 @@ class Worker:
             "random": random_state.capture(),
             "generators": {name: getattr(builder.algorithm, name).get_state() for name in self._generators},
         }
-        return {"batch": batch.to_dict(), "size": list(batch.batch_size), "state": state}
+        return {"batch": padded(batch).to_dict(), "size": list(batch.batch_size), "state": state}
 
     def _evaluate(self, call: State) -> State:
         """Evaluate the policy on the fixed instances.
