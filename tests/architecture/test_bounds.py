@@ -10,6 +10,8 @@ from pydantic import Field, ValidationError
 from pydantic.fields import FieldInfo
 
 import edgewise
+from edgewise.algorithms.algorithm import with_scalar
+from edgewise.algorithms.off_policy_config import RainbowConfig, SACConfig
 from edgewise.config.model import Config
 from edgewise.config.run import RunConfig
 
@@ -93,3 +95,10 @@ def test_a_larger_bound_of_its_own_counts():
 def test_the_run_itself_is_among_them():
     assert "edgewise.config.run.RunConfig" in every_config()
     assert "training" in RunConfig.model_fields
+
+
+def test_a_number_with_bounds_in_its_type_can_still_be_scheduled():
+    config = with_scalar(SACConfig(), "target_entropy", -1.5, owner=None)
+    assert config.target_entropy == -1.5
+    with pytest.raises(ValueError, match="v_max is fixed"):
+        with_scalar(RainbowConfig(), "v_max", 7.0, owner=None)

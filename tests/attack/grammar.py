@@ -282,10 +282,11 @@ def written_network(place, dice):
         {"start": one, "end": other, "rate": rate()} | ({"power": rate()} if dice.random() < 0.3 else {})
         for one in range(count) for other in range(count) if one != other and dice.random() < 0.9
     ]  # fmt: skip
+    ends = [dice.sample(range(count), 2) if dice.random() > odd else [node(), node()] for _ in range(2)]
     if dice.random() < 0.5:
-        flows = [{"source": node(), "destination": node(), "rate": rate()} for _ in range(dice.randint(0, 3))]
+        flows = [{"source": one, "destination": other, "rate": rate()} for one, other in ends]
     else:
-        flows = {str(node()): {str(node()): rate() for _ in range(2)} for _ in range(dice.randint(0, 2))}
+        flows = {str(one): {str(other): rate()} for one, other in ends}
     plain = {
         "nodes": count,
         "link_info": links,
@@ -295,8 +296,10 @@ def written_network(place, dice):
     }
     for _ in range(dice.choice((0, 0, 0, 1))):
         plain[dice.choice(sorted(plain))] = dice.choice(VALUES)
-    (place / "network.json").write_text(json.dumps(plain))
-    read_instance(place / "network.json")
+    if dice.random() < 0.8:
+        (place / "network.json").write_text(json.dumps(plain))
+        read_instance(place / "network.json")
+        return
     described = {
         "planes": ["mine", "theirs"],
         "size": value(dice),

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self, get_args
+from typing import Any, ClassVar, Self
 
 from tensordict import TensorDictBase
 from torch import Tensor, nn
 
 from edgewise.algorithms.setup import Setup
 from edgewise.config.model import Config
+from edgewise.config.schema import alternatives
 from edgewise.data.collector import Collector
 from edgewise.envs.base import GraphEnv
 from edgewise.envs.policy import Policy
@@ -125,7 +126,7 @@ def with_scalar(config: Any, name: str, value: float, *, owner: object) -> Any:
         ValueError: the setting is no number, is fixed, or does not allow the value.
     """
     fields = {} if config is None else type(config).model_fields
-    kinds = {key: get_args(field.annotation) or (field.annotation,) for key, field in fields.items()}
+    kinds = {key: alternatives(field.annotation) for key, field in fields.items()}
     numbers = [key for key, types in kinds.items() if int in types or float in types]
     if name not in numbers:
         title = type(owner).__name__

@@ -77,9 +77,9 @@ class SequenceConfig(OffPolicyConfig):
 
     fixed: ClassVar[tuple[str, ...]] = (*OffPolicyConfig.fixed, "chunk_length", "burn_in")
 
-    chunk_length: Annotated[int, IF_RECURRENT] = Field(8, ge=1, le=ROWS)
+    chunk_length: Annotated[int, IF_RECURRENT] = Field(8, ge=1, le=FRAMES)
     """Steps of a sequence that a recurrent model is trained on."""
-    burn_in: Annotated[int, IF_RECURRENT] = Field(4, ge=0, le=ROWS)
+    burn_in: Annotated[int, IF_RECURRENT] = Field(4, ge=0, le=FRAMES)
     """Steps before them that only bring the stored hidden state up to date with the weights."""
 
 

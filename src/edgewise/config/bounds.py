@@ -25,7 +25,7 @@ VECTOR = 8192
 """Features of networks whose inputs are a vector or a list of objects."""
 DEPTH = 1000
 """Layers and rounds, each of which is built."""
-REAL = 1e6
+REAL = 1e9
 """Rates, weights, scales and distances."""
 LARGEST_WHOLE, LARGEST_REAL = FRAMES, 1e12
 """Of a number without bounds of its own, with either sign."""

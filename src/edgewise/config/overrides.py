@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any
 
 from pydantic import ValidationError
 
 from edgewise.config.layers import Path
 from edgewise.config.model import Config
+from edgewise.config.schema import alternatives
 from edgewise.config.wording import describe_errors, did_you_mean, errors_by_path
 
 
@@ -94,7 +95,7 @@ def _schedule_values(schedule: Any) -> list[float]:
 
 
 def _is_number(annotation: Any) -> bool:
-    return annotation in (int, float) or any(part in (int, float) for part in get_args(annotation))
+    return any(part in (int, float) for part in alternatives(annotation))
 
 
 def _env_problems(

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field
 
 from edgewise.config.bounds import NODES, Real
 
-Whole = Annotated[int, Field(ge=0, le=NODES)]
+Whole = Annotated[int, Field(ge=-NODES, le=NODES)]
 WholeNumbers = Whole | tuple[Whole, Whole]
 RealNumbers = Real | tuple[Real, Real]
 

@@ -169,9 +169,9 @@ class ModelConfig(Config):
     logit_clip: float = Field(10.0, gt=0, le=REAL)
     """Largest absolute logit of the pointer decoder, which environments that describe an instance once use to
     choose nodes."""
-    initial_std: float = Field(0.6, gt=0, le=REAL)
+    initial_std: float = Field(0.6, gt=0, le=100)
     """Initial standard deviation of continuous actions, before squashing."""
-    prior: float | None = Field(None, gt=0, le=REAL)
+    prior: float | None = Field(None, gt=0, le=100)
     """Initial weight of `action_prior`, a score of each choice that some environments give. It is added to
     the logits with a learned positive weight, so a policy with a small `policy_gain` begins as the rule that
     takes the choice of the highest score. None ignores the scores."""
