@@ -164,3 +164,19 @@ def test_classes_hold_every_graph_once_and_waste_little(sizes):
     assert slots <= size_classes.STEP * sum(sizes) + len(sizes) + len(classes) * size_classes.LEAST_OF_CLASS
     for smaller, larger in pairwise(classes):
         assert used[smaller].max() <= used[larger].min()
+
+
+def test_slots_of_agents_count_as_needed():
+    """Else graphs with fewer nodes than agents would be divided again and again."""
+    layout, spec = AgentsDiscrete(100, 5), spec_of("explicit")
+    root = observation(layout)
+    root["agents", "active"] = torch.arange(100) < 3 * torch.ones(BATCH, 1)
+    root["action_mask"] = torch.ones(BATCH, 100, 5, dtype=torch.bool)
+    assert size_classes.size_classes(root, spec, layout=layout, keys=("graph",), num_agents=100) is None
+    root["agents", "active"] = root["agents", "active"][:, :20]
+    root["action_mask"] = root["action_mask"][:, :20]
+    torch.manual_seed(0)
+    model = make_actor_critic(spec, AgentsDiscrete(20, 5), SMALL)
+    distribution, value = model.evaluate(root)
+    assert distribution.batch_shape == (BATCH, 20)
+    assert value.shape == (BATCH, 20, 1)

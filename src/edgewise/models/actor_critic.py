@@ -153,10 +153,12 @@ class Critic(TensorDictModuleBase):
                 tensordict, self.encoder.graph, layout=None, keys=self.in_keys, num_agents=self.num_agents
             )
         if classes is None:
-            tensordict = whole(tensordict)
-            return self.value_from_nodes(self.encoder(tensordict.get(GRAPH)), tensordict)
-        parts = [(each.rows, self.values(each.observation)) for each in classes]
+            return self._values(whole(tensordict))
+        parts = [(each.rows, self._values(each.observation)) for each in classes]
         return joined_rows(parts, tensordict.batch_size)
+
+    def _values(self, tensordict: TensorDict) -> Tensor:
+        return self.value_from_nodes(self.encoder(tensordict.get(GRAPH)), tensordict)
 
     def store_memory(self, h: Tensor | None, tensordict: TensorDict) -> None:
         """Write the hidden states before and after this step; `h` are the node embeddings, if known."""
@@ -254,16 +256,19 @@ class ActorCritic(nn.Module):
 
 def evaluate_together(actor: Actor, critic: Critic, tensordict: TensorDict) -> tuple[Distribution, Tensor]:
     """Return the distribution and the values of feed-forward models; a shared encoder runs once."""
+
+    def evaluate(part: TensorDict) -> tuple[Distribution, Tensor]:
+        h = actor.encoder(part.get(GRAPH))
+        critic_h = h if critic.encoder is actor.encoder else critic.encoder(part.get(GRAPH))
+        return actor.head(h, part), critic.value_from_nodes(critic_h, part)
+
     classes = actor.classes(tensordict, *critic.in_keys)
-    if classes is not None:
-        found = [(each.rows, *evaluate_together(actor, critic, each.observation)) for each in classes]
-        distribution = actor.joined([(rows, part) for rows, part, _ in found], tensordict)
-        values = joined_rows([(rows, value) for rows, _, value in found], tensordict.batch_size)
-        return distribution, values
-    tensordict = whole(tensordict)
-    h = actor.encoder(tensordict.get(GRAPH))
-    critic_h = h if critic.encoder is actor.encoder else critic.encoder(tensordict.get(GRAPH))
-    return actor.head(h, tensordict), critic.value_from_nodes(critic_h, tensordict)
+    if classes is None:
+        return evaluate(whole(tensordict))
+    found = [(each.rows, *evaluate(each.observation)) for each in classes]
+    distribution = actor.joined([(rows, part) for rows, part, _ in found], tensordict)
+    values = joined_rows([(rows, value) for rows, _, value in found], tensordict.batch_size)
+    return distribution, values
 
 
 def actor_critic_of(env: HasGraph, config: Any) -> ActorCritic | InstanceActorCritic:

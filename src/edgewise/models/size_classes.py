@@ -73,16 +73,15 @@ def size_classes(
     if mask.device.type != "cpu" or (not isinstance(mask, Ragged) and needs_static_shapes(mask)):
         return None
     used = mask.used.reshape(-1) if isinstance(mask, Ragged) else used_slots(mask).reshape(-1)
-    slots = mask.shape[-1]
-    live = int(used.sum())
-    if slots * len(used) - live < LEAST_SAVED or 3 * live > slots * len(used):
+    active = observation.get(ACTIVE, None)
+    used = used.clamp(min=max(1, num_agents if active is None else active.shape[-1]))
+    slots, live = mask.shape[-1] * len(used), int(used.sum())
+    if slots - live < LEAST_SAVED or 3 * live > slots:
         return None
     if not _can_be_cut(observation, graph, layout):
         return None
     flat = observation.select(*keys, strict=False).reshape(-1)
-    active = observation.get(ACTIVE, None)
-    least = max(1, num_agents if active is None else active.shape[-1])
-    needed: dict[Counted, Tensor] = {"nodes": used.clamp(min=least)}
+    needed: dict[Counted, Tensor] = {"nodes": used}
     edges = flat.get(GRAPH).get("edge_mask", None)
     if edges is not None:
         needed["edges"] = edges.used if isinstance(edges, Ragged) else used_slots(edges)
