@@ -48,7 +48,7 @@ def unbounded(config):
 
 def every_config():
     for module in pkgutil.walk_packages(edgewise.__path__, "edgewise."):
-        if "config" in module.name or module.name.endswith("settings"):
+        if "config" in module.name or module.name.endswith(("settings", "document")):
             importlib.import_module(module.name)
     waiting, found = [Config], {}
     while waiting:

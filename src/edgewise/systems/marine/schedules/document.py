@@ -12,6 +12,7 @@ from typing import Annotated, Any, Self, TypeVar
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from edgewise.config.bounds import FRAMES, NODES, REAL, ROWS
 from edgewise.config.model import Config
 
 T = TypeVar("T")
@@ -24,8 +25,9 @@ def _as_tuple(value: Any) -> Any:
 OneOrMore = Annotated[tuple[T, ...], BeforeValidator(_as_tuple), Field(min_length=1)]
 """A value, or a list of values to try."""
 
-Counts = Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(min_length=1)]
-Metres = Annotated[tuple[Annotated[float, Field(ge=0)], ...], Field(min_length=1)]
+Counts = Annotated[tuple[Annotated[int, Field(ge=0, le=NODES)], ...], Field(min_length=1)]
+Frames = Annotated[tuple[Annotated[int, Field(ge=0, le=FRAMES)], ...], Field(min_length=1)]
+Metres = Annotated[tuple[Annotated[float, Field(ge=0, le=REAL)], ...], Field(min_length=1)]
 
 
 class Schedule(Config):
@@ -61,7 +63,7 @@ class Schedule(Config):
 class TrainingSchedule(Schedule):
     """Stages of training."""
 
-    timesteps: Counts
+    timesteps: Frames
     """Number of frames at which each stage begins."""
 
     @model_validator(mode="after")
@@ -76,7 +78,7 @@ class TrainingSchedule(Schedule):
 class EvaluationSchedule(Schedule):
     """Stages of evaluation; every evaluation runs all of them."""
 
-    num_episodes: Annotated[tuple[Annotated[int, Field(ge=1)], ...], Field(min_length=1)]
+    num_episodes: Annotated[tuple[Annotated[int, Field(ge=1, le=ROWS)], ...], Field(min_length=1)]
     """Number of episodes of each stage."""
 
 
@@ -89,11 +91,11 @@ class ScheduleDocument(Config):
     """Curriculum of training."""
     eval_schedule: EvaluationSchedule
     """Stages of evaluation."""
-    seed: OneOrMore[Annotated[int, Field(ge=0)]] = (0,)
+    seed: OneOrMore[Annotated[int, Field(ge=0, le=FRAMES)]] = (0,)
     """Random seed of training; the evaluation has a fixed seed of its own."""
-    total_timesteps: OneOrMore[Annotated[int, Field(gt=0)]] = (6_000_000,)
+    total_timesteps: OneOrMore[Annotated[int, Field(gt=0, le=FRAMES)]] = (6_000_000,)
     """Total number of frames."""
-    eval_freq: OneOrMore[Annotated[int, Field(gt=0)]] = (60_000,)
+    eval_freq: OneOrMore[Annotated[int, Field(gt=0, le=FRAMES)]] = (60_000,)
     """Number of frames between evaluations; each one saves a checkpoint."""
     imitation_learning: OneOrMore[bool] = (False,)
     """Whether an expert acts and the agent learns from its transitions."""
