@@ -76,6 +76,15 @@ def test_moving_rows_keeps_them_ragged(move):
     assert mine.batch_size == plain.batch_size
 
 
+def test_rows_of_several_contents_join():
+    (one, used), (other, more) = rows(4, 3), rows(4, 3, seed=7)
+    parts = ragged(one, used, place=0), ragged(other, more, place=0)
+    for join, dim in ((torch.cat, 0), (torch.cat, 1), (torch.stack, 0), (torch.stack, 2)):
+        found = join(parts, dim)
+        assert isinstance(found, Ragged)
+        assert torch.equal(found.padded(), join((one, other), dim))
+
+
 COMPUTATIONS = {
     "sum": lambda value: value.sum(-1),
     "plus": lambda value: value + 1,
