@@ -12,12 +12,16 @@ from edgewise.algorithms.ppo import PPO
 from edgewise.data import rollout as rollouts
 from edgewise.data.random_policy import RandomPolicy
 from edgewise.data.rollout import Rollout
-from edgewise.graphs.ragged import Ragged, is_ragged, padded
+from edgewise.graphs.ragged import Ragged, padded
 from edgewise.models import actor_critic, graph_features
 from edgewise.models.actor_critic import make_actor_critic
 from edgewise.models.config import EncoderConfig, ModelConfig, ValueConfig
 
 ENCODER = EncoderConfig(hidden=16, heads=2, layers=1)
+
+
+def is_ragged(batch):
+    return any(isinstance(value, Ragged) for value in batch.values(True, True))
 
 
 def worlds():

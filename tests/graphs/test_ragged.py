@@ -11,7 +11,6 @@ from edgewise.graphs.edges import Explicit
 from edgewise.graphs.ragged import (
     Ragged,
     alike,
-    is_ragged,
     pack,
     padded,
     pays,
@@ -23,6 +22,10 @@ from edgewise.graphs.slots import used_slots
 from edgewise.graphs.spec import GraphSpec
 
 SLOTS = 6
+
+
+def is_ragged(tensordict):
+    return any(isinstance(value, Ragged) for value in tensordict.values(True, True))
 
 
 def rows(*lead, place=0, seed=0, features=2):
@@ -117,7 +120,6 @@ def test_slots_after_the_last_number_are_cut(seed, place):
     assert torch.equal(found.padded(), value)
     assert (found.used <= used).all()
     assert found.numbers() == int(used.sum()) * 2
-    assert len(found[torch.tensor([3])].compact().content) == int(used[3])
 
 
 @given(st.lists(st.lists(st.booleans(), min_size=5, max_size=5), min_size=1, max_size=4))

@@ -73,13 +73,6 @@ class Ragged(Tensor):
         """Return the rows at an index of the first batch dimension."""
         return self._with(self.content, self.first[index], self.used[index])
 
-    def compact(self) -> Ragged:
-        """Return the same rows with a content that holds nothing else, in their order."""
-        used = self.used.reshape(-1)
-        first = used.cumsum(0) - used
-        content = self.content.index_select(0, row_numbers(self.first.reshape(-1), used))
-        return self._with(content, first.view_as(self.first), self.used)
-
     def __repr__(self, **_: Any) -> str:  # type: ignore[override]
         """Return shape and size."""
         return f"Ragged({list(self.shape)}, {self.content.dtype}, {len(self.content)} slots)"
@@ -199,11 +192,6 @@ def pays(observation: TensorDictBase) -> bool:
     return (
         mask is not None and mask.numel() >= LEAST_SLOTS and 3 * int(used_slots(mask).sum()) <= mask.numel()
     )
-
-
-def is_ragged(tensordict: TensorDictBase) -> bool:
-    """Return whether an entry is ragged."""
-    return any(isinstance(value, Ragged) for value in tensordict.values(True, True))
 
 
 def stored_bytes(tensordict: TensorDictBase) -> int:
