@@ -126,3 +126,30 @@ def test_transitions_cost_what_they_hold(monkeypatch):
     for batch in batches():
         plain.learn(batch)
     assert mine < plain.replay_buffer.bytes_per_transition / 6
+
+
+@pytest.mark.parametrize("settings", [{"retrace": 0.9, "n_step": 3}, {"n_step": 3}], ids=["paths", "steps"])
+def test_paths_are_learned_from_too(settings, monkeypatch):
+    def values():
+        torch.manual_seed(0)
+        config = DQNConfig(replay_size=200, minibatch_size=32, learning_starts=0, **settings)
+        env, model = worlds(), ValueConfig(encoder=ENCODER, hidden=16)
+        dqn = DQN(deciders_of(env, model, paths="retrace" in settings), config=config)
+        return [float(dqn.learn(batch)["value"]) for batch in batches()]
+
+    found = values()
+    everything_padded(monkeypatch)
+    assert found == pytest.approx(values(), rel=1e-3, abs=1e-5)
+
+
+def test_an_encoder_of_a_fixed_size_gets_all_slots():
+    env = worlds()
+    torch.manual_seed(0)
+    model = make_actor_critic(
+        env.graph, env.actions, ModelConfig(encoder=EncoderConfig(kind="mlp", hidden=8))
+    )
+    metrics = PPO(model, PPOConfig(epochs=1)).learn(Rollout(env, model.actor, rollout_length=4).collect())
+    assert metrics["policy_loss"].isfinite()
+    value = ValueConfig(encoder=EncoderConfig(kind="mlp", hidden=8), hidden=8)
+    dqn = DQN(deciders_of(env, value), config=DQNConfig(replay_size=200, minibatch_size=8, learning_starts=0))
+    assert dqn.learn(batches(1)[0])["loss"].isfinite()

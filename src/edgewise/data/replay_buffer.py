@@ -178,13 +178,13 @@ class ReplayBuffer:
     def _write_ragged(self, fresh: TensorDictBase) -> TensorDictBase:
         """Write the ragged entries of transitions `[M]` to their rings, and return the others.
 
-        Which entries are ragged is as in the first transitions.
+        Which entries are ragged is as in the first transitions; those of several steps are stored padded.
         """
         size, entries = len(self), dict(fresh.items(include_nested=True, leaves_only=True))
         if not size and self._in_memory:
             by_slots: dict[int, dict[Name, Ragged]] = {}
             for name, value in entries.items():
-                if isinstance(value, Ragged):
+                if isinstance(value, Ragged) and value.first.dim() == 1:
                     by_slots.setdefault(value.slots, {})[_path(name)] = value
             self._rings = [RaggedRing(self.capacity, like) for like in by_slots.values()]
         index = (self.buffer.writer._cursor + torch.arange(len(fresh))) % self.capacity

@@ -76,7 +76,7 @@ class Actor(OtherGraphs, TensorDictModuleBase):
 
     def classes(self, tensordict: TensorDict, *more: NestedKey) -> list[SizeClass] | None:
         """Divide a batch by the size of its graphs; None if it should stay whole. `more` is read too."""
-        if self.memory is not None or self._carried_critics:
+        if self.memory is not None or self._carried_critics or not self.encoder.any_size:
             return None
         layout, keys = self.head.layout, (*self.in_keys, ACTIVE, *more)
         return size_classes(
@@ -148,7 +148,7 @@ class Critic(TensorDictModuleBase):
     def values(self, tensordict: TensorDict) -> Tensor:
         """Return the values of every world."""
         classes = None
-        if self.memory is None:
+        if self.memory is None and self.encoder.any_size:
             classes = size_classes(
                 tensordict, self.encoder.graph, layout=None, keys=self.in_keys, num_agents=self.num_agents
             )

@@ -64,7 +64,7 @@ class GraphFeatures(Features):
 
     def classes(self, observation: TensorDictBase) -> list[SizeClass] | None:
         """Divide a batch by the size of its graphs; None if it should stay whole."""
-        if self.steps is not None:
+        if self.steps is not None or not self.encoder.any_size:
             return None
         layout, keys = self.layout, (GRAPH, MASK, CHOICES, ACTIVE)
         return size_classes(observation, self.graph, layout=layout, keys=keys, num_agents=layout.num_agents)

@@ -22,7 +22,7 @@ from edgewise.graphs.actions import ActionLayout
 from edgewise.graphs.edges import Explicit, needs_static_shapes
 from edgewise.graphs.keys import ACTIVE, GRAPH, MASK
 from edgewise.graphs.proximity import PositionRule
-from edgewise.graphs.ragged import Ragged
+from edgewise.graphs.ragged import Ragged, padded
 from edgewise.graphs.slots import Counted, slots_of, used_slots
 from edgewise.graphs.spec import GraphSpec
 
@@ -115,7 +115,7 @@ def whole(observation: TensorDictBase) -> TensorDictBase:
     graph = observation.get(GRAPH, None)
     if graph is None or not isinstance(graph.get("node_mask"), Ragged):
         return observation
-    return observation.apply(lambda value: value.padded() if isinstance(value, Ragged) else value)
+    return padded(observation)
 
 
 def joined_rows(
