@@ -141,3 +141,8 @@ def needs_static_shapes(tensor: Tensor) -> bool:
     if torch.compiler.is_compiling():
         return True
     return type(tensor) is not Tensor or torch._C._functorch.maybe_current_level() is not None
+
+
+def may_branch_on(tensor: Tensor) -> bool:
+    """Return whether Python may branch on values: on a CPU, where shapes may depend on data."""
+    return tensor.device.type == "cpu" and not needs_static_shapes(tensor)

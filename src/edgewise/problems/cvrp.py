@@ -63,7 +63,7 @@ class CVRPEnv(GraphEnv[CVRPConfig]):
             "left": torch.where(is_depot, 1.0, state["left"] - at_nodes(state["demand"], action)),
             "length": state["length"] + length,
         }
-        is_last = is_depot & (served | ~state["exists"]).all(-1)
+        is_last = is_depot & ~(state["exists"] & ~served).any(-1)
         return Transition(changes, reward=-length, terminated=is_last)
 
     def describe(self, state: TensorDict) -> Entries:

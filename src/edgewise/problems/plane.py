@@ -9,14 +9,14 @@ from torch import Tensor
 
 
 def at_nodes(values: Tensor, node: Tensor) -> Tensor:
-    """Return the values `[B, N, C]` at one node `[B]` of each world, `[B, C]`."""
-    return values[torch.arange(len(node), device=node.device), node]
+    """Return the values `[B, N, *C]` at one node `[B]` of each world, `[B, *C]`."""
+    index = node.view(-1, *[1] * (values.ndim - 1)).expand(-1, 1, *values.shape[2:])
+    return values.gather(1, index).squeeze(1)
 
 
 def ways(place: Tensor, *nodes: Tensor) -> Tensor:
     """Return the distances from each node `[B]` to the next, `[B, K - 1]`, with places `[B, N, 2]`."""
-    row = torch.arange(len(place), device=place.device).unsqueeze(-1)
-    ends = place[row, torch.stack(nodes, -1)]
+    ends = place.gather(1, torch.stack(nodes, -1).unsqueeze(-1).expand(-1, -1, place.shape[-1]))
     return torch.linalg.vector_norm(ends[:, 1:] - ends[:, :-1], dim=-1)
 
 

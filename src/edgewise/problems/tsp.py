@@ -56,7 +56,7 @@ class TSPEnv(GraphEnv[TSPConfig]):
         has_begun = state["current"] >= 0
         current, first = (torch.where(has_begun, state[name], action) for name in ("current", "first"))
         visited = state["visited"].scatter(-1, action.unsqueeze(-1), True)
-        is_last = (visited | ~state["exists"]).all(-1)
+        is_last = ~(state["exists"] & ~visited).any(-1)
         there, back = ways(state["place"], current, action, first).unbind(-1)
         length = there + torch.where(is_last, back, 0.0)
         changes = {

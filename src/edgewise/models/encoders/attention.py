@@ -14,6 +14,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from edgewise.graphs.edges import may_branch_on
+
 _FEW = 8
 """Largest number of edge features that the dense layout adds one by one."""
 
@@ -101,8 +103,10 @@ class EdgeAttention(nn.Module):
         if self.edge is not None and planes is not None:
             edge_sums = pair_sums(alpha, planes)
             message = message + torch.einsum("ghid,dhc->ghic", edge_sums, self._edge_weight())
-        isolated = (bias.amax(-1) < 0).unsqueeze(-1)
-        message = message.transpose(1, 2).flatten(-2).masked_fill(isolated, 0.0)
+        message = message.transpose(1, 2).flatten(-2)
+        isolated = bias.amax(-1) < 0
+        if not may_branch_on(isolated) or isolated.any():
+            message = message.masked_fill(isolated.unsqueeze(-1), 0.0)
         return message + root.flatten(-2), Weights(logits, alpha)
 
     def _project(self, h: Tensor) -> tuple[Tensor, ...]:

@@ -41,10 +41,10 @@ def attention_entropy(weights: Weights, batch: GraphBatch) -> Tensor:
 
 def _real(batch: GraphBatch) -> Tensor:
     """Return the mask of real nodes, `[M]` or `[G, N]` bool."""
-    if isinstance(batch, SparseBatch) and batch.real is None:
-        return torch.ones_like(batch.batch, dtype=torch.bool)
-    assert batch.real is not None
-    return batch.real
+    if batch.real is not None:
+        return batch.real
+    nodes = batch.batch if isinstance(batch, SparseBatch) else batch.bias[..., 0]
+    return torch.ones_like(nodes, dtype=torch.bool)
 
 
 def _sums_by_target(entropy_terms: Tensor, batch: SparseBatch) -> tuple[Tensor, Tensor]:

@@ -236,7 +236,9 @@ class MessagePassingEncoder(GraphEncoder):
         if self.takes_dense(edges, graph["node_mask"]):
             x, node_type, u = self._padded(graph)
             batch = to_dense_batch(graph, edges)
-            h = self.trunk(x, node_type, batch, u).masked_fill(~batch.real.unsqueeze(-1), 0.0)
+            h = self.trunk(x, node_type, batch, u)
+            if batch.real is not None:
+                h = h.masked_fill(~batch.real.unsqueeze(-1), 0.0)
             return h.view(*graph["node_mask"].shape, self.hidden)
         if self.config.compact:
             compact = may_compact(self, graph["x"])

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from edgewise.graphs.dense import dense_edges, parallel_edges
-from edgewise.graphs.edges import Edges
+from edgewise.graphs.edges import Edges, may_branch_on
 from edgewise.graphs.spec import GraphSpec
 from edgewise.models.bridge import Union, union
 from edgewise.models.encoders.attention import no_edge
@@ -40,12 +40,12 @@ class DenseBatch(NamedTuple):
     Attributes:
         bias: `[G, N, N]`, zero where the column sends to the row, else `no_edge`.
         edge_attr: `[D, G, N, N]`, one matrix per feature, zero where there is no edge, or None.
-        real: `[G, N]` bool, false for padding.
+        real: `[G, N]` bool, false for padding; None if there is no padding, which is only found on a CPU.
     """
 
     bias: Tensor
     edge_attr: Tensor | None
-    real: Tensor
+    real: Tensor | None
 
     @property
     def linked(self) -> Tensor:
@@ -77,7 +77,8 @@ def to_dense_batch(graph: TensorDict, edges: Edges) -> DenseBatch:
     may_be_parallel = not (edges.complete or edges.simple)
     if may_be_parallel and edges.mask.device.type == "cpu" and not torch.compiler.is_compiling():
         _refuse_parallel(edges, nodes)
-    real = graph["node_mask"].reshape(-1, nodes)
+    mask = graph["node_mask"].reshape(-1, nodes)
+    real = None if may_branch_on(mask) and mask.all() else mask
     matrices = dense_edges(edges, nodes)
     linked = matrices.mask.transpose(-1, -2).reshape(-1, nodes, nodes)
     bias = torch.zeros(linked.shape, dtype=graph["x"].dtype, device=linked.device)

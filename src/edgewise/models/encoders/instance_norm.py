@@ -29,12 +29,7 @@ class InstanceNorm(nn.Module):
     def forward(self, h: Tensor, batch: GraphBatch) -> Tensor:
         """Normalise `[M, C]`, or `[G, N, C]` in a dense batch, over the nodes that exist."""
         if isinstance(batch, DenseBatch):
-            exists = batch.real.unsqueeze(-1)
-            count = exists.sum(1, keepdim=True).clamp(min=1)
-            difference = (h - h.masked_fill(~exists, 0.0).sum(1, keepdim=True) / count).masked_fill(
-                ~exists, 0.0
-            )
-            variance = difference.square().sum(1, keepdim=True) / count
+            difference, variance = _of_matrices(h, batch.real)
         else:
             count = h.new_zeros(batch.num_graphs).index_add(0, batch.batch, h.new_ones(len(h)))
             count = count.clamp(min=1).unsqueeze(-1)
@@ -44,3 +39,15 @@ class InstanceNorm(nn.Module):
             variance = empty.index_add(0, batch.batch, difference.square()) / count
             variance = variance.index_select(0, batch.batch)
         return difference * (variance + EPSILON).rsqrt() * self.weight + self.bias
+
+
+def _of_matrices(h: Tensor, real: Tensor | None) -> tuple[Tensor, Tensor]:
+    """Return differences from the mean `[G, N, C]` and variances `[G, 1, C]` over the real nodes."""
+    if real is None:
+        difference = h - h.mean(1, keepdim=True)
+        return difference, difference.square().mean(1, keepdim=True)
+    padding = ~real.unsqueeze(-1)
+    count = real.sum(1).clamp(min=1).view(-1, 1, 1)
+    difference = h - h.masked_fill(padding, 0.0).sum(1, keepdim=True) / count
+    difference = difference.masked_fill(padding, 0.0)
+    return difference, difference.square().sum(1, keepdim=True) / count
