@@ -67,34 +67,62 @@ def test_the_gradient_is_the_one_computed_by_hand(baseline, first_actions):
         known = {"none": 0.0, "mean": sum(totals) / 12, "shared": sum(group) / 3}
         offset = known[baseline] if baseline in known else float(episode["baseline_return"][0])
         for step, sample in enumerate(episode):
-            if step or first_actions == "sampled":
-                dist = algorithm.actor.get_dist(sample.unsqueeze(0))
-                loss = loss - (total - offset) * dist.log_prob(sample["action"].unsqueeze(0)).sum() / 12
-                loss = loss - 0.1 * dist.entropy().sum() / 12
+            dist = algorithm.actor.get_dist(sample.unsqueeze(0))
+            log_prob = dist.log_prob(sample["action"].unsqueeze(0)).sum()
+            drawn = step == 0 and first_actions == "different"
+            weight = log_prob.detach().exp() * NODES if drawn else 1.0
+            loss = loss - weight * (total - offset) * log_prob / 12
+            loss = loss - 0.1 * dist.entropy().sum() / 12
     algorithm.actor.zero_grad()
     loss.backward()
     torch.testing.assert_close(found, gradient(algorithm.actor), rtol=1e-4, atol=1e-5)
     assert found.norm() > 0.01
 
 
-@pytest.mark.parametrize(("baseline", "share"), [("none", 1), ("mean", 1), ("greedy", 1), ("shared", 0.75)])
-def test_the_mean_gradient_is_that_of_the_expected_return(baseline, share):
-    """On one instance, all orders enumerated. A mean over K = 4 with its own return shrinks it by 1 - 1/K."""
+@pytest.mark.parametrize(
+    ("baseline", "share", "first_actions"),
+    [
+        ("none", 1, "sampled"),
+        ("mean", 1, "sampled"),
+        ("greedy", 1, "sampled"),
+        ("shared", 0.75, "sampled"),
+        ("none", 1, "different"),
+        ("mean", 1, "different"),
+        ("greedy", 1, "different"),
+    ],
+)
+def test_the_mean_gradient_is_that_of_the_expected_return(baseline, share, first_actions):
+    """On one instance, all orders enumerated. A mean over K = 4 with its own return shrinks it by 1 - 1/K.
+
+    With different first actions, the policy learns to continue each of them alike, and to choose among them.
+    """
     env = picking(num_envs=8000, picks=2)
     state = env.reset()[:1]
     spawn = {name: state["state", name] for name in ("worth", "left", "picked")}
     env.spawn = lambda count: {name: value.expand(count, *value.shape[1:]) for name, value in spawn.items()}
-    algorithm = reinforce(env, baseline=baseline, starts=4, minibatch_size=100_000, **FREE)
+    algorithm = reinforce(
+        env,
+        baseline=baseline,
+        starts=4,
+        first_actions=first_actions,
+        minibatch_size=100_000,
+        **FREE,
+    )
     algorithm.learn(algorithm.make_collector(env, rollout_length=1).collect())
     found = gradient(algorithm.actor).clone()
 
     expected = torch.zeros(())
     for order in orders(2):
-        root, log_prob = env.reset()[:1], torch.zeros(())
+        root, probabilities = env.reset()[:1], []
         for node in order:
-            log_prob = log_prob + algorithm.actor.get_dist(root).log_prob(torch.tensor([node])).squeeze()
+            log_prob = algorithm.actor.get_dist(root).log_prob(torch.tensor([node])).squeeze()
+            probabilities.append(log_prob.exp())
             root = env.simulate(root.set("action", torch.tensor([node])))
-        expected = expected - log_prob.exp() * worth_of(order, spawn["worth"][0])
+        first, then = probabilities
+        probability = first * then
+        if first_actions == "different":
+            probability = first * then.detach() + then / NODES
+        expected = expected - probability * worth_of(order, spawn["worth"][0])
     algorithm.actor.zero_grad()
     expected.backward()
     exact = gradient(algorithm.actor) * share
@@ -121,7 +149,7 @@ def test_episodes_of_an_instance_begin_alike_and_are_whole():
 
 
 @pytest.mark.parametrize("starts", [3, 4, 6])
-def test_different_first_actions_are_legal_and_marked(starts):
+def test_different_first_actions_are_legal_and_their_probability_is_kept(starts):
     env = picking(num_envs=24, picks=2)
     rollout = EpisodeRollout(env, RandomPolicy(env.actions, env.graph), starts=starts, different=True)
     episodes = episodes_of(rollout.collect())
@@ -130,7 +158,7 @@ def test_different_first_actions_are_legal_and_marked(starts):
         assert len(set(first)) == min(starts, NODES)
         assert set(first) <= set(range(NODES))
     for episode in episodes:
-        assert episode["intervened"].tolist() == [True, False]
+        assert episode["proposal"].tolist() == [pytest.approx(1 / NODES), 0.0]
 
 
 def test_a_start_may_have_fewer_first_actions_than_starts():

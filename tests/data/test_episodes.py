@@ -4,8 +4,7 @@ import pytest
 import torch
 
 from edgewise.config.errors import ConfigError
-from edgewise.data.episodes import INSTANCE, EpisodeRollout, play_episodes
-from edgewise.data.intervention import INTERVENED
+from edgewise.data.episodes import INSTANCE, PROPOSAL, EpisodeRollout, play_episodes
 from edgewise.data.random_policy import RandomPolicy
 from edgewise.envs.registry import make_env
 from edgewise.graphs.legal_choices import legal_choices
@@ -47,17 +46,18 @@ def test_episodes_are_those_of_worlds_stepped_alone():
     assert set(steps["next"].keys()) == {"reward", "done", "terminated", "truncated", "metrics"}
 
 
-def test_the_first_action_is_given_and_marked_once():
+def test_the_first_action_is_given_with_its_probability():
     env = walk()
     roots = env.reset()
     legal = legal_choices(env.actions, roots, env.graph)
     last = legal.shape[-1] - 1 - legal.flip(-1).long().argmax(-1)
-    steps, counted = play_episodes(env, first_legal, roots, first=last, longest=50)
+    drawn = 1 / legal.sum(-1)
+    steps, counted = play_episodes(env, first_legal, roots, first=last, proposal=drawn, longest=50)
     assert steps["action"][:, 0].equal(last)
-    assert steps[INTERVENED][:, 0].all()
-    assert not steps[INTERVENED][:, 1:].any()
+    assert steps[PROPOSAL][:, 0].equal(drawn)
+    assert not steps[PROPOSAL][:, 1:].any()
     assert counted[:, 0].all()
-    assert {INTERVENED}.isdisjoint(play_episodes(env, first_legal, roots, longest=50)[0].keys())
+    assert {PROPOSAL}.isdisjoint(play_episodes(env, first_legal, roots, longest=50)[0].keys())
 
 
 def test_a_time_limit_counts_as_an_end():
@@ -120,7 +120,7 @@ def test_episodes_of_an_instance_begin_alike_with_different_actions():
         torch.testing.assert_close(one["graph", "x"], other["graph", "x"], equal_nan=True)
         legal = int(one["action_mask"].sum())
         assert legal == 1 or one["action"] != other["action"]
-        assert one[INTERVENED]
+        assert one[PROPOSAL] == pytest.approx(1 / legal)
         assert bool(one["action_mask"][one["action"]])
 
 

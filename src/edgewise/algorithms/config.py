@@ -147,9 +147,9 @@ class ReinforceConfig(Config):
     """Episodes of each instance in a batch, played side by side: a batch has `num_envs / starts` instances,
     rounded down."""
     first_actions: Literal["sampled", "different"] = "sampled"
-    """`different` forces another legal first action in each episode of an instance. The policy does not learn
-    its first action then: use it where every first action can lead to the best return, such as the first
-    city of a round trip."""
+    """`different` draws another legal first action for each episode of an instance, so that all are explored.
+    The policy learns its own first action from them by importance weights: use it where many first actions
+    can lead to a good return, such as the first city of a round trip."""
     gamma: float = Field(1.0, ge=0, le=1)
     """Discount factor."""
     learning_rate: float = Field(1e-3, ge=0, le=REAL)

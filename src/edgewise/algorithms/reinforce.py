@@ -19,7 +19,7 @@ from edgewise.algorithms.greedy_baseline import GreedyBaseline
 from edgewise.algorithms.setup import Setup
 from edgewise.algorithms.state import load_module_state, load_optimizer_state, module_state, optimizer_state
 from edgewise.config.errors import ConfigError
-from edgewise.data.episodes import BASELINE_RETURN, INSTANCE, EpisodeRollout
+from edgewise.data.episodes import BASELINE_RETURN, INSTANCE, PROPOSAL, EpisodeRollout
 from edgewise.data.instance_batch import (
     COUNTED,
     is_instance_batch,
@@ -172,7 +172,7 @@ class REINFORCE(Algorithm):
             flat: its steps, `[S]`.
             advantage: of these, `[S]` or `[S, A]`.
         """
-        read, size = (*self.actor.in_keys, "action", ACTIVE, INTERVENED), self.config.minibatch_size
+        read, size = (*self.actor.in_keys, "action", ACTIVE, INTERVENED, PROPOSAL), self.config.minibatch_size
         flat.set("advantage", advantage)
         if not is_instance_batch(batch):
             return flat.select(*read, "advantage", strict=False), size
@@ -256,6 +256,7 @@ class REINFORCE(Algorithm):
             entropy = distribution.entropy()
         lead = samples.batch_dims
         advantage = match_shape(samples["advantage"], log_prob, batch_dims=lead, name="the advantage")
+        advantage = advantage * self._importance(samples, log_prob.detach())
         own = expand_agent_mask(samples.get(ACTIVE, None), log_prob, batch_dims=lead)
         own = torch.ones_like(log_prob, dtype=torch.bool) if own is None else own
         forced = samples.get(INTERVENED, None)
@@ -266,6 +267,19 @@ class REINFORCE(Algorithm):
         with torch.no_grad():
             metrics = {"policy_loss": policy_loss, "entropy": entropy, "decisions": own.sum()}
         return policy_loss - entropy_weight * entropy / episodes, metrics
+
+    def _importance(self, samples: TensorDictBase, log_prob: Tensor) -> Tensor | float:
+        """Return the importance weights of actions that were drawn in place of the policy.
+
+        With them, these actions have the gradient that they had if the policy drew them. Later actions have
+        weight one, so that the policy learns to continue each first action alike. An action to imitate needs
+        no weight.
+        """
+        proposal = samples.get(PROPOSAL, None)
+        if proposal is None or self.config.credit == "best":
+            return 1.0
+        drawn = match_shape(proposal, log_prob, batch_dims=samples.batch_dims, name=PROPOSAL)
+        return torch.where(drawn > 0, log_prob.exp() / drawn, 1.0)
 
     def apply_config(self) -> None:
         """Pass changed numbers on to the optimizer."""

@@ -11,7 +11,6 @@ from torch import Tensor
 
 from edgewise.config.errors import ConfigError
 from edgewise.data.instance_batch import cat_instance_batches, make_instance_batch
-from edgewise.data.intervention import INTERVENED
 from edgewise.data.random_policy import RandomPolicy
 from edgewise.data.rollout import acting
 from edgewise.envs.policy import Policy, encode_once
@@ -24,6 +23,8 @@ INSTANCE = "instance"
 """The instance that a step belongs to, int64; episodes of one instance begin in the same state."""
 BASELINE_RETURN = "baseline_return"
 """The return of the baseline policy on the instance of a step."""
+PROPOSAL = "proposal"
+"""The probability with which a first action was drawn in place of the policy; 0 where the policy acted."""
 
 OUTCOME = ("reward", "done", "terminated", "truncated", "metrics")
 """Entries of `next` that are kept: whole episodes need no next observation."""
@@ -89,7 +90,8 @@ class EpisodeRollout:
         rollout_length: minimum number of steps of every world in a batch; rounds of whole episodes are
             added until it is reached.
         starts: episodes of each instance; at most the number of worlds.
-        different: whether these begin with different actions, which are legal and marked as `intervened`.
+        different: whether these begin with different actions, drawn uniformly from the legal ones; their
+            probability is in `proposal`.
         longest: largest number of steps of an episode, where the environment has no time limit.
         gamma: discount factor of `baseline_return`.
         baseline: gives `baseline_return`; None for none.
@@ -159,7 +161,7 @@ class EpisodeRollout:
         described = self.env.graph.step is not None
         count = self.num_instances
         roots = self.env.new_worlds(count) if described else self.env.reset()[:count]
-        first = self._first_actions(roots) if self.different else None
+        first, proposal = self._first_actions(roots) if self.different else (None, None)
         known = {INSTANCE: instance + first_instance}
         if self.baseline is not None:
             known[BASELINE_RETURN] = self.baseline(self.env, roots)[instance]
@@ -170,6 +172,7 @@ class EpisodeRollout:
                 policy,
                 worlds[instance],
                 first=first,
+                proposal=proposal,
                 longest=self.longest,
                 kept=(*OUTCOME, STEP, MASK, CHOICES) if self.keep_next else OUTCOME,
             )
@@ -182,11 +185,15 @@ class EpisodeRollout:
             return make_instance_batch(roots[GRAPH], steps, counted.reshape(size)), length
         return steps[counted], length
 
-    def _first_actions(self, roots: TensorDictBase) -> Tensor:
-        """Return different legal actions of each instance in random order, `[I * starts]`."""
+    def _first_actions(self, roots: TensorDictBase) -> tuple[Tensor, Tensor]:
+        """Return different legal actions of each instance in random order, and their probability.
+
+        Both are `[I * starts]`.
+        """
         legal = legal_choices(self.env.actions, roots, self.env.graph)
         assert legal is not None
-        return take_in_order(torch.rand(legal.shape, device=legal.device), legal, self.starts).reshape(-1)
+        first = take_in_order(torch.rand(legal.shape, device=legal.device), legal, self.starts)
+        return first.reshape(-1), (1 / legal.sum(-1)).repeat_interleave(self.starts)
 
     def metrics(self) -> dict[str, float]:
         """Return the metrics of the baseline."""
@@ -228,6 +235,7 @@ def play_episodes(
     roots: TensorDictBase,
     *,
     first: Tensor | None = None,
+    proposal: Tensor | None = None,
     longest: int,
     kept: tuple[str, ...] = OUTCOME,
 ) -> tuple[TensorDictBase, Tensor]:
@@ -239,7 +247,8 @@ def play_episodes(
         env: steps the worlds.
         policy: sets `action`.
         roots: `[B]`.
-        first: actions of the first step, `[B]`, which are marked as `intervened`; None for the policy's.
+        first: actions of the first step, `[B]`; None for the policy's.
+        proposal: the probability with which these were drawn, `[B]`.
         longest: largest number of steps, where the environment has no time limit.
         kept: entries of `next` that are kept.
 
@@ -257,8 +266,8 @@ def play_episodes(
     counted: list[Tensor] = []
     for step in range(limit):
         acted = policy(root.copy())
-        if first is not None:
-            acted.set(INTERVENED, torch.full_like(finished, step == 0))
+        if first is not None and proposal is not None:
+            acted.set(PROPOSAL, proposal if step == 0 else torch.zeros_like(proposal))
             if step == 0:
                 acted.set("action", first)
         following = env.simulate(acted)
