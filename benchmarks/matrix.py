@@ -39,8 +39,6 @@ from edgewise.systems.queueing.actions import ChooseIndependentSet
 Settings = dict[str, Any]
 
 EXAMPLES: dict[str, tuple[str, Settings]] = {
-    "examples/graph_coloring": ("examples/graph_coloring/coloring.py", {}),
-    "examples/maxcut": ("examples/maxcut/maxcut.py", {}),
     "examples/sensors, 100 junctions": ("examples/sensors/sensors.py", {"env.num_junctions": 100}),
     "examples/team": ("examples/team/cover.py", {}),
     "examples/tsp": ("examples/tsp/tsp.py", {}),

@@ -114,3 +114,38 @@ def paired(env):
 
 
 BASELINES = {"nearest": nearest, "paired": paired}
+
+
+def replay(states):
+    """Draw the agents as they move, and the landmarks, which turn green when they are covered."""
+    active = states["active"][0]
+    place, landmark = states["place"][:, active], states["landmark"][0, active]
+    apart_now = torch.linalg.vector_norm(place.unsqueeze(2) - landmark, dim=-1).amin(1)
+    colours = [["good" if each < 0.1 else "warn" for each in row] for row in apart_now.tolist()]
+
+    def nodes(name, at, colour):
+        return {
+            "name": name,
+            "kind": "nodes",
+            "x": at[:, 0].tolist(),
+            "y": at[:, 1].tolist(),
+            "color": colour,
+        }
+
+    layers = [
+        nodes("landmarks", landmark, colours[0]),
+        nodes("agents", place[0], ["blue"] * int(active.sum())),
+    ]
+    frames = [
+        {"agents": {"x": at[:, 0].tolist(), "y": at[:, 1].tolist()}, "landmarks": {"color": colour}}
+        for at, colour in zip(place, colours, strict=True)
+    ]
+    distance = [{"name": "distance", "values": apart_now.mean(-1).tolist()}]
+    return {
+        "format": "edgewise-replay/1",
+        "title": "team",
+        "layers": layers,
+        "frames": frames,
+        "series": distance,
+        "fps": 8,
+    }

@@ -21,7 +21,7 @@ from edgewise.cli.main import main
 
 EXAMPLES = {
     "tsp": ("examples/tsp/tsp.py", "--num-cities", [6, 12]),
-    "coloring": ("examples/graph_coloring/coloring.py", "--num-nodes", [6, 12]),
+    "outbreak": ("examples/outbreak/outbreak.py", "--num-people", [6, 12]),
     "cover": ("examples/team/cover.py", "--num-agents", [3, 5]),
 }
 """File, setting of the size, and other sizes to evaluate."""

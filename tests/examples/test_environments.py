@@ -10,7 +10,7 @@ from edgewise.graphs.convert import to_networkx
 
 FILES = {
     "tsp": "tsp/tsp.py",
-    "coloring": "graph_coloring/coloring.py",
+    "outbreak": "outbreak/outbreak.py",
     "cover": "team/cover.py",
 }
 
@@ -119,26 +119,6 @@ def test_baselines_plan_the_same_tours_where_the_first_city_is_chosen(salesman):
 def test_too_few_cities_are_refused_in_words(salesman):
     with pytest.raises(ew.ConfigError, match="num_cities: got 1, expected 2 or more"):
         salesman(num_cities=1)
-
-
-def test_no_edge_joins_two_equal_colours(examples):
-    from edgewise.plugins import use_plugin
-
-    module = use_plugin(str(examples / "graph_coloring/coloring.py"))
-    env = ew.make_env(module.ColoringEnv, num_envs=8, seed=0)
-    for baseline in module.BASELINES.values():
-        policy, root, total = baseline(env), env.reset(), torch.zeros(8, 1)
-        is_over = torch.zeros(8, 1, dtype=torch.bool)
-        final = root["state", "colour"]
-        while not is_over.all():
-            stepped = env.step(policy(root))["next"]
-            total += torch.where(is_over, 0.0, stepped["reward"])
-            final = torch.where(is_over, final, stepped["state", "colour"])
-            is_over = is_over | stepped["done"]
-            root = stepped
-        same = final.unsqueeze(-1) == final.unsqueeze(-2)
-        assert not (same & root["state", "adjacent"]).any()
-        torch.testing.assert_close(-total.squeeze(-1), (final.amax(-1) + 1).float())
 
 
 def test_a_team_that_follows_pairs_covers_everything(examples):

@@ -14,7 +14,7 @@ from edgewise.cli.main import main
 POINTS = """
 [edgewise.envs]
 salesman = tsp:TSPEnv
-colours = coloring:ColoringEnv
+outbreak = outbreak:OutbreakEnv
 cover = cover:CoverEnv
 broken = no_such_module_anywhere:Env
 
@@ -45,7 +45,7 @@ MODULES = {
     "tsp/recipe.py": "recipe.py",
     "tsp/tour.py": "tour.py",
     "tsp/callbacks.py": "callbacks_of_examples.py",
-    "graph_coloring/coloring.py": "coloring.py",
+    "outbreak/outbreak.py": "outbreak.py",
     "team/cover.py": "cover.py",
 }
 
@@ -74,14 +74,14 @@ def site(examples, tmp_path, monkeypatch):
 def test_names_are_listed_without_importing_anything(site):
     program = (
         "import sys; from edgewise.cli.main import main; code = main(['envs', '--json']); "
-        "assert not {'tsp', 'coloring', 'cover', 'torch'} & set(sys.modules), 'imported'; sys.exit(code)"
+        "assert not {'tsp', 'outbreak', 'cover', 'torch'} & set(sys.modules), 'imported'; sys.exit(code)"
     )
     env = {**os.environ, "PYTHONPATH": str(site)}
     command = [sys.executable, "-c", program]
     done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     listed = {each["name"]: each["summary"] for each in json.loads(done.stdout)}
-    assert {"salesman", "colours", "cover", "broken", "graphwalk"} <= set(listed)
+    assert {"salesman", "outbreak", "cover", "broken", "graphwalk"} <= set(listed)
     assert "examples_of_edgewise" in listed["salesman"]
 
 
@@ -95,7 +95,7 @@ def test_nothing_is_listed_where_that_is_turned_off(site, monkeypatch, capsys):
     ("name", "more"),
     [
         ("salesman", ["--model.encoder.kind", "deepsets", "--logger", "tours"]),
-        ("colours", ["--model.encoder.kind", "gnn", "--model.encoder.conv", "max"]),
+        ("outbreak", ["--model.encoder.kind", "gnn", "--model.encoder.conv", "max"]),
         ("cover", []),
         ("salesman", ["--algorithm", "reinforce"]),
         ("tsp-small", []),

@@ -7,7 +7,6 @@ import edgewise as ew
 RUNS = {
     "tsp": ("tsp/tsp.py", {"num_cities": 10}, "nearest", "tour"),
     "cover": ("team/cover.py", {"num_agents": 3}, "nearest", "distance"),
-    "coloring": ("graph_coloring/coloring.py", {"num_nodes": 12}, "largest_first", "colours"),
 }
 
 

@@ -8,7 +8,7 @@ from tests.examples.driver import drive
 
 BASELINES = {
     "tsp": {"nearest", "two_opt"},
-    "coloring": {"largest_first", "dsatur"},
+    "outbreak": {"most_infected"},
     "cover": {"nearest", "paired"},
 }
 KILLED = -9
@@ -55,5 +55,5 @@ def test_its_report_has_a_replay(folder, name):
     recorded = sorted((folder / f"{name}-whole" / "replays").iterdir())
     assert recorded
     title = json.loads(recorded[-1].read_text())["title"]
-    assert (title == "graph colouring") == (name == "coloring")
+    assert (title == "team") == (name == "cover")
     assert (folder / f"{name}-whole" / "report.html").stat().st_size > 10_000
