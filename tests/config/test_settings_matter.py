@@ -320,6 +320,7 @@ SUBJECTS = [
             "minibatch_size": 8,
         },
         silent={
+            "symmetries": "needs an environment that has some: tests/data/test_episodes.py",
             "longest_episode": "an error where it is exceeded: tests/algorithms/test_reinforce.py",
             **dict.fromkeys(
                 ("challenge_every", "challenge_instances", "significance"),

@@ -124,6 +124,32 @@ def test_episodes_of_an_instance_begin_alike_with_different_actions():
         assert bool(one["action_mask"][one["action"]])
 
 
+def test_views_of_an_instance_are_symmetric_and_share_its_episodes():
+    env = make_env("tsp", num_envs=24, seed=0, num_cities=6)
+    policy = RandomPolicy(env.actions, env.graph, seed=0)
+    batch = EpisodeRollout(env, policy, starts=12, symmetries=4, different=True).collect()
+    places, steps = batch["graph", "pos"].view(2, 4, 6, 2), batch["steps"]
+    for views in places:
+        apart = torch.cdist(views, views)
+        torch.testing.assert_close(apart, apart[:1].expand_as(apart))
+        assert all(not torch.allclose(views[one], views[two]) for one in range(4) for two in range(one))
+    assert steps.batch_size == (8, 3 * 6)
+    assert steps[INSTANCE].equal(torch.arange(2).repeat_interleave(4).unsqueeze(-1).expand(8, 18))
+    first = steps["action"].view(8, 3, 6)[:, :, 0]
+    assert all(len(set(row.tolist())) == 3 for row in first)
+    plain = EpisodeRollout(env, policy, starts=12, different=True).collect()
+    assert plain.batch_size == (2,)
+
+
+def test_views_that_do_not_exist_or_do_not_fit_are_refused():
+    env, alone = walk(num_envs=8), make_env("tsp", num_envs=6, seed=0, num_cities=6)
+    policy = RandomPolicy(env.actions, env.graph, seed=0)
+    with pytest.raises(ConfigError, match="symmetries: got 2, but the environment has 1"):
+        EpisodeRollout(env, policy, starts=8, symmetries=2)
+    with pytest.raises(ConfigError, match="num_envs: got 6, which leaves 6 episodes of an instance to its 4"):
+        EpisodeRollout(alone, policy, starts=8, symmetries=4)
+
+
 def test_starts_are_at_most_the_worlds():
     env = walk(num_envs=3)
     policy = RandomPolicy(env.actions, env.graph, seed=0)

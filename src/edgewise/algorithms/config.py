@@ -126,6 +126,7 @@ class ReinforceConfig(Config):
 
     fixed: ClassVar[tuple[str, ...]] = (
         "starts",
+        "symmetries",
         "longest_episode",
         "challenge_every",
         "challenge_instances",
@@ -146,6 +147,10 @@ class ReinforceConfig(Config):
     starts: int = Field(8, ge=1, le=ROWS)
     """Episodes of each instance in a batch, played side by side: a batch has `num_envs / starts` instances,
     rounded down."""
+    symmetries: int = Field(1, ge=1, le=ROWS)
+    """Views of each instance, each under another symmetry of the environment, drawn at random. They share the
+    episodes and the baseline of the instance, so that the policy learns the same in each view; each is
+    encoded by itself. 1 shows instances as they are."""
     first_actions: Literal["sampled", "different"] = "sampled"
     """`different` draws another legal first action for each episode of an instance, so that all are explored.
     The policy learns its own first action from them by importance weights: use it where many first actions
@@ -173,6 +178,11 @@ class ReinforceConfig(Config):
 
     @model_validator(mode="after")
     def _shared_needs_several(self) -> Self:
+        if self.starts % self.symmetries:
+            raise ValueError(
+                f"symmetries: got {self.symmetries}, but the {self.starts} starts of an instance are divided "
+                "between its views: expected a number that divides them"
+            )
         if self.credit != "advantage" and self.starts < 2:
             raise ValueError(
                 f"credit {self.credit} compares episodes of an instance: expected 2 starts or more"

@@ -105,8 +105,8 @@ class REINFORCE(Algorithm):
         """Return what collects whole episodes in `env`.
 
         Raises:
-            ConfigError: episodes do not end, their first actions cannot be listed, or the episodes of an
-                instance do not fit into the worlds of one process.
+            ConfigError: episodes do not end, their first actions cannot be listed, the environment has fewer
+                symmetries, or the episodes of an instance do not fit into the worlds of one process.
         """
         config = self.config
         if self.group.size > 1 and config.starts > env.num_envs:
@@ -121,6 +121,7 @@ class REINFORCE(Algorithm):
             rollout_length=rollout_length,
             starts=config.starts,
             different=config.first_actions == "different",
+            symmetries=config.symmetries,
             longest=config.longest_episode,
             baseline=GreedyBaseline(self.actor, config, group=self.group)
             if config.baseline == "greedy"

@@ -58,8 +58,8 @@ def configure(parser: Parser) -> None:
         "--decode",
         metavar="HOW",
         help="play several episodes of each instance and keep the best by return: sample:N, multistart, "
-        "multistart:N (first actions), beam:K or guided:K; search:N plays one, chosen by a tree search with "
-        "the critic, and greedy the most probable one",
+        "multistart:N (first actions), beam:K, guided:K or active:N (rounds); search:N plays one, by a "
+        "tree search with the critic, and greedy the most probable one",
     )
     parser.add_argument(
         "--ablate",

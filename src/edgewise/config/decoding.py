@@ -7,12 +7,12 @@ from typing import Literal, get_args
 
 from edgewise.config.errors import ConfigError
 
-Kind = Literal["greedy", "sample", "multistart", "beam", "guided", "search"]
+Kind = Literal["greedy", "sample", "multistart", "beam", "guided", "active", "search"]
 
 SYMMETRIES = "+symmetries"
 
 FORMS = (
-    "greedy, sample:N, multistart, multistart:N, beam:K, guided:K or search:N, such as sample:64, "
+    "greedy, sample:N, multistart, multistart:N, beam:K, guided:K, active:N or search:N, such as sample:64, "
     "with +symmetries after it to play every symmetry of each instance"
 )
 
@@ -25,9 +25,12 @@ class Decoding:
         kind: `greedy` plays the mode of the policy; `sample` plays `width` sampled episodes; `multistart`
             plays greedily after each of the `width` most probable first actions; `beam` keeps the `width`
             most probable beginnings of episodes; `guided` keeps the `width` beginnings that lead to the best
-            episodes if the policy goes on greedily (https://arxiv.org/abs/2207.06190); `search` chooses every
-            action by a tree search of `width` simulations with the policy and its critic.
-        width: number of episodes of each instance; None for every legal first action of `multistart`.
+            episodes if the policy goes on greedily (https://arxiv.org/abs/2207.06190); `active` samples
+            episodes in `width` rounds, and learns on each instance between them
+            (https://arxiv.org/abs/2106.05126); `search` chooses every action by a tree search of `width`
+            simulations with the policy and its critic.
+        width: number of episodes of each instance, of rounds, or of simulations; None for every legal first
+            action of `multistart`.
         symmetries: whether each instance is also played under every symmetry that its environment knows.
 
     Example:
@@ -49,7 +52,9 @@ class Decoding:
         plain = text.removesuffix(SYMMETRIES)
         kind, colon, number = plain.partition(":")
         is_number = number.isascii() and number.isdigit() and 0 < len(number) <= 9 and int(number) > 0
-        has_width = kind in ("sample", "beam", "guided", "search") or (kind == "multistart" and bool(colon))
+        has_width = kind in ("sample", "beam", "guided", "active", "search") or (
+            kind == "multistart" and bool(colon)
+        )
         if kind not in get_args(Kind) or has_width != bool(colon) or (has_width and not is_number):
             raise ConfigError(f'{field}: got "{text}", expected {FORMS}')
         width = int(number) if has_width else None

@@ -38,6 +38,7 @@ class World(Protocol):
     graph: GraphSpec
     actions: ActionLayout
     num_envs: int
+    num_symmetries: int
     max_steps: int | None
     device: torch.device
 
@@ -46,6 +47,9 @@ class World(Protocol):
 
     def new_worlds(self, count: int) -> TensorDict:
         """Return the roots of `count` new worlds."""
+
+    def under_symmetries(self, root: TensorDictBase, symmetry: Tensor) -> TensorDict:
+        """Return the roots of worlds, each under a symmetry."""
 
     def simulate(self, tensordict: TensorDictBase) -> TensorDict:
         """Return the entries of `next` for any number of worlds."""
@@ -92,6 +96,7 @@ class EpisodeRollout:
         starts: episodes of each instance; at most the number of worlds.
         different: whether these begin with different actions, drawn uniformly from the legal ones; their
             probability is in `proposal`.
+        symmetries: views of each instance, each under another symmetry, which divide its episodes.
         longest: largest number of steps of an episode, where the environment has no time limit.
         gamma: discount factor of `baseline_return`.
         baseline: gives `baseline_return`; None for none.
@@ -118,13 +123,26 @@ class EpisodeRollout:
         rollout_length: int = 1,
         starts: int = 1,
         different: bool = False,
+        symmetries: int = 1,
         longest: int = 1000,
         baseline: BaselineReturns | None = None,
         keep_next: bool = False,
     ) -> None:
         self.env, self.policy, self.rollout_length, self.keep_next = env, policy, rollout_length, keep_next
         self.starts, self.different, self.longest = min(starts, env.num_envs), different, longest
-        self.baseline = baseline
+        self.baseline, self.symmetries = baseline, symmetries
+        if self.starts % symmetries:
+            raise ConfigError(
+                f"num_envs: got {env.num_envs}, which leaves {self.starts} episodes of an instance to its "
+                f"{symmetries} views",
+                hint=f"use {starts} worlds or more",
+            )
+        if symmetries > env.num_symmetries:
+            raise ConfigError(
+                f"algorithm.symmetries: got {symmetries}, but the environment has {env.num_symmetries} "
+                "(`num_symmetries` of its class)",
+                hint="leave it out, or give the environment `apply_symmetry`",
+            )
         if starts > 1 and env.num_envs < 2:
             raise ConfigError(
                 f"num_envs: got {env.num_envs}, expected 2 or more: {starts} episodes of an instance are "
@@ -161,16 +179,20 @@ class EpisodeRollout:
         described = self.env.graph.step is not None
         count = self.num_instances
         roots = self.env.new_worlds(count) if described else self.env.reset()[:count]
+        roots = self._views(roots)
         first, proposal = self._first_actions(roots) if self.different else (None, None)
         known = {INSTANCE: instance + first_instance}
+        view = torch.arange(len(roots), device=self.env.device).repeat_interleave(
+            self.starts // self.symmetries
+        )
         if self.baseline is not None:
-            known[BASELINE_RETURN] = self.baseline(self.env, roots)[instance]
+            known[BASELINE_RETURN] = self.baseline(self.env, roots)[view]
         with acting(self.policy):
             policy, worlds = encode_once(self.policy, roots)
             steps, counted = play_episodes(
                 self.env,
                 policy,
-                worlds[instance],
+                worlds[view],
                 first=first,
                 proposal=proposal,
                 longest=self.longest,
@@ -180,20 +202,29 @@ class EpisodeRollout:
         for name, value in known.items():
             steps.set(name, value.unsqueeze(1).expand(len(value), length, *value.shape[1:]))
         if described:
-            size = (self.num_instances, self.starts * length)
+            size = (len(roots), self.starts // self.symmetries * length)
             steps = steps.exclude(GRAPH).reshape(size)
             return make_instance_batch(roots[GRAPH], steps, counted.reshape(size)), length
         return steps[counted], length
 
-    def _first_actions(self, roots: TensorDictBase) -> tuple[Tensor, Tensor]:
-        """Return different legal actions of each instance in random order, and their probability.
+    def _views(self, roots: TensorDictBase) -> TensorDictBase:
+        """Return the roots of the views of every instance, `[I * symmetries]`."""
+        if self.symmetries == 1:
+            return roots
+        draw = torch.rand(len(roots), self.env.num_symmetries, device=roots["done"].device)
+        number = draw.argsort(-1)[:, : self.symmetries].reshape(-1)
+        each = torch.arange(len(roots), device=number.device).repeat_interleave(self.symmetries)
+        return self.env.under_symmetries(roots[each], number)
 
-        Both are `[I * starts]`.
+    def _first_actions(self, roots: TensorDictBase) -> tuple[Tensor, Tensor]:
+        """Return different legal actions of each view of an instance in random order, and their probability.
+
+        Both are of all episodes, `[I * starts]`.
         """
-        legal = legal_choices(self.env.actions, roots, self.env.graph)
+        legal, each = legal_choices(self.env.actions, roots, self.env.graph), self.starts // self.symmetries
         assert legal is not None
-        first = take_in_order(torch.rand(legal.shape, device=legal.device), legal, self.starts)
-        return first.reshape(-1), (1 / legal.sum(-1)).repeat_interleave(self.starts)
+        first = take_in_order(torch.rand(legal.shape, device=legal.device), legal, each)
+        return first.reshape(-1), (1 / legal.sum(-1)).repeat_interleave(each)
 
     def metrics(self) -> dict[str, float]:
         """Return the metrics of the baseline."""

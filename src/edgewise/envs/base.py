@@ -328,6 +328,11 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
         not_done = {name: torch.zeros(count, 1, dtype=torch.bool, device=device) for name in DONE}
         return self._tensordict({**self._root_entries(dict(state.items()), count), **not_done}, count)
 
+    def under_symmetries(self, root: TensorDictBase, symmetry: Tensor) -> TensorDict:
+        """Return the roots of worlds `[B]`, each under a symmetry `[B]` int64, of `num_symmetries`."""
+        state = root["state"].clone()
+        return self.worlds_in(state.update(dict(self.apply_symmetry(state, symmetry).items())))
+
     def simulate(self, tensordict: TensorDictBase) -> TensorDict:
         """Return the entries of `next` after `action`, for any number of worlds, in any states."""
         return self._step(tensordict)

@@ -58,9 +58,8 @@ def _check_symmetries(env: GraphEnv[Any]) -> None:
     """Play the same actions under every symmetry: the rewards must be the same."""
     if env.num_symmetries < 2:
         return
-    state = env.new_worlds(1)["state"].expand(env.num_symmetries).clone()
-    number = torch.arange(env.num_symmetries, device=state.device)
-    root = env.worlds_in(state.update(dict(env.apply_symmetry(state, number).items())))
+    number = torch.arange(env.num_symmetries, device=env.device)
+    root = env.under_symmetries(env.new_worlds(1).expand(env.num_symmetries), number)
     for _ in range(5):
         one = env.actions.sample(root[:1], env.graph)
         following = env.simulate(root.set("action", one.repeat_interleave(env.num_symmetries, 0)))

@@ -20,6 +20,7 @@ from edgewise.config.errors import ConfigError
 from edgewise.config.seeds import derive_seed
 from edgewise.envs.base import GraphEnv
 from edgewise.envs.policy import Policy, encode_once
+from edgewise.evaluation.active_search import active
 from edgewise.evaluation.beam_search import (
     WORLDS,
     WORLDS_OF_INSTANCES,
@@ -116,6 +117,8 @@ def decode(
             assert how.width is not None
             seeded(0)
             return guided(env, policy, root, how=how, limit=limit, progress=progress), how.width
+        if how.kind == "active":
+            return active(env, policy, root, how=how, limit=limit, seeded=seeded, progress=progress)
         if how.kind == "multistart":
             first = _first_actions(env, policy, root, how=how)
             return _best_of(
@@ -195,8 +198,7 @@ def _symmetric_roots(env: GraphEnv[Any], root: TensorDictBase, how: Decoding) ->
         )
     rows = torch.arange(len(root), device=root["done"].device).repeat_interleave(env.num_symmetries)
     number = torch.arange(env.num_symmetries, device=rows.device).repeat(len(root))
-    state = root["state"][rows]
-    return env.worlds_in(state.update(dict(env.apply_symmetry(state, number).items())))
+    return env.under_symmetries(root[rows], number)
 
 
 def _first_actions(env: GraphEnv[Any], policy: Policy, root: TensorDictBase, *, how: Decoding) -> Tensor:

@@ -232,6 +232,14 @@ class Decoder(nn.Module):
         """Project node embeddings `[I, N, C]` of graphs `[I]`, once per instance."""
 
     @abstractmethod
+    def embeddings(self, prepared: Any) -> Tensor:
+        """Return the embeddings that actions are scored by, of instances `[I]`."""
+
+    @abstractmethod
+    def with_embeddings(self, prepared: Any, embeddings: Tensor) -> Any:
+        """Return what was prepared with other embeddings to score actions by."""
+
+    @abstractmethod
     def forward(self, prepared: Any, observation: TensorDictBase) -> Distribution:
         """Return the distributions of observations of any batch size, which become the batch shape.
 
@@ -265,6 +273,14 @@ class PointerDecoder(Decoder):
         if self.distance is None:
             return prepared
         return prepared._replace(distances=self.distance.prepare(graph.get("pos"), prepared.node_mask))
+
+    def embeddings(self, prepared: Prepared) -> Tensor:
+        """Return what the pointer compares, `[I, N, C]`."""
+        return prepared.nodes
+
+    def with_embeddings(self, prepared: Prepared, embeddings: Tensor) -> Prepared:
+        """Replace what the pointer compares."""
+        return prepared._replace(nodes=embeddings)
 
     def forward(self, prepared: Prepared, observation: TensorDictBase) -> InverseCategorical:
         """Return distributions over nodes."""
@@ -305,6 +321,18 @@ class SetDecoder(Decoder):
         prepared = self.glimpse.prepare(h, graph.get("node_mask"))
         rows = [part.transpose(1, 2).flatten(-2) for part in (prepared.key, prepared.value)]
         return prepared, torch.cat((*rows, prepared.nodes), -1).flatten(0, 1)
+
+    def embeddings(self, prepared: tuple[Prepared, Tensor]) -> Tensor:
+        """Return what the pointer compares, `[I, N, C]`."""
+        return prepared[0].nodes
+
+    def with_embeddings(
+        self, prepared: tuple[Prepared, Tensor], embeddings: Tensor
+    ) -> tuple[Prepared, Tensor]:
+        """Replace what the pointer compares, the last third of the table."""
+        projected, table = prepared
+        kept = table[:, : -embeddings.shape[-1]]
+        return projected._replace(nodes=embeddings), torch.cat((kept, embeddings.flatten(0, 1)), -1)
 
     def forward(self, prepared: tuple[Prepared, Tensor], observation: TensorDictBase) -> InverseCategorical:
         """Return distributions over places in the set."""
@@ -397,6 +425,16 @@ class NodeDecoder(Decoder):
     def prepare(self, h: Tensor, graph: TensorDictBase) -> tuple[Tensor, TensorDictBase]:
         """Keep node embeddings with their graphs."""
         return h, graph
+
+    def embeddings(self, prepared: tuple[Tensor, TensorDictBase]) -> Tensor:
+        """Return the node embeddings `[I, N, C]`."""
+        return prepared[0]
+
+    def with_embeddings(
+        self, prepared: tuple[Tensor, TensorDictBase], embeddings: Tensor
+    ) -> tuple[Tensor, TensorDictBase]:
+        """Replace the node embeddings."""
+        return embeddings, prepared[1]
 
     def forward(self, prepared: tuple[Tensor, TensorDictBase], observation: TensorDictBase) -> Distribution:
         """Return the distribution of the head."""

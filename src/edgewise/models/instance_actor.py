@@ -138,6 +138,15 @@ class OnInstances:
         """Sample an action in every world, or take the mode if exploration is off."""
         return set_action(self.get_dist(tensordict), tensordict)
 
+    @property
+    def embeddings(self) -> Tensor:
+        """The embeddings that actions are scored by, of all instances; others may be set."""
+        return self._actor.decoder.embeddings(self._prepared)
+
+    @embeddings.setter
+    def embeddings(self, embeddings: Tensor) -> None:
+        self._prepared = self._actor.decoder.with_embeddings(self._prepared, embeddings)
+
 
 class InstanceCritic(TensorDictModuleBase):
     """A value function whose encoder runs once per instance: writes `state_value`, `[*B, 1]`.
