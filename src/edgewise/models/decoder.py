@@ -223,9 +223,15 @@ def allowed_in(prepared: Prepared, mask: Tensor | None) -> Tensor:
 
 
 class Decoder(nn.Module):
-    """Base of decoders: from prepared instances and their steps to distributions over actions."""
+    """Base of decoders: from prepared instances and their steps to distributions over actions.
+
+    Attributes:
+        spec: what changes from step to step.
+        graph_entries: the entries of a graph that are read beside its embeddings; None for all.
+    """
 
     spec: StepSpec
+    graph_entries: tuple[str, ...] | None = ("node_mask",)
 
     @abstractmethod
     def prepare(self, h: Tensor, graph: TensorDictBase) -> Any:
@@ -266,6 +272,8 @@ class PointerDecoder(Decoder):
         self.spec, self.clip = spec, config.logit_clip
         self.glimpse = Glimpse(config.encoder.hidden, config.encoder.heads, spec)
         self.distance = DistanceTerm(len(spec.references)) if has_positions and spec.references else None
+        if self.distance is not None:
+            self.graph_entries = ("node_mask", "pos")
 
     def prepare(self, h: Tensor, graph: TensorDictBase) -> Prepared:
         """Project node embeddings `[I, N, C]`."""
@@ -416,6 +424,8 @@ class NodeDecoder(Decoder):
         spec: what changes from step to step.
         head: of the action layout.
     """
+
+    graph_entries = None
 
     def __init__(self, config: ModelConfig, spec: StepSpec, head: Head) -> None:
         super().__init__()

@@ -6,6 +6,7 @@ import copy
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import torch
 from tensordict import TensorDictBase
 from tensordict.nn import TensorDictModuleBase
 from torch import Generator, Tensor, nn
@@ -23,7 +24,10 @@ from edgewise.models.decoder import Decoder, NodeDecoder, PointerDecoder, SetDec
 from edgewise.models.encoders.encoder import GraphEncoder
 from edgewise.models.heads import Head
 from edgewise.models.observation_inputs import ObservationInputs
-from edgewise.models.policy_function import PolicyFunction, Tensors
+from edgewise.models.policy_function import PolicyFunction, TensorInfo, Tensors
+
+EMBEDDINGS = "embeddings"
+"""Name of the node embeddings in exported programs."""
 
 
 class InstanceActor(OtherGraphs, TensorDictModuleBase):
@@ -95,27 +99,81 @@ class InstanceActorFunction(PolicyFunction):
     def __init__(self, actor: InstanceActor, *, env: Any) -> None:
         super().__init__()
         self.actor = copy.deepcopy(actor)
-        self._observed = ObservationInputs(env, actor.in_keys, any_size=actor.encoder.any_size)
-        self.actor.set_graph(self._observed.graph)
+        self.observed = ObservationInputs(env, actor.in_keys, any_size=actor.encoder.any_size)
+        self.actor.set_graph(self.observed.graph)
         head = getattr(actor.decoder, "head", None) or Head
-        self.inputs, self.outputs = self._observed.infos, dict(head.outputs)
-        self.sizes, self.decoding, self.decode = self._observed.sizes, head.decoding, head.decode
+        self.inputs, self.outputs = self.observed.infos, dict(head.outputs)
+        self.sizes, self.decoding, self.decode = self.observed.sizes, head.decoding, head.decode
 
     def forward(self, inputs: Tensors) -> Tensors:
         """Return the tensors of the distribution."""
-        return self.actor.tensors(self._observed.root(inputs))
+        return self.actor.tensors(self.observed.root(inputs))
+
+    def parts(self) -> Mapping[str, PolicyFunction]:
+        """Return the encoder, to be called once per instance, and the decoder, to be called in every step."""
+        return {"encoder": EncoderFunction(self), "decoder": DecoderFunction(self)}
 
     def inputs_of(self, root: TensorDictBase) -> Tensors:
         """Return the inputs for an observation of the environment, `[B]`."""
-        return self._observed.of(root)
+        return self.observed.of(root)
 
     def fit(self, sizes: Mapping[str, int]) -> dict[str, int]:
         """Return sizes that are possible together, near to `sizes`."""
-        return self._observed.fit(sizes)
+        return self.observed.fit(sizes)
 
     def sample(self, sizes: Mapping[str, int], generator: Generator) -> Tensors:
         """Sample random inputs of the given sizes."""
-        return self._observed.sample(sizes, generator)
+        return self.observed.sample(sizes, generator)
+
+
+class _Part(PolicyFunction):
+    """A part of an exported actor.
+
+    Args:
+        whole: the actor as a function.
+    """
+
+    def __init__(self, whole: InstanceActorFunction) -> None:
+        super().__init__()
+        self.actor, self.observed, self.sizes = whole.actor, whole.observed, whole.sizes
+        self.decoding, self.decode = whole.decoding, whole.decode
+
+    def inputs_of(self, root: TensorDictBase) -> Tensors:
+        """Return those inputs that an observation of the environment has, `[B]`."""
+        found = self.observed.of(root)
+        return {info.name: found[info.name] for info in self.inputs if info.name in found}
+
+
+class EncoderFunction(_Part):
+    """Graphs to node embeddings: the part of an `InstanceActor` that runs once per instance."""
+
+    def __init__(self, whole: InstanceActorFunction) -> None:
+        super().__init__(whole)
+        self.inputs = self.observed.infos_of_graph()
+        self.outputs = {EMBEDDINGS: "node embeddings, an input of the decoder in every step of an instance"}
+
+    def forward(self, inputs: Tensors) -> Tensors:
+        """Return the node embeddings."""
+        return {EMBEDDINGS: self.actor.encoder(self.observed.root(inputs).get(GRAPH))}
+
+
+class DecoderFunction(_Part):
+    """Node embeddings and a step to the distribution over actions: the part that runs in every step."""
+
+    def __init__(self, whole: InstanceActorFunction) -> None:
+        super().__init__(whole)
+        graph = self.observed.infos_of_graph()
+        steps = tuple(info for info in self.observed.infos if info not in graph)
+        (mask,) = self.observed.infos_of_graph(["node_mask"])
+        shape = (*mask.shape, self.actor.encoder.hidden)
+        embeddings = TensorInfo(EMBEDDINGS, torch.float32, shape, "what the encoder gives for the instances")
+        self.inputs = (embeddings, *self.observed.infos_of_graph(self.actor.decoder.graph_entries), *steps)
+        self.outputs = whole.outputs
+
+    def forward(self, inputs: Tensors) -> Tensors:
+        """Return the tensors of the distribution."""
+        root, decoder = self.observed.root(inputs), self.actor.decoder
+        return decoder.tensors(decoder.prepare(inputs[EMBEDDINGS], root.get(GRAPH)), root)
 
 
 class OnInstances:

@@ -93,8 +93,14 @@ class ObservationInputs:
         batch = [inputs["node_mask"].shape[0]]
         root = TensorDict({GRAPH: TensorDict({}, batch)}, batch)
         for name, key in self._keys.items():
-            root.set(key, inputs[name])
+            if name in inputs:
+                root.set(key, inputs[name])
         return root
+
+    def infos_of_graph(self, entries: Iterable[str] | None = None) -> tuple[TensorInfo, ...]:
+        """Return the inputs that belong to the graph, or those of them that are named."""
+        own = tuple(info for info in self.infos if _first(self._keys[info.name]) == GRAPH)
+        return own if entries is None else tuple(info for info in own if info.name in set(entries))
 
     def fit(self, sizes: Mapping[str, int]) -> dict[str, int]:
         """Return sizes that are possible together: agents are nodes, groups of edges are edges."""

@@ -86,6 +86,13 @@ class PolicyFunction(nn.Module):
         action: Tensor = root["action"]
         return action
 
+    def parts(self) -> Mapping[str, PolicyFunction]:
+        """Return programs by name that together are the function, for callers who keep what the first gives.
+
+        Each takes inputs of the function and outputs of those before it. None by default.
+        """
+        return {}
+
     def fit(self, sizes: Mapping[str, int]) -> dict[str, int]:
         """Return sizes that are possible together, near to `sizes`."""
         return dict(sizes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from edgewise.experiments.export.check import (
     Latency,
     as_arrays,
     check,
+    check_parts,
     measure,
     observations,
     traced_sizes,
@@ -108,9 +109,17 @@ def export_policy(
         check_outputs(function, example)
         program = trace(function, example)
         save(function, program, path, example=example)
+        parts = function.parts()
+        described_parts = {
+            name: _save_part(part, stage, name, format, example) for name, part in parts.items()
+        }
         with acting_in(policy, env):
             roots = observations(policy, env)
             checked = check(function, roots, path)
+            if parts:
+                paths = {name: stage / each["file"] for name, each in described_parts.items()}
+                tried = check_parts(function, parts, roots, paths)
+                checked = replace(checked, tried=(*checked.tried, *tried))
             if not checked.passed:
                 raise ConfigError(
                     f"the program differs from the policy by {checked.largest_difference:g}, and in "
@@ -121,13 +130,29 @@ def export_policy(
         inputs = as_arrays(function.inputs_of(first))
         numpy.savez(stage / EXAMPLE, **inputs, action=function.actions_of(first).numpy())  # type: ignore[arg-type]
         described = describe(function, program, about=about or {}, file=path.name, traced=sizes)
+        if parts:
+            described["parts"] = described_parts
         (stage / SIGNATURE).write_text(json.dumps(described, indent=2) + "\n", encoding="utf-8")
         write_readme(stage / README, function, described)
         os.rename(stage, folder)
     except BaseException:
         shutil.rmtree(stage, ignore_errors=True)
         raise
-    return Exported(folder, (path.name, SIGNATURE, EXAMPLE, README), sizes, checked, latency)
+    files = (path.name, *(each["file"] for each in described_parts.values()), SIGNATURE, EXAMPLE, README)
+    return Exported(folder, files, sizes, checked, latency)
+
+
+def _save_part(
+    part: PolicyFunction, folder: Path, name: str, format: Format, example: Tensors
+) -> dict[str, Any]:
+    """Write one part of a policy, add its outputs to the example, and return its entry of the signature."""
+    inputs = {info.name: example[info.name] for info in part.inputs}
+    program = trace(part, inputs)
+    save(part, program, folder / f"{name}.{format}", example=inputs)
+    with torch.no_grad(), without_mask_checks():
+        example |= part(inputs)
+    described = describe(part, program, about={}, file=f"{name}.{format}", traced={})
+    return {entry: described[entry] for entry in ("file", "inputs", "outputs")}
 
 
 def as_function(policy: Policy, env: Any) -> PolicyFunction:

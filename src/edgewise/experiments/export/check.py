@@ -118,6 +118,35 @@ def check(function: PolicyFunction, roots: list[TensorDictBase], path: Path) -> 
     return Checked(tuple(tried), compared, differing)
 
 
+def check_parts(
+    function: PolicyFunction,
+    parts: Mapping[str, PolicyFunction],
+    roots: list[TensorDictBase],
+    paths: Mapping[str, Path],
+) -> tuple[Tried, ...]:
+    """Compare programs that follow each other with the function that they make up together.
+
+    Args:
+        function: the policy as a function.
+        parts: of it, see `PolicyFunction.parts`.
+        roots: observations of the environment.
+        paths: of the programs.
+    """
+    programs = {name: load(paths[name], list(part.outputs)) for name, part in parts.items()}
+    generator, tried = torch.Generator().manual_seed(2), []
+    given = [function.sample(sizes, generator) for sizes in other_sizes(function)]
+    for inputs in (*given, *map(function.inputs_of, roots)):
+        known = dict(inputs)
+        for name, part in parts.items():
+            asked = {info.name: known[info.name] for info in part.inputs}
+            known |= call(programs[name], asked, numpy_in=paths[name].suffix == ".onnx")
+        with torch.no_grad(), without_mask_checks():
+            own = function(inputs)
+        found = {name: known[name] for name in own}
+        tried.append(Tried(sizes_of(function, inputs), _difference(own, found)))
+    return tuple(tried)
+
+
 def observations(policy: Any, env: Any) -> list[TensorDictBase]:
     """Return roots of `env` along an episode of the policy, with the `action` that it chose."""
     found = []

@@ -78,6 +78,20 @@ def write_readme(path: Path, function: PolicyFunction, described: Mapping[str, A
     ]
     for name, output in function.recurrent.items():
         lines += ["", f"Give `{output}` of a step as `{name}` of the next one, and zeros in the first."]
+    if parts := described.get("parts"):
+        files = [f"`{each['file']}`" for each in parts.values()]
+        lines += [
+            "",
+            "## Encode once",
+            "",
+            f"{files[0]} and {files[1]} are the same policy in two programs. Where many steps of an instance",
+            "follow, call the first once and give its `embeddings` to the second in every step.",
+        ]
+        for each in parts.values():
+            names = (
+                ", ".join(f"`{entry['name']}`" for entry in each[kind]) for kind in ("inputs", "outputs")
+            )
+            lines += ["", "`{}`: {} to {}.".format(each["file"], *names)]
     if settings := described.get("settings"):
         lines += ["", "## Trained with", "", "```json", json.dumps(settings, indent=2), "```"]
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
