@@ -14,7 +14,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from edgewise.graphs.edges import may_branch_on
+from edgewise.graphs.edges import may_branch_on, needs_static_shapes
+from edgewise.models.native import attention as native
 
 _FEW = 8
 """Largest number of edge features that the dense layout adds one by one."""
@@ -70,6 +71,11 @@ class EdgeAttention(nn.Module):
         Returns:
             `[M, channels]`, and the weights `[L, H]`.
         """
+        attr = None if self.edge is None else edge_attr
+        weight = None if attr is None else self.edge
+        if not needs_static_shapes(h) and native.takes(h, attr, weight):
+            message, *weights = native.attend(self.project(h), edge_index, attr, weight, heads=self.heads)
+            return message, Weights(*weights)
         query, key, value, root = (part.flatten(-2) for part in self._project(h))
         source, target = edge_index.unbind(0)
         key, value = key.index_select(0, source), value.index_select(0, source)

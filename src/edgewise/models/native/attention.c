@@ -1,0 +1,199 @@
+/* Dot-product attention over edges, forward and backward, without a row of memory per edge and channel.
+
+   A node i has a row of 4 H C numbers: query, key, value and root, each of H heads with C channels. An edge e
+   goes from source[e] to target[e] and may have D features, with weights w of D x H x C. With s = 1/sqrt(C),
+
+       logit[e,h] = s q[t,h] . (k[s,h] + w[:,h] attr[e])
+       message[t,h] = sum_e alpha[e,h] (v[s,h] + w[:,h] attr[e]),
+
+   where alpha is the softmax of the logits over the edges of a target. Both are linear in the features, so w
+   meets nodes and not edges: q[t] w gives D numbers per head, and sums of alpha attr meet w afterwards.
+   Edges may be in any order; sums follow it, so that results do not depend on what else is in the arrays. */
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#define INLINE static inline __attribute__((always_inline))
+
+/* exp for x <= 0 to about one unit in the last place, without branches so that loops over it vectorise. */
+INLINE float exponential(float x) {
+    x = x < -87.0f ? -87.0f : x;
+    float n = floorf(x * 1.44269504088896341f + 0.5f);
+    float r = x - n * 0.693359375f + n * 2.12194440e-4f;
+    float p = 1.9875691500e-4f;
+    p = p * r + 1.3981999507e-3f;
+    p = p * r + 8.3334519073e-3f;
+    p = p * r + 4.1665795894e-2f;
+    p = p * r + 1.6666665459e-1f;
+    p = p * r + 5.0000001201e-1f;
+    p = p * r * r + r + 1.0f;
+    union { int32_t i; float f; } power = { ((int32_t)n + 127) << 23 };
+    return p * power.f;
+}
+
+typedef float Four __attribute__((vector_size(16), aligned(4), may_alias));
+typedef float Eight __attribute__((vector_size(32), aligned(4), may_alias));
+
+INLINE float sum_of(Eight x) {
+    union { Eight all; Four half[2]; } parts = { x };
+    Four s = parts.half[0] + parts.half[1];
+    return (s[0] + s[2]) + (s[1] + s[3]);
+}
+
+INLINE float dot(const float *a, const float *b, int64_t C) {
+    if (C % 8 == 0) {
+        Eight sum = { 0 };
+        for (int64_t c = 0; c < C; c += 8) sum += *(const Eight *)(a + c) * *(const Eight *)(b + c);
+        return sum_of(sum);
+    }
+    float sum = 0.0f;
+    for (int64_t c = 0; c < C; c++) sum += a[c] * b[c];
+    return sum;
+}
+
+INLINE void add(float *to, float weight, const float *row, int64_t C) {
+    if (C % 8 == 0)
+        for (int64_t c = 0; c < C; c += 8) *(Eight *)(to + c) += weight * *(const Eight *)(row + c);
+    else
+        for (int64_t c = 0; c < C; c++) to[c] += weight * row[c];
+}
+
+/* out[i,h,d] = scale * rows[i,h] . w[d,h] for all nodes; a row begins every `stride` numbers. */
+INLINE void times_weights(float *out, const float *rows, int64_t stride, const float *w, float scale,
+                          int64_t M, int64_t H, int64_t C, int64_t D) {
+    for (int64_t i = 0; i < M; i++)
+        for (int64_t h = 0; h < H; h++)
+            for (int64_t d = 0; d < D; d++)
+                out[(i * H + h) * D + d] = scale * dot(rows + i * stride + h * C, w + (d * H + h) * C, C);
+}
+
+INLINE void forward_of(int64_t M, int64_t L, int64_t H, int64_t C, int64_t D, const float *rows,
+                       const int64_t *source, const int64_t *target, const float *attr, const float *w,
+                       float *message, float *out, float *logits, float *alpha, float *work) {
+    const int64_t W = H * C;
+    const float scale = 1.0f / sqrtf((float)C);
+    float *highest = work, *total = highest + M * H, *terms = total + M * H, *sums = terms + M * H * D;
+    for (int64_t i = 0; i < M * H; i++) highest[i] = -3.402823466e38f;
+    memset(total, 0, sizeof(float) * M * H);
+    memset(sums, 0, sizeof(float) * M * H * D);
+    memset(message, 0, sizeof(float) * M * W);
+    times_weights(terms, rows, 4 * W, w, scale, M, H, C, D);
+    for (int64_t e = 0; e < L; e++) {
+        const int64_t t = target[e];
+        const float *q = rows + t * 4 * W, *k = rows + source[e] * 4 * W + W;
+        for (int64_t h = 0; h < H; h++) {
+            float z = scale * dot(q + h * C, k + h * C, C);
+            for (int64_t d = 0; d < D; d++) z += terms[(t * H + h) * D + d] * attr[e * D + d];
+            logits[e * H + h] = z;
+            if (z > highest[t * H + h]) highest[t * H + h] = z;
+        }
+    }
+    for (int64_t e = 0; e < L; e++)
+        for (int64_t h = 0; h < H; h++) alpha[e * H + h] = logits[e * H + h] - highest[target[e] * H + h];
+    for (int64_t i = 0; i < L * H; i++) alpha[i] = exponential(alpha[i]);
+    for (int64_t e = 0; e < L; e++)
+        for (int64_t h = 0; h < H; h++) total[target[e] * H + h] += alpha[e * H + h];
+    for (int64_t i = 0; i < M * H; i++) total[i] = 1.0f / total[i];
+    for (int64_t e = 0; e < L; e++) {
+        const int64_t t = target[e];
+        const float *v = rows + source[e] * 4 * W + 2 * W;
+        for (int64_t h = 0; h < H; h++) {
+            const float a = alpha[e * H + h] *= total[t * H + h];
+            add(message + t * W + h * C, a, v + h * C, C);
+            add(sums + (t * H + h) * D, a, attr + e * D, D);
+        }
+    }
+    for (int64_t i = 0; i < M; i++) {
+        for (int64_t h = 0; h < H; h++)
+            for (int64_t d = 0; d < D; d++)
+                add(message + i * W + h * C, sums[(i * H + h) * D + d], w + (d * H + h) * C, C);
+        const float *root = rows + i * 4 * W + 3 * W;
+        for (int64_t c = 0; c < W; c++) out[i * W + c] = message[i * W + c] + root[c];
+    }
+}
+
+/* Gradients of what forward_of reads; d_attr may be null. d_rows, d_attr and d_w are overwritten. */
+INLINE void backward_of(int64_t M, int64_t L, int64_t H, int64_t C, int64_t D, const float *rows,
+                        const int64_t *source, const int64_t *target, const float *attr, const float *w,
+                        const float *message, const float *alpha, const float *d_out, float *d_rows,
+                        float *d_attr, float *d_w, float *work) {
+    const int64_t W = H * C;
+    const float scale = 1.0f / sqrtf((float)C);
+    float *mean = work, *terms = mean + M * H, *values = terms + M * H * D, *logit_sums = values + M * H * D,
+          *alpha_sums = logit_sums + M * H * D;
+    memset(logit_sums, 0, 2 * sizeof(float) * M * H * D);
+    memset(d_w, 0, sizeof(float) * D * W);
+    times_weights(terms, rows, 4 * W, w, scale, M, H, C, D);
+    times_weights(values, d_out, W, w, 1.0f, M, H, C, D);
+    for (int64_t i = 0; i < M; i++) {
+        memset(d_rows + i * 4 * W, 0, sizeof(float) * 3 * W);
+        memcpy(d_rows + i * 4 * W + 3 * W, d_out + i * W, sizeof(float) * W);
+        for (int64_t h = 0; h < H; h++)
+            mean[i * H + h] = dot(d_out + i * W + h * C, message + i * W + h * C, C);
+    }
+    for (int64_t e = 0; e < L; e++) {
+        const int64_t t = target[e], s = source[e];
+        const float *there = rows + s * 4 * W, *q = rows + t * 4 * W, *gradient = d_out + t * W;
+        float *d_there = d_rows + s * 4 * W, *d_q = d_rows + t * 4 * W;
+        for (int64_t h = 0; h < H; h++) {
+            const int64_t th = t * H + h;
+            const float a = alpha[e * H + h];
+            float d_alpha = dot(gradient + h * C, there + 2 * W + h * C, C);
+            for (int64_t d = 0; d < D; d++) d_alpha += values[th * D + d] * attr[e * D + d];
+            const float d_logit = a * (d_alpha - mean[th]);
+            add(d_q + h * C, scale * d_logit, there + W + h * C, C);
+            add(d_there + W + h * C, scale * d_logit, q + h * C, C);
+            add(d_there + 2 * W + h * C, a, gradient + h * C, C);
+            add(logit_sums + th * D, d_logit, attr + e * D, D);
+            add(alpha_sums + th * D, a, attr + e * D, D);
+            if (d_attr)
+                for (int64_t d = 0; d < D; d++)
+                    d_attr[e * D + d] = (h ? d_attr[e * D + d] : 0.0f) + d_logit * terms[th * D + d]
+                                        + a * values[th * D + d];
+        }
+    }
+    for (int64_t i = 0; i < M; i++)
+        for (int64_t h = 0; h < H; h++)
+            for (int64_t d = 0; d < D; d++) {
+                const int64_t at = (i * H + h) * D + d;
+                const float of_logit = scale * logit_sums[at];
+                add(d_rows + i * 4 * W + h * C, of_logit, w + (d * H + h) * C, C);
+                add(d_w + (d * H + h) * C, of_logit, rows + i * 4 * W + h * C, C);
+                add(d_w + (d * H + h) * C, alpha_sums[at], d_out + i * W + h * C, C);
+            }
+}
+
+/* The compiler unrolls loops over the channels of a head where it knows their number. */
+#define WITH_WIDTH(call)                                                                                    \
+    switch (C) {                                                                                            \
+        case 8: call(8); break;                                                                             \
+        case 16: call(16); break;                                                                           \
+        case 32: call(32); break;                                                                           \
+        default: call(C);                                                                                   \
+    }
+
+/* Returns 0, or 1 if an edge refers to a node that does not exist. */
+int attention_forward(int64_t M, int64_t L, int64_t H, int64_t C, int64_t D, const float *restrict rows,
+                      const int64_t *restrict source, const int64_t *restrict target,
+                      const float *restrict attr, const float *restrict w, float *restrict message,
+                      float *restrict out, float *restrict logits, float *restrict alpha,
+                      float *restrict work) {
+    for (int64_t e = 0; e < L; e++)
+        if ((uint64_t)source[e] >= (uint64_t)M || (uint64_t)target[e] >= (uint64_t)M) return 1;
+#define CALL(c) forward_of(M, L, H, c, D, rows, source, target, attr, w, message, out, logits, alpha, work)
+    WITH_WIDTH(CALL)
+#undef CALL
+    return 0;
+}
+
+void attention_backward(int64_t M, int64_t L, int64_t H, int64_t C, int64_t D, const float *restrict rows,
+                        const int64_t *restrict source, const int64_t *restrict target,
+                        const float *restrict attr, const float *restrict w, const float *restrict message,
+                        const float *restrict alpha, const float *restrict d_out, float *restrict d_rows,
+                        float *restrict d_attr, float *restrict d_w, float *restrict work) {
+#define CALL(c)                                                                                          \
+    backward_of(M, L, H, c, D, rows, source, target, attr, w, message, alpha, d_out, d_rows, d_attr, d_w, work)
+    WITH_WIDTH(CALL)
+#undef CALL
+}
