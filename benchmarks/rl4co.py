@@ -252,14 +252,17 @@ def _routes(distance: Tensor, demand: Tensor, *, capacity: int) -> list[list[int
     from pyvrp.stop import NoImprovement
 
     model, count = Model(), len(demand)
-    depot = model.add_depot(0, 0)
-    nodes = [depot, *(model.add_client(0, 0, delivery=int(demand[node])) for node in range(1, count))]
+    places = [model.add_location(0, 0) for _ in range(count)]
+    model.add_depot(places[0])
+    for node in range(1, count):
+        model.add_client(places[node], delivery=int(demand[node]))
     model.add_vehicle_type(count, capacity=capacity)
     for one in range(count):
         for other in range(count):
-            model.add_edge(nodes[one], nodes[other], distance=int(distance[one, other]))
+            model.add_edge(places[one], places[other], distance=int(distance[one, other]))
     routes = model.solve(stop=NoImprovement(500), seed=0, display=False).best.routes()
-    return [[0, *route.visits(), 0] for route in routes]
+    stops = [[str(stop) for stop in route] for route in routes]
+    return [[0, *(int(stop[1:]) + 1 for stop in each if stop.startswith("C")), 0] for each in stops]
 
 
 def gaps(

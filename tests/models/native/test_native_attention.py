@@ -30,7 +30,7 @@ def results(attention, h, index, attr, *, compiled, monkeypatch):
     """Outputs, weights, and the gradients of a sum with random weights for everything that has one."""
     with monkeypatch.context() as patch:
         if not compiled:
-            patch.setattr(native, "takes", lambda *_: False)
+            patch.setattr(native, "takes", lambda *_, **__: False)
         leaves = [h, *attention.parameters()] + ([] if attr is None else [attr])
         for leaf in leaves:
             leaf.grad = None
@@ -43,13 +43,15 @@ def results(attention, h, index, attr, *, compiled, monkeypatch):
 
 @needs_compiler
 @pytest.mark.parametrize("features", [0, 1, 3, 9])
-@pytest.mark.parametrize(("channels", "heads"), [(64, 4), (32, 4), (32, 1), (24, 2), (20, 4), (6, 3)])
+@pytest.mark.parametrize(
+    ("channels", "heads"), [(64, 4), (32, 4), (32, 1), (24, 2), (20, 4), (6, 3), (130, 65), (128, 64)]
+)
 def test_it_equals_torch(channels, heads, features, monkeypatch):
     attention = layer(channels, heads, features)
     index, attr = graph(11, 40, features)
     h = torch.randn(11, channels, generator=torch.Generator().manual_seed(3)).requires_grad_()
     attr = None if attr is None else attr.requires_grad_()
-    assert native.takes(h, attr, attention.edge)
+    assert native.takes(h, heads=4)
     found, expected = (
         results(attention, h, index, attr, compiled=each, monkeypatch=monkeypatch) for each in (True, False)
     )
@@ -113,17 +115,17 @@ def test_edges_of_nodes_that_do_not_exist_are_refused(wrong):
 @needs_compiler
 def test_where_torch_is_used(monkeypatch):
     h = torch.randn(3, 16)
-    assert native.takes(h, None, None)
-    assert not native.takes(h.double(), None, None)
-    assert not native.takes(h.to("meta"), None, None)
-    assert not native.takes(h, h, None)
+    assert native.takes(h, heads=4)
+    assert not native.takes(h, heads=65)
+    assert not native.takes(h.double(), heads=4)
+    assert not native.takes(h.to("meta"), heads=4)
     with monkeypatch.context() as patch:
         patch.setattr(torch, "get_num_threads", lambda: 8)
-        assert not native.takes(h, None, None)
+        assert not native.takes(h, heads=4)
     native._usable.cache_clear()
     with monkeypatch.context() as patch:
         patch.setattr(native, "attend", lambda rows, *_, **__: (rows[:, :16] * 2,))
-        assert not native.takes(h, None, None), "a library that computes something else is not used"
+        assert not native.takes(h, heads=4), "a library that computes something else is not used"
     native._usable.cache_clear()
     exported = torch.export.export(Whole(layer(16, 2, 0)), (h, torch.tensor([[0, 1], [1, 2]])), strict=False)
     assert "Attention" not in str(exported.graph)

@@ -73,7 +73,11 @@ class EdgeAttention(nn.Module):
         """
         attr = None if self.edge is None else edge_attr
         weight = None if attr is None else self.edge
-        if not needs_static_shapes(h) and native.takes(h, attr, weight):
+        if (
+            not needs_static_shapes(h)
+            and native.takes(h, heads=self.heads)
+            and (attr is None or attr.dtype == h.dtype)
+        ):
             message, *weights = native.attend(self.project(h), edge_index, attr, weight, heads=self.heads)
             return message, Weights(*weights)
         query, key, value, root = (part.flatten(-2) for part in self._project(h))

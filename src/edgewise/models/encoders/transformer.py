@@ -12,6 +12,7 @@ from edgewise.models.encoders.attention import EdgeAttention, Weights
 from edgewise.models.encoders.encoder import Block, MessagePassingEncoder, edge_width
 from edgewise.models.encoders.graph_batch import DenseBatch, GraphBatch
 from edgewise.models.encoders.instance_norm import InstanceNorm
+from edgewise.models.native import attention as native
 
 
 class TransformerBlock(Block):
@@ -59,10 +60,10 @@ class GraphTransformer(MessagePassingEncoder):
     The same function has two layouts. *Sparse* works on the union of all graphs, *dense* on matrices of all
     pairs, which is faster for graphs with many neighbours per node: from `dense_from` on, as measured by
     benchmarks/encoders.py. `dense="auto"` counts the edges of a rule (`Radius`, `Nearest`) and uses the
-    faster layout. Where shapes must not depend on data, on a GPU or in a compiled or exported model, nothing
-    is counted: a rule that gives all pairs runs dense, any other sparse. `"always"` converts any edges to
-    matrices, for explicit graphs with many neighbours; parallel edges, which matrices cannot hold, are an
-    error.
+    faster layout. The sparse layout is compiled where it can be (`models/native`). Where shapes must not
+    depend on data, on a GPU or in a compiled or exported model, nothing is counted: a rule that gives all
+    pairs runs dense, any other sparse. `"always"` converts any edges to matrices, for explicit graphs with
+    many neighbours; parallel edges, which matrices cannot hold, are an error.
 
     Args:
         graph: the graph's shape and edge source.
@@ -94,7 +95,10 @@ class GraphTransformer(MessagePassingEncoder):
             return edges.complete
         slots, nodes = node_mask.numel(), node_mask.shape[-1]
         features = 0 if edges.attr is None else edge_width(self.graph, config)
-        least = dense_from(nodes, hidden=config.hidden, heads=config.heads, edge_features=features)
+        if native.takes(self.trunk.embed.mix.weight, heads=config.heads):
+            least = dense_from_native(nodes, edge_features=features)
+        else:
+            least = dense_from(nodes, hidden=config.hidden, heads=config.heads, edge_features=features)
         return int(edges.mask.count_nonzero()) >= least * slots
 
 
@@ -108,6 +112,11 @@ def dense_from(nodes: int, *, hidden: int, heads: int, edge_features: int) -> fl
     per_node = max(1.0, 230 / hidden - 1) + 990 / (hidden * nodes)
     with_five_features = per_node + nodes * heads * (0.015 + 0.5 / hidden)
     return with_five_features * (0.25 + 0.15 * edge_features)
+
+
+def dense_from_native(nodes: int, *, edge_features: int) -> float:
+    """Return the same where the sparse layout is compiled: most of the neighbours, not in small graphs."""
+    return 3 + nodes * (0.45 + 0.06 * edge_features) + max(0, 2 * (14 - nodes))
 
 
 def _feed_forward(config: EncoderConfig) -> nn.Sequential:

@@ -14,6 +14,9 @@
 #include <stdint.h>
 #include <string.h>
 
+/* Largest number of heads, H. */
+#define MOST_HEADS 64
+
 #define INLINE static inline __attribute__((always_inline))
 
 /* exp for x <= 0 to about one unit in the last place, without branches so that loops over it vectorise. */
@@ -59,13 +62,29 @@ INLINE void add(float *to, float weight, const float *row, int64_t C) {
         for (int64_t c = 0; c < C; c++) to[c] += weight * row[c];
 }
 
-/* out[i,h,d] = scale * rows[i,h] . w[d,h] for all nodes; a row begins every `stride` numbers. */
+/* out[i,d,h] = scale * rows[i,h] . w[d,h] for all nodes; a row begins every `stride` numbers. */
 INLINE void times_weights(float *out, const float *rows, int64_t stride, const float *w, float scale,
                           int64_t M, int64_t H, int64_t C, int64_t D) {
     for (int64_t i = 0; i < M; i++)
-        for (int64_t h = 0; h < H; h++)
-            for (int64_t d = 0; d < D; d++)
-                out[(i * H + h) * D + d] = scale * dot(rows + i * stride + h * C, w + (d * H + h) * C, C);
+        for (int64_t d = 0; d < D; d++)
+            for (int64_t h = 0; h < H; h++)
+                out[(i * D + d) * H + h] = scale * dot(rows + i * stride + h * C, w + (d * H + h) * C, C);
+}
+
+/* to[d,h] += weight[h] * attr[d]: heads are next to each other, so that the inner loop is a vector. */
+INLINE void add_features(float *to, const float *weight, const float *attr, int64_t H, int64_t D) {
+    for (int64_t d = 0; d < D; d++) {
+        const float feature = attr[d];
+        for (int64_t h = 0; h < H; h++) to[d * H + h] += weight[h] * feature;
+    }
+}
+
+/* to[h] += sum_d terms[d,h] * attr[d] */
+INLINE void add_terms(float *to, const float *terms, const float *attr, int64_t H, int64_t D) {
+    for (int64_t d = 0; d < D; d++) {
+        const float feature = attr[d];
+        for (int64_t h = 0; h < H; h++) to[h] += terms[d * H + h] * feature;
+    }
 }
 
 INLINE void forward_of(int64_t M, int64_t L, int64_t H, int64_t C, int64_t D, const float *rows,
@@ -82,11 +101,12 @@ INLINE void forward_of(int64_t M, int64_t L, int64_t H, int64_t C, int64_t D, co
     for (int64_t e = 0; e < L; e++) {
         const int64_t t = target[e];
         const float *q = rows + t * 4 * W, *k = rows + source[e] * 4 * W + W;
+        float z[MOST_HEADS];
+        for (int64_t h = 0; h < H; h++) z[h] = scale * dot(q + h * C, k + h * C, C);
+        add_terms(z, terms + t * D * H, attr + e * D, H, D);
         for (int64_t h = 0; h < H; h++) {
-            float z = scale * dot(q + h * C, k + h * C, C);
-            for (int64_t d = 0; d < D; d++) z += terms[(t * H + h) * D + d] * attr[e * D + d];
-            logits[e * H + h] = z;
-            if (z > highest[t * H + h]) highest[t * H + h] = z;
+            logits[e * H + h] = z[h];
+            highest[t * H + h] = z[h] > highest[t * H + h] ? z[h] : highest[t * H + h];
         }
     }
     for (int64_t e = 0; e < L; e++)
@@ -98,16 +118,15 @@ INLINE void forward_of(int64_t M, int64_t L, int64_t H, int64_t C, int64_t D, co
     for (int64_t e = 0; e < L; e++) {
         const int64_t t = target[e];
         const float *v = rows + source[e] * 4 * W + 2 * W;
-        for (int64_t h = 0; h < H; h++) {
-            const float a = alpha[e * H + h] *= total[t * H + h];
-            add(message + t * W + h * C, a, v + h * C, C);
-            add(sums + (t * H + h) * D, a, attr + e * D, D);
-        }
+        float a[MOST_HEADS];
+        for (int64_t h = 0; h < H; h++) alpha[e * H + h] = a[h] = alpha[e * H + h] * total[t * H + h];
+        for (int64_t h = 0; h < H; h++) add(message + t * W + h * C, a[h], v + h * C, C);
+        add_features(sums + t * D * H, a, attr + e * D, H, D);
     }
     for (int64_t i = 0; i < M; i++) {
-        for (int64_t h = 0; h < H; h++)
-            for (int64_t d = 0; d < D; d++)
-                add(message + i * W + h * C, sums[(i * H + h) * D + d], w + (d * H + h) * C, C);
+        for (int64_t d = 0; d < D; d++)
+            for (int64_t h = 0; h < H; h++)
+                add(message + i * W + h * C, sums[(i * D + d) * H + h], w + (d * H + h) * C, C);
         const float *root = rows + i * 4 * W + 3 * W;
         for (int64_t c = 0; c < W; c++) out[i * W + c] = message[i * W + c] + root[c];
     }
@@ -136,27 +155,32 @@ INLINE void backward_of(int64_t M, int64_t L, int64_t H, int64_t C, int64_t D, c
         const int64_t t = target[e], s = source[e];
         const float *there = rows + s * 4 * W, *q = rows + t * 4 * W, *gradient = d_out + t * W;
         float *d_there = d_rows + s * 4 * W, *d_q = d_rows + t * 4 * W;
+        float a[MOST_HEADS], d_logit[MOST_HEADS];
+        for (int64_t h = 0; h < H; h++) d_logit[h] = dot(gradient + h * C, there + 2 * W + h * C, C);
+        add_terms(d_logit, values + t * D * H, attr + e * D, H, D);
         for (int64_t h = 0; h < H; h++) {
-            const int64_t th = t * H + h;
-            const float a = alpha[e * H + h];
-            float d_alpha = dot(gradient + h * C, there + 2 * W + h * C, C);
-            for (int64_t d = 0; d < D; d++) d_alpha += values[th * D + d] * attr[e * D + d];
-            const float d_logit = a * (d_alpha - mean[th]);
-            add(d_q + h * C, scale * d_logit, there + W + h * C, C);
-            add(d_there + W + h * C, scale * d_logit, q + h * C, C);
-            add(d_there + 2 * W + h * C, a, gradient + h * C, C);
-            add(logit_sums + th * D, d_logit, attr + e * D, D);
-            add(alpha_sums + th * D, a, attr + e * D, D);
-            if (d_attr)
-                for (int64_t d = 0; d < D; d++)
-                    d_attr[e * D + d] = (h ? d_attr[e * D + d] : 0.0f) + d_logit * terms[th * D + d]
-                                        + a * values[th * D + d];
+            a[h] = alpha[e * H + h];
+            d_logit[h] = a[h] * (d_logit[h] - mean[t * H + h]);
+        }
+        add_features(logit_sums + t * D * H, d_logit, attr + e * D, H, D);
+        add_features(alpha_sums + t * D * H, a, attr + e * D, H, D);
+        if (d_attr)
+            for (int64_t d = 0; d < D; d++) {
+                const int64_t at = (t * D + d) * H;
+                float sum = 0.0f;
+                for (int64_t h = 0; h < H; h++) sum += d_logit[h] * terms[at + h] + a[h] * values[at + h];
+                d_attr[e * D + d] = sum;
+            }
+        for (int64_t h = 0; h < H; h++) {
+            add(d_q + h * C, scale * d_logit[h], there + W + h * C, C);
+            add(d_there + W + h * C, scale * d_logit[h], q + h * C, C);
+            add(d_there + 2 * W + h * C, a[h], gradient + h * C, C);
         }
     }
     for (int64_t i = 0; i < M; i++)
-        for (int64_t h = 0; h < H; h++)
-            for (int64_t d = 0; d < D; d++) {
-                const int64_t at = (i * H + h) * D + d;
+        for (int64_t d = 0; d < D; d++)
+            for (int64_t h = 0; h < H; h++) {
+                const int64_t at = (i * D + d) * H + h;
                 const float of_logit = scale * logit_sums[at];
                 add(d_rows + i * 4 * W + h * C, of_logit, w + (d * H + h) * C, C);
                 add(d_w + (d * H + h) * C, of_logit, rows + i * 4 * W + h * C, C);
@@ -164,13 +188,13 @@ INLINE void backward_of(int64_t M, int64_t L, int64_t H, int64_t C, int64_t D, c
             }
 }
 
-/* The compiler unrolls loops over the channels of a head where it knows their number. */
-#define WITH_WIDTH(call)                                                                                    \
-    switch (C) {                                                                                            \
-        case 8: call(8); break;                                                                             \
-        case 16: call(16); break;                                                                           \
-        case 32: call(32); break;                                                                           \
-        default: call(C);                                                                                   \
+/* The compiler unrolls the loops over usual numbers of heads and channels, which it knows here. */
+#define WITH_SIZES(call)                                                                                    \
+    switch (H * 1000 + C) {                                                                                 \
+        case 4008: call(4, 8); break;                                                                       \
+        case 4016: call(4, 16); break;                                                                      \
+        case 4032: call(4, 32); break;                                                                      \
+        default: call(H, C);                                                                                \
     }
 
 /* Returns 0, or 1 if an edge refers to a node that does not exist. */
@@ -181,8 +205,8 @@ int attention_forward(int64_t M, int64_t L, int64_t H, int64_t C, int64_t D, con
                       float *restrict work) {
     for (int64_t e = 0; e < L; e++)
         if ((uint64_t)source[e] >= (uint64_t)M || (uint64_t)target[e] >= (uint64_t)M) return 1;
-#define CALL(c) forward_of(M, L, H, c, D, rows, source, target, attr, w, message, out, logits, alpha, work)
-    WITH_WIDTH(CALL)
+#define CALL(h, c) forward_of(M, L, h, c, D, rows, source, target, attr, w, message, out, logits, alpha, work)
+    WITH_SIZES(CALL)
 #undef CALL
     return 0;
 }
@@ -192,8 +216,8 @@ void attention_backward(int64_t M, int64_t L, int64_t H, int64_t C, int64_t D, c
                         const float *restrict attr, const float *restrict w, const float *restrict message,
                         const float *restrict alpha, const float *restrict d_out, float *restrict d_rows,
                         float *restrict d_attr, float *restrict d_w, float *restrict work) {
-#define CALL(c)                                                                                          \
-    backward_of(M, L, H, c, D, rows, source, target, attr, w, message, alpha, d_out, d_rows, d_attr, d_w, work)
-    WITH_WIDTH(CALL)
+#define CALL(h, c)                                                                                       \
+    backward_of(M, L, h, c, D, rows, source, target, attr, w, message, alpha, d_out, d_rows, d_attr, d_w, work)
+    WITH_SIZES(CALL)
 #undef CALL
 }

@@ -14,17 +14,18 @@ from edgewise.models.native.library import library
 
 MOST_THREADS = 2
 """Threads of torch up to which one thread of C is faster."""
+MOST_HEADS = 64
+"""Heads that the loops have room for."""
 
 _NUMBER, _POINTER = ctypes.c_int64, ctypes.c_void_p
 
 
-def takes(rows: Tensor, edge_attr: Tensor | None, edge_weight: Tensor | None) -> bool:
+def takes(rows: Tensor, *, heads: int) -> bool:
     """Return whether the loops in C can be used: float32 on a CPU with few threads, and a compiler."""
     return (
         rows.device.type == "cpu"
         and rows.dtype == torch.float32
-        and (edge_attr is None) == (edge_weight is None)
-        and (edge_attr is None or edge_attr.dtype == torch.float32)
+        and heads <= MOST_HEADS
         and torch.get_num_threads() <= MOST_THREADS
         and _usable()
     )
