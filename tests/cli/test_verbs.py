@@ -280,7 +280,8 @@ def test_recipes(edgewise):
 
 def test_doctor(edgewise, monkeypatch):
     found = {row["what"]: row for row in edgewise("doctor", "--json").data}
-    assert {"python", "torch", "devices", "threads", "compiler", "disk"} <= set(found)
+    assert {"python", "torch", "devices", "threads", "compiler", "attention", "disk"} <= set(found)
+    assert found["attention"]["text"].startswith(("in C, ", "in torch, "))
     monkeypatch.setattr(doctor, "REQUIRED", ("no-such-package",))
     outcome = edgewise("doctor")
     assert outcome.code == 2

@@ -10,6 +10,7 @@ from edgewise.models.config import EncoderConfig
 from edgewise.models.encoders.encoder import EdgeEmbedding
 from edgewise.models.encoders.graph_batch import DenseBatch, SparseBatch, to_dense_batch
 from edgewise.models.encoders.transformer import GraphTransformer
+from edgewise.models.native import attention
 
 
 def encoder(spec, **settings):
@@ -66,12 +67,14 @@ def test_edges_without_features_have_no_layer(kind):
     assert module(random_graph(spec, 3)).isfinite().all()
 
 
-def test_dense_layouts_are_chosen_by_the_embedded_width():
+@pytest.mark.parametrize(("native", "hidden"), [(False, 32), (True, 512)])
+def test_dense_layouts_are_chosen_by_the_embedded_width(native, hidden, monkeypatch):
     """Matrices of many features cost more, so they need more neighbours to pay."""
-    spec = radius_spec(nodes=12, radius=9.0)
+    monkeypatch.setattr(attention, "takes", lambda *_, **__: native)
+    spec = radius_spec(nodes=24, radius=9.0)
     graph = random_graph(spec, 16, full=True)
     edges = spec.edges_of(graph)
-    plain = GraphTransformer(spec, EncoderConfig(hidden=32))
-    embedded = GraphTransformer(spec, EncoderConfig(hidden=32, edge_hidden=64))
+    plain = GraphTransformer(spec, EncoderConfig(hidden=hidden))
+    embedded = GraphTransformer(spec, EncoderConfig(hidden=hidden, edge_hidden=64))
     assert plain.takes_dense(edges, graph["node_mask"])
     assert not embedded.takes_dense(edges, graph["node_mask"])

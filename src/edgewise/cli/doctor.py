@@ -101,8 +101,21 @@ def _compiler() -> list[Finding]:
     compiler = os.environ.get("CXX", "g++")
     found = shutil.which(compiler) or shutil.which("clang++")
     if found:
-        return [Finding("compiler", "ok", f"{found}; training.compile will work")]
-    return [Finding("compiler", "note", "no C++ compiler; training.compile falls back to eager")]
+        return [Finding("compiler", "ok", f"{found}; training.compile will work"), *_native()]
+    return [Finding("compiler", "note", "no C++ compiler; training.compile falls back to eager"), *_native()]
+
+
+def _native() -> list[Finding]:
+    """Whether attention over edges runs in C here; compiles it if that has not been done."""
+    try:
+        attention = importlib.import_module("edgewise.models.native.attention")
+        text, usable = attention.library(attention.NAME).text, attention.usable()
+    except Exception as error:  # a broken installation can raise anything
+        return [Finding("attention", "note", f"{type(error).__name__}: {error}")]
+    if usable:
+        return [Finding("attention", "ok", f"in C, {text}")]
+    wrong = "" if attention.library(attention.NAME).functions is None else "computes something else: "
+    return [Finding("attention", "note", f"in torch, which is slower: {wrong}{text}")]
 
 
 def _disk() -> list[Finding]:

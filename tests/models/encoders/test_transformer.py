@@ -14,6 +14,7 @@ from edgewise.graphs.spec import GraphSpec
 from edgewise.models.config import EncoderConfig
 from edgewise.models.encoders.graph_batch import to_dense_batch, to_sparse_batch
 from edgewise.models.encoders.transformer import GraphTransformer, TransformerBlock
+from edgewise.models.native import attention
 
 SIZES = [3, 7, 10, 20, 50, 200]
 
@@ -126,27 +127,38 @@ def crowd(nodes, degree):
 
 
 @pytest.mark.parametrize(
-    ("nodes", "degree", "hidden", "is_dense"),
+    ("nodes", "degree", "hidden", "native", "is_dense"),
     [
-        (6, 2.7, 32, False),
-        (6, 2.7, 64, False),
-        (10, 8.7, 64, True),
-        (23, 10.7, 32, True),
-        (23, 3.2, 64, False),
+        (6, 2.7, 32, False, False),
+        (6, 2.7, 64, False, False),
+        (10, 8.7, 64, False, True),
+        (23, 10.7, 32, False, True),
+        (23, 3.2, 64, False, False),
+        (10, 8.7, 64, True, False),
+        (23, 21.0, 64, True, False),
+        (23, 12.0, 128, True, False),
+        (23, 21.5, 128, True, True),
     ],
 )
-def test_all_pairs_run_dense_if_there_are_many_neighbours(nodes, degree, hidden, is_dense):
+def test_all_pairs_run_dense_if_there_are_many_neighbours(
+    nodes, degree, hidden, native, is_dense, monkeypatch
+):
+    """With the sparse layout in C, dense matrices are faster for wide models only."""
+    monkeypatch.setattr(attention, "takes", lambda *_, **__: native)
     spec, edges, exists = crowd(nodes, degree)
     assert GraphTransformer(spec, EncoderConfig(hidden=hidden)).takes_dense(edges, exists) is is_dense
 
 
-def test_listed_edges_of_a_rule_run_dense_if_there_are_many():
+@pytest.mark.parametrize("native", [False, True])
+def test_listed_edges_of_a_rule_run_dense_if_there_are_many(native, monkeypatch):
+    monkeypatch.setattr(attention, "takes", lambda *_, **__: native)
+    config = EncoderConfig(hidden=128)
     for radius, is_dense in ((0.1, False), (5.0, True)):
         spec = radius_spec(nodes=250, radius=radius)
         graph = random_graph(spec, 1, full=True)
         edges = spec.edges_of(graph)
         assert not edges.complete
-        assert GraphTransformer(spec).takes_dense(edges, graph["node_mask"]) is is_dense
+        assert GraphTransformer(spec, config).takes_dense(edges, graph["node_mask"]) is is_dense
 
 
 def test_settings_decide_before_the_number_of_neighbours():

@@ -71,26 +71,14 @@ class EdgeAttention(nn.Module):
         Returns:
             `[M, channels]`, and the weights `[L, H]`.
         """
-        attr = None if self.edge is None else edge_attr
+        rows, attr = self.project(h), None if self.edge is None else edge_attr
         weight = None if attr is None else self.edge
-        if (
-            not needs_static_shapes(h)
-            and native.takes(h, heads=self.heads)
-            and (attr is None or attr.dtype == h.dtype)
-        ):
-            message, *weights = native.attend(self.project(h), edge_index, attr, weight, heads=self.heads)
-            return message, Weights(*weights)
-        query, key, value, root = (part.flatten(-2) for part in self._project(h))
-        source, target = edge_index.unbind(0)
-        key, value = key.index_select(0, source), value.index_select(0, source)
-        if self.edge is not None and edge_attr is not None:
-            edge = edge_attr @ self.edge
-            key, value = key + edge, value + edge
-        logits = self._by_head(query.index_select(0, target) * key).sum(-1)
-        alpha = segment_softmax(logits, target, h.shape[0])
-        message = (self._by_head(value) * alpha.unsqueeze(-1)).flatten(-2)
-        message = message.new_zeros(h.shape).index_add(0, target, message)
-        return message + root, Weights(logits, alpha)
+        if not needs_static_shapes(rows) and native.takes(rows, attr, heads=self.heads):
+            found = native.attend(rows, edge_index, attr, weight, heads=self.heads, in_torch=over_edges)
+        else:
+            found = over_edges(rows, edge_index, attr, weight, heads=self.heads)
+        message, *weights = found
+        return message, Weights(*weights)
 
     def dense(self, h: Tensor, bias: Tensor, planes: Tensor | None) -> tuple[Tensor, Weights]:
         """Compute attention over matrices of all pairs.
@@ -129,9 +117,34 @@ class EdgeAttention(nn.Module):
         assert self.edge is not None
         return self.edge.unflatten(1, (self.heads, -1))
 
-    def _by_head(self, rows: Tensor) -> Tensor:
-        """Reshape `[..., channels]` to `[..., H, C]`."""
-        return rows.unflatten(-1, (self.heads, -1))
+
+def over_edges(
+    rows: Tensor, edge_index: Tensor, edge_attr: Tensor | None, edge_weight: Tensor | None, *, heads: int
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Compute attention over the edges of a sparse batch in torch, with a row of memory per edge.
+
+    Args:
+        rows: query, key, value and root of every node, `[M, 4 * channels]`.
+        edge_index: `[2, L]` int64, sources and targets.
+        edge_attr: `[L, D]` or None.
+        edge_weight: `[D, channels]` or None.
+        heads: H.
+
+    Returns:
+        The messages with the root `[M, channels]`, the logits and the weights `[L, H]`.
+    """
+    query, key, value, root = rows.chunk(4, -1)
+    query = query / math.sqrt(root.shape[-1] // heads)
+    source, target = edge_index.unbind(0)
+    key, value = key.index_select(0, source), value.index_select(0, source)
+    if edge_attr is not None and edge_weight is not None:
+        edge = edge_attr @ edge_weight
+        key, value = key + edge, value + edge
+    logits = (query.index_select(0, target) * key).unflatten(-1, (heads, -1)).sum(-1)
+    alpha = segment_softmax(logits, target, len(rows))
+    message = (value.unflatten(-1, (heads, -1)) * alpha.unsqueeze(-1)).flatten(-2)
+    message = message.new_zeros(root.shape).index_add(0, target, message)
+    return message + root, logits, alpha
 
 
 def no_edge(dtype: torch.dtype) -> float:

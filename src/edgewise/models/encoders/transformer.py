@@ -95,8 +95,8 @@ class GraphTransformer(MessagePassingEncoder):
             return edges.complete
         slots, nodes = node_mask.numel(), node_mask.shape[-1]
         features = 0 if edges.attr is None else edge_width(self.graph, config)
-        if native.takes(self.trunk.embed.mix.weight, heads=config.heads):
-            least = dense_from_native(nodes, edge_features=features)
+        if native.takes(self.trunk.embed.mix.weight, None, heads=config.heads):
+            least = dense_from_native(nodes, hidden=config.hidden, edge_features=features)
         else:
             least = dense_from(nodes, hidden=config.hidden, heads=config.heads, edge_features=features)
         return int(edges.mask.count_nonzero()) >= least * slots
@@ -114,9 +114,12 @@ def dense_from(nodes: int, *, hidden: int, heads: int, edge_features: int) -> fl
     return with_five_features * (0.25 + 0.15 * edge_features)
 
 
-def dense_from_native(nodes: int, *, edge_features: int) -> float:
-    """Return the same where the sparse layout is compiled: most of the neighbours, not in small graphs."""
-    return 3 + nodes * (0.45 + 0.06 * edge_features) + max(0, 2 * (14 - nodes))
+def dense_from_native(nodes: int, *, hidden: int, edge_features: int) -> float:
+    """Return the same where the sparse layout is compiled: most neighbours of wide models, else none.
+
+    The numbers are a fit to graphs of 6 to 100 nodes and widths of 32, 64 and 128 (benchmarks/encoders.py).
+    """
+    return nodes * (0.4 + 29 / hidden + 0.06 * edge_features) + max(0, 20 - nodes)
 
 
 def _feed_forward(config: EncoderConfig) -> nn.Sequential:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import logging
 import os
 import shutil
 import stat
 import subprocess
 import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -20,36 +23,64 @@ FLAGS = ("-O3", "-march=native", "-std=gnu11", "-fPIC", "-shared", "-fno-math-er
 SECONDS = 120
 """Longest time that a compiler may take."""
 
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Library:
+    """What there is of a library: its functions, or why there is none, in words."""
+
+    functions: ctypes.CDLL | None
+    text: str
+
 
 @cache
-def library(name: str) -> ctypes.CDLL | None:
-    """Return the library of `NAME.c`; None if it is turned off, or cannot be compiled or loaded here."""
-    compiler = shutil.which(os.environ.get("CC", "cc")) or shutil.which("gcc") or shutil.which("clang")
-    if os.environ.get(SWITCH) == "0" or compiler is None:
-        return None
+def library(name: str) -> Library:
+    """Return the library of `NAME.c`, without functions if it is turned off or cannot be compiled here."""
+    compiler = _compiler()
+    if os.environ.get(SWITCH) == "0":
+        return Library(None, f"turned off by {SWITCH}=0")
+    if compiler is None:
+        return Library(None, "there is no C compiler")
     try:
-        return _load(Path(__file__).with_name(f"{name}.c"), compiler)
-    except (OSError, subprocess.SubprocessError):
+        functions, where = _load(Path(__file__).with_name(f"{name}.c"), compiler)
+    except (OSError, subprocess.SubprocessError) as error:
+        _logger.info("%s.c cannot be used: %s", name, error)
+        return Library(None, f"{compiler} cannot compile it, or it cannot be loaded")
+    return Library(functions, where)
+
+
+def _compiler() -> str | None:
+    """Return the path of a C compiler with the options of GCC; None if there is none."""
+    if os.name != "posix":
         return None
+    return next(filter(None, map(shutil.which, (os.environ.get("CC", "cc"), "gcc", "clang"))), None)
 
 
-def _load(source: Path, compiler: str) -> ctypes.CDLL:
-    """Load the library from the cache, where it is compiled first if it is not there yet."""
+def _load(source: Path, compiler: str) -> tuple[ctypes.CDLL, str]:
+    """Return the library and where it is kept; it is compiled first if it is not there yet."""
     folder = _cache()
     if folder is None:
-        with tempfile.TemporaryDirectory() as place:
-            return ctypes.CDLL(str(_compiled(source, compiler, Path(place) / "library.so")))
+        with tempfile.TemporaryDirectory() as place:  # only this user may enter it
+            found = ctypes.CDLL(str(_compiled(source, compiler, Path(place) / "library.so")))
+        return found, "compiled in every process: the cache of this user cannot be used"
     target = folder / f"{source.stem}-{_key(source, compiler)}.so"
-    return ctypes.CDLL(str(target if target.is_file() else _compiled(source, compiler, target)))
+    if _is_private(target, stat.S_ISREG):
+        try:
+            return ctypes.CDLL(str(target)), str(target)
+        except OSError:
+            _logger.info("%s is damaged and will be compiled again", target)
+    return ctypes.CDLL(str(_compiled(source, compiler, target))), str(target)
 
 
 def _compiled(source: Path, compiler: str, target: Path) -> Path:
     """Compile into a new file that takes its name when it is whole, since others may compile as well."""
-    descriptor, stage = tempfile.mkstemp(dir=target.parent, suffix=".so")
+    descriptor, stage = tempfile.mkstemp(dir=target.parent, suffix=".part")
     os.close(descriptor)
     try:
         command = [compiler, *FLAGS, "-o", stage, str(source), "-lm"]
         subprocess.run(command, check=True, capture_output=True, timeout=SECONDS)
+        Path(stage).chmod(0o700)
         os.replace(stage, target)
     finally:
         Path(stage).unlink(missing_ok=True)
@@ -68,13 +99,29 @@ def _key(source: Path, compiler: str) -> str:
 
 
 def _cache() -> Path | None:
-    """Return the folder for libraries; None if it is not the user's alone, since what is in it is run."""
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    folder = Path(base) / "edgewise" / "native"
+    """Return the folder for libraries; None if others could put files there, or this user cannot."""
     try:
+        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        folder = base / "edgewise" / "native"
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        found = folder.lstat()
+        folder = folder.resolve(strict=True)
     except (OSError, RuntimeError):
         return None
-    mine = not hasattr(os, "geteuid") or found.st_uid == os.geteuid()
-    return folder if stat.S_ISDIR(found.st_mode) and mine and not found.st_mode & 0o022 else None
+    safe = _is_private(folder, stat.S_ISDIR) and not any(map(_may_be_swapped, folder.parents))
+    return folder if safe and os.access(folder, os.W_OK | os.X_OK) else None
+
+
+def _is_private(path: Path, is_kind: Callable[[int], bool]) -> bool:
+    """Return whether a path is of this kind and this user's, and nobody else may write it."""
+    try:
+        found = path.lstat()
+    except OSError:
+        return False
+    return is_kind(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o022
+
+
+def _may_be_swapped(folder: Path) -> bool:
+    """Return whether another user could replace what is in a folder above the cache."""
+    found = folder.stat()
+    trusted = found.st_uid in (0, os.geteuid())
+    return not trusted or bool(found.st_mode & 0o022 and not found.st_mode & stat.S_ISVTX)
