@@ -9,6 +9,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from edgewise.terminal.machine import LARGEST_IN_HEAP, NEVER_TRIM
+
 Figures = dict[str, dict[str, float]]
 
 
@@ -34,6 +36,11 @@ def cpu_seconds(
             task()
             taken[name].append(time.process_time() - start)
     return {name: choose(times) for name, times in taken.items()}
+
+
+def kept_memory() -> dict[str, str]:
+    """Return environment variables that give another program the allocator settings of `keep_memory`."""
+    return {"MALLOC_MMAP_THRESHOLD_": str(LARGEST_IN_HEAP), "MALLOC_TRIM_THRESHOLD_": str(NEVER_TRIM)}
 
 
 def main(run: Callable[[bool], Figures], description: str | None) -> None:

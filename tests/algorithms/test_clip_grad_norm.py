@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from edgewise.algorithms.off_policy import clip_grad_norm
+from edgewise.algorithms.gradients import clip_grad_norm
 
 
 @pytest.mark.parametrize("scale", [1e-3, 0.9, 1.1, 1e3])

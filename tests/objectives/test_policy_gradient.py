@@ -85,3 +85,22 @@ def test_a_value_error_is_squared_unless_a_delta_is_given():
     prediction, target = torch.tensor([0.0, 3.0]), torch.tensor([1.0, 0.0])
     assert torch.equal(value_error(prediction, target), squared_error(prediction, target))
     assert value_error(prediction, target, delta=1.0).tolist() == [0.5, 2.5]
+
+
+def test_the_surrogate_and_its_gradient_are_those_of_the_minimum():
+    """Bit for bit, at the borders of the range and where the advantage is zero as well."""
+    generator = torch.Generator().manual_seed(0)
+    log_ratio = torch.cat((0.3 * torch.randn(500, generator=generator), torch.zeros(5)))
+    advantage = torch.cat((torch.randn(495, generator=generator), torch.zeros(10)))
+
+    def minimum(log_ratio):
+        ratio = log_ratio.exp()
+        return -torch.minimum(ratio * advantage, ratio.clamp(0.8, 1.2) * advantage)
+
+    results = []
+    for loss in (minimum, lambda each: clipped_surrogate(each, advantage, clip=0.2)):
+        leaf = log_ratio.clone().requires_grad_()
+        value = loss(leaf)
+        results.append((value.detach(), *torch.autograd.grad(value.sum(), leaf)))
+    for one, other in zip(*results, strict=True):
+        assert torch.equal(one, other)

@@ -15,6 +15,8 @@ from torch.distributions import Distribution
 
 from edgewise.data.intervention import INTERVENED
 from edgewise.graphs.keys import ACTIVE, STALENESS, STEPS
+from edgewise.graphs.masks import unless_all
+from edgewise.graphs.ragged import stored_bytes
 from edgewise.models.actor_critic import Actor
 from edgewise.objectives.alignment import expand_agent_mask, match_shape
 from edgewise.objectives.vtrace import importance_statistics
@@ -22,6 +24,8 @@ from edgewise.scale.processes.group import Group
 
 WEIGHTS = "loss_weights"
 """Weights of the policy loss and of the value loss in a minibatch, if several processes learn together."""
+SHUFFLED_AT_ONCE = 2**22
+"""Bytes up to which all samples are shuffled at once: one operation per entry, and not one per minibatch."""
 
 
 def log_ratio_of(distribution: Distribution, samples: TensorDictBase) -> tuple[Tensor, Tensor | None]:
@@ -37,7 +41,7 @@ def log_ratio_of(distribution: Distribution, samples: TensorDictBase) -> tuple[T
 def action_mask(samples: TensorDictBase, *, like: Tensor) -> Tensor | None:
     """Return where an active agent took an action of the policy, in the shape of `like`; None if all did."""
     active, intervened = samples.get(ACTIVE, None), samples.get(INTERVENED, None)
-    mask = None if active is None else expand_agent_mask(active, like, batch_dims=samples.batch_dims)
+    mask = unless_all(expand_agent_mask(active, like, batch_dims=samples.batch_dims))
     if intervened is None:
         return mask
     own = ~match_shape(intervened, like, batch_dims=samples.batch_dims, name=INTERVENED)
@@ -61,10 +65,13 @@ def minibatches_of(
     of weighted losses is the loss of all their decisions. One process does not count its decisions: that
     takes time, and all weights are 1.
     """
+    parts = tuple(parts)
+    if group.size == 1 and stored_bytes(samples) <= SHUFFLED_AT_ONCE:
+        yield from samples[torch.cat(parts)].split([len(part) for part in parts])
+        return
     if group.size == 1:
         yield from (samples[part] for part in parts)
         return
-    parts = tuple(parts)
     weights = group.weights(torch.stack([_counts(samples, part) for part in parts]))
     for part, weight in zip(parts, weights, strict=True):
         minibatch = samples[part]
@@ -78,6 +85,11 @@ def loss_weights(samples: TensorDictBase) -> tuple[Tensor | float, Tensor | floa
         return 1.0, 1.0
     of_policy, of_value = weights.reshape(-1, 2)[0]
     return of_policy, of_value
+
+
+def times(weight: Tensor | float, value: Tensor) -> Tensor:
+    """Return `weight * value`, without an operation if the weight is the 1 of a single process."""
+    return value if isinstance(weight, float) and weight == 1.0 else weight * value
 
 
 def corrected(

@@ -16,6 +16,7 @@ from torchrl.envs.utils import exploration_type
 from edgewise.algorithms import recurrence
 from edgewise.algorithms.algorithm import Algorithm, Metrics
 from edgewise.algorithms.deciders import Deciders, deciders_of
+from edgewise.algorithms.gradients import clip_grad_norm
 from edgewise.algorithms.learner_policy import LearnerPolicy
 from edgewise.algorithms.off_policy_config import OffPolicyConfig, SequenceConfig
 from edgewise.algorithms.setup import Setup
@@ -391,22 +392,6 @@ def needs_paths(config: OffPolicyConfig) -> bool:
 def exploring() -> bool:
     """Return whether the policy should explore: while collecting, but not in an evaluation."""
     return exploration_type() in (ExplorationType.RANDOM, None)
-
-
-@torch.no_grad()
-def clip_grad_norm(parameters: list[nn.Parameter], max_norm: float) -> Tensor:
-    """Clip the gradient norm of all `parameters` to `max_norm`, in place.
-
-    Equivalent to `torch.nn.utils.clip_grad_norm_`, but for parameters of a single device and dtype, which
-    avoids grouping them.
-
-    Returns:
-        The norm before clipping, 0-d.
-    """
-    gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
-    norm = torch.linalg.vector_norm(torch.stack(torch._foreach_norm(gradients)))
-    torch._foreach_mul_(gradients, (max_norm / (norm + 1e-6)).clamp(max=1.0))
-    return norm
 
 
 def row_means(values: Tensor, counted: Tensor | None) -> Tensor:

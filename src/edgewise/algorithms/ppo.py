@@ -12,7 +12,15 @@ from torch import Tensor, nn
 
 from edgewise.algorithms.algorithm import Algorithm, Metrics
 from edgewise.algorithms.config import PPOConfig
-from edgewise.algorithms.decisions import corrected, log_ratio_of, loss_weights, max_ratio, minibatches_of
+from edgewise.algorithms.decisions import (
+    corrected,
+    log_ratio_of,
+    loss_weights,
+    max_ratio,
+    minibatches_of,
+    times,
+)
+from edgewise.algorithms.gradients import clip_grad_norm
 from edgewise.algorithms.setup import Setup
 from edgewise.algorithms.state import load_module_state, load_optimizer_state, module_state, optimizer_state
 from edgewise.data.chunks import split_into_chunks
@@ -21,6 +29,7 @@ from edgewise.data.instance_batch import is_instance_batch, with_step_values
 from edgewise.data.intervention import INTERVENED
 from edgewise.envs.base import GraphEnv
 from edgewise.graphs.keys import ACTIVE, STALENESS, STEPS
+from edgewise.graphs.masks import unless_all
 from edgewise.models.actor_critic import Actor, ActorCritic, ValuingActor
 from edgewise.objectives.alignment import expand_agent_mask, match_shape
 from edgewise.objectives.average_reward import AverageReward
@@ -246,12 +255,12 @@ class PPO(Algorithm):
         value_error = self._value_error(value, samples)
         log_ratio, action_mask = log_ratio_of(distribution, samples)
         advantage = match_shape(samples["advantage"], log_ratio, batch_dims=lead, name="the advantage")
-        value_mask = expand_agent_mask(samples.get(ACTIVE, None), value, batch_dims=lead)
+        value_mask = unless_all(expand_agent_mask(samples.get(ACTIVE, None), value, batch_dims=lead))
         surrogate = clipped_surrogate(log_ratio, advantage, clip=config.clip)
-        policy_loss = of_policy * masked_mean(surrogate, action_mask)
-        value_loss = of_value * masked_mean(value_error, value_mask)
+        policy_loss = times(of_policy, masked_mean(surrogate, action_mask))
+        value_loss = times(of_value, masked_mean(value_error, value_mask))
         with torch.set_grad_enabled(config.entropy_coefficient != 0):
-            entropy = of_policy * masked_mean(distribution.entropy(), action_mask)
+            entropy = times(of_policy, masked_mean(distribution.entropy(), action_mask))
         loss = policy_loss + config.value_coefficient * value_loss - config.entropy_coefficient * entropy
         with torch.no_grad():
             clipped = clip_fraction(log_ratio, clip=config.clip)
@@ -259,8 +268,8 @@ class PPO(Algorithm):
                 "policy_loss": policy_loss,
                 "value_loss": value_loss,
                 "entropy": entropy,
-                "kl": of_policy * masked_mean(approximate_kl(log_ratio), action_mask),
-                "clipped": of_policy * masked_mean(clipped, action_mask),
+                "kl": times(of_policy, masked_mean(approximate_kl(log_ratio), action_mask)),
+                "clipped": times(of_policy, masked_mean(clipped, action_mask)),
                 "ratio": max_ratio(log_ratio),
                 "loss": loss,
             }
@@ -278,7 +287,7 @@ class PPO(Algorithm):
         self.optimizer.zero_grad()
         loss.backward()
         self.group.average_gradients(self.actor_critic.parameters())
-        norms = [nn.utils.clip_grad_norm_(part, self.config.max_grad_norm) for part in self._clip_groups]
+        norms = [clip_grad_norm(part, self.config.max_grad_norm) for part in self._clip_groups]
         self.optimizer.step()
         return {name: value.detach() for name, value in metrics.items()} | {
             "gradient_norm": torch.stack(norms).norm()

@@ -53,6 +53,8 @@ from edgewise.scale.devices import refuse_out_of_memory
 __all__ = ["GraphEnv", "Transition"]
 
 ConfigT = TypeVar("ConfigT", bound=Config)
+UNUSUAL = {"_compiled_step_and_maybe_reset", "_torchrl_native_autoreset"}
+"""Attributes that TorchRL sets on environments whose steps it changes."""
 
 
 def _without_self(method: Callable[..., None]) -> inspect.Signature:
@@ -303,8 +305,11 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
         """Make a step and return it with the next root, in which worlds that are done are new ones."""
         names, hooked = tensordict.keys(), self._post_step_mdp_hooks is not None
         together = self.observes_together and self._can_sync and not self._describes
-        if not together or hooked or "_step" in names or "next" in names:
+        if hooked or "_step" in names or "next" in names or not UNUSUAL.isdisjoint(self.__dict__):
             return super().step_and_maybe_reset(tensordict)
+        if not together:
+            stepped = self.step(tensordict)
+            return stepped, self.maybe_reset(self._next_root(stepped))
         self._assert_tensordict_shape(tensordict)
         after, outcome = self._advanced(tensordict)
         rows = outcome["done"].squeeze(-1).nonzero().squeeze(-1)

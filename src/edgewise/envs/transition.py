@@ -11,6 +11,7 @@ from torch import Tensor
 
 from edgewise.config.errors import ConfigError
 from edgewise.envs.entries import Entries
+from edgewise.graphs.masks import unless_all
 
 DONE = ("done", "terminated", "truncated")
 
@@ -57,7 +58,8 @@ def apply_transition(
     reward = _without_last(transition.reward, 1 if active is None else 2)
     terminated, truncated = (_without_last(flag, 1) for flag in (transition.terminated, transition.truncated))
     if active is not None:
-        reward = reward.masked_fill(~active, 0.0)
+        idle = unless_all(active)
+        reward = reward if idle is None else reward.masked_fill(~idle, 0.0)
         if transition.agents_terminated is not None:
             ended = _without_last(transition.agents_terminated, 2) & active
             after["active"], after["terminated"] = active & ~ended, before.get("terminated") | ended
@@ -83,8 +85,9 @@ def _flags(
 ) -> dict[str, Tensor]:
     """Compute the three flags `[B, 1]`; a world that terminates is not truncated as well."""
     terminal = torch.zeros_like(step, dtype=torch.bool) if terminated is None else terminated
-    cut_off = torch.zeros_like(terminal) if max_steps is None else step >= max_steps
-    if truncated is not None:
-        cut_off = cut_off | truncated
+    if max_steps is None:
+        cut_off = torch.zeros_like(terminal) if truncated is None else truncated
+    else:
+        cut_off = step >= max_steps if truncated is None else (step >= max_steps) | truncated
     terminal, cut_off = terminal.unsqueeze(-1), (cut_off & ~terminal).unsqueeze(-1)
     return {"done": terminal | cut_off, "terminated": terminal, "truncated": cut_off}

@@ -10,6 +10,7 @@ from torch import Tensor
 from torchrl.data import Binary, Bounded, Composite, Unbounded
 
 from edgewise.graphs.edges import Edges, EdgeSource, Explicit
+from edgewise.graphs.masks import unless_all
 from edgewise.graphs.step_spec import StepSpec
 
 
@@ -109,4 +110,5 @@ class GraphSpec:
 
     def mask_padding(self, graph: TensorDict) -> Tensor:
         """Return node features with zeros for absent nodes, `[*B, N, F]`."""
-        return graph["x"].masked_fill(~graph["node_mask"].unsqueeze(-1), 0.0)
+        x, mask = graph["x"], unless_all(graph["node_mask"])
+        return x if mask is None else x.masked_fill(~mask.unsqueeze(-1), 0.0)

@@ -13,6 +13,7 @@ from torch.distributions import Distribution
 from edgewise.config.errors import ConfigError
 from edgewise.graphs.actions import ActionLayout
 from edgewise.graphs.keys import ACTIVE, GRAPH
+from edgewise.graphs.masks import unless_all
 from edgewise.graphs.spec import GraphSpec
 from edgewise.models.acting import OtherGraphs, set_action
 from edgewise.models.actor_function import ActorFunction
@@ -178,7 +179,8 @@ class Critic(TensorDictModuleBase):
         if self.kind == "central":
             pooled = pool_nodes(h, exists, how=self.pool).unsqueeze(-2)
             own = torch.cat((own, pooled.expand_as(own)), -1)
-        return self.value(own).masked_fill(~exists[..., :agents].unsqueeze(-1), 0.0)
+        values, absent = self.value(own), unless_all(exists[..., :agents])
+        return values if absent is None else values.masked_fill(~absent.unsqueeze(-1), 0.0)
 
 
 class ValuingActor(TensorDictModuleBase):

@@ -17,6 +17,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from edgewise.graphs.edges import Edges, prefers_compact
+from edgewise.graphs.masks import unless_all
 from edgewise.graphs.spec import GraphSpec
 
 Pool = Literal["mean", "sum", "max"]
@@ -88,6 +89,8 @@ def pool_nodes(h: Tensor, node_mask: Tensor, *, how: Pool = "mean") -> Tensor:
         node_mask: `[*B, N]` bool.
         how: `"mean"`, `"sum"` or `"max"`.
     """
+    if unless_all(node_mask) is None and how in ("mean", "sum", "max") and h.shape[-2]:
+        return h.amax(-2) if how == "max" else h.sum(-2) / (1 if how == "sum" else h.shape[-2])
     absent = ~node_mask.unsqueeze(-1)
     if how == "max":
         return h.masked_fill(absent, -torch.inf).amax(-2).masked_fill(absent.all(-2), 0.0)

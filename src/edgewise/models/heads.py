@@ -100,13 +100,24 @@ class Head(nn.Module, ABC):
         return {"logits": found.logits, "action": found.mode}
 
 
+class Rows(nn.Sequential):
+    """Layers on the rows of a tensor of any shape, which is made a matrix once and not before every layer."""
+
+    def forward(self, values: Tensor) -> Tensor:
+        """Apply the layers to `[*B, C]`."""
+        if values.dim() < 3:
+            return super().forward(values)
+        found: Tensor = super().forward(values.flatten(0, -2))
+        return found.unflatten(0, values.shape[:-1])
+
+
 def feed_forward(inputs: int, hidden: Sequence[int], outputs: int, *, gain: float = 1.0) -> nn.Sequential:
     """Build an MLP of ReLU layers with orthogonal weights and zero biases; the last layer has `gain`."""
     widths = [inputs, *hidden]
     layers: list[nn.Module] = []
     for before, after in pairwise(widths):
         layers += [orthogonal(nn.Linear(before, after), math.sqrt(2)), nn.ReLU()]
-    return nn.Sequential(*layers, orthogonal(nn.Linear(widths[-1], outputs), gain))
+    return Rows(*layers, orthogonal(nn.Linear(widths[-1], outputs), gain))
 
 
 def orthogonal(layer: nn.Linear, gain: float) -> nn.Linear:

@@ -72,6 +72,8 @@ def size_classes(
     mask = observed.get("node_mask")
     if mask.device.type != "cpu" or (not isinstance(mask, Ragged) and needs_static_shapes(mask)):
         return None
+    if mask.numel() < LEAST_SAVED:
+        return None
     used = mask.used.reshape(-1) if isinstance(mask, Ragged) else used_slots(mask).reshape(-1)
     active = observation.get(ACTIVE, None)
     used = used.clamp(min=max(1, num_agents if active is None else active.shape[-1]))

@@ -23,7 +23,10 @@ def clipped_surrogate(log_ratio: Tensor, advantage: Tensor, *, clip: float) -> T
         tensor([-2.0000, -2.4000])
     """
     ratio = log_ratio.exp()
-    return -torch.minimum(ratio * advantage, ratio.clamp(1 - clip, 1 + clip) * advantage)
+    with torch.no_grad():
+        limited = ratio.clamp(1 - clip, 1 + clip)
+        is_clipped = (ratio - limited) * advantage > 0
+    return -(torch.where(is_clipped, limited, ratio) * advantage)
 
 
 def clip_fraction(log_ratio: Tensor, *, clip: float) -> Tensor:

@@ -64,7 +64,8 @@ class Episodes(Generic[ShownT]):
     def step(self, number: int, seed: int, steps: int, action: Tensor) -> tuple[int, ShownT]:
         """Take an action in an episode after `steps` steps; returns its number and what it shows.
 
-        The number changes if the episode had gone further by other actions, or if it starts anew.
+        The number changes if the episode had gone further by other actions, or if it starts anew. The action
+        is kept, so nobody may change it afterwards.
 
         Raises:
             ConfigError: actions were taken, and the episode is not remembered.
@@ -91,7 +92,7 @@ class Episodes(Generic[ShownT]):
         if episode.simulator is None:
             episode.simulator = self._repeat(episode)
         episode.last = episode.simulator.step(action)
-        episode.actions.append(action.clone())
+        episode.actions.append(action)
         return number, episode.last
 
     def end(self, number: int) -> None:

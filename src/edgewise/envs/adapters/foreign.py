@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
@@ -31,8 +31,7 @@ class ForeignConfig(Config):
     """Settings of an environment that steps simulators of another library; it has none of its own."""
 
 
-@dataclass(frozen=True)
-class Shown:
+class Shown(NamedTuple):
     """What a simulator shows after a reset or a step.
 
     Attributes:
@@ -121,7 +120,8 @@ class ForeignEnv(GraphEnv[ForeignConfig]):
         if isinstance(self.actions, ComposedLayout):
             action = self.actions.pack(**action) if isinstance(action, dict) else self.actions.pack(action)
         names = ("episode", "seed", "step", "over")
-        rows = zip(*(state[name].tolist() for name in names), action.cpu().unbind(0), strict=True)
+        kept = action.to("cpu", copy=True).unbind(0)
+        rows = zip(*(state[name].tolist() for name in names), kept, strict=True)
         results: list[tuple[int, Shown | None]] = [
             (number, None) if is_over else self._episodes.step(number, seed, step, each)
             for number, seed, step, is_over, each in rows
@@ -130,13 +130,12 @@ class ForeignEnv(GraphEnv[ForeignConfig]):
         for number, each in results:
             if each is not None and (each.terminated or each.truncated):
                 self._episodes.end(number)
-        terminated = self._stack([each.terminated for each in shown], torch.bool)
         return Transition(
             self._state(results, before=state),
-            reward=self._stack([self._per_agent(each.reward) for each in shown], torch.float32),
-            terminated=terminated,
+            reward=self._rewards(shown),
+            terminated=self._stack([each.terminated for each in shown], torch.bool),
             agents_terminated=self._ended(shown),
-            truncated=self._stack([each.truncated for each in shown], torch.bool) & ~terminated,
+            truncated=self._stack([each.truncated and not each.terminated for each in shown], torch.bool),
         )
 
     def observe(self, state: TensorDict) -> Entries:
@@ -159,22 +158,32 @@ class ForeignEnv(GraphEnv[ForeignConfig]):
 
     def _state(self, results: list[tuple[int, Shown | None]], before: TensorDict | None = None) -> Entries:
         """Return the state after a reset or a step; worlds that show nothing stay as they were before."""
-        rows = [
-            self._padded(shown) if shown is not None else _row(before, place)
-            for place, (_, shown) in enumerate(results)
-        ]
-        stacked = {name: torch.stack([row[name] for row in rows]) for name in rows[0]}
-        legal = {"legal": stacked.pop("legal")} if self._has_mask else {}
+        arrays = self._slots(len(results))
+        for place, (_, shown) in enumerate(results):
+            if shown is not None:
+                self._write(shown, arrays, place)
+                continue
+            assert before is not None
+            for name, array in arrays.items():
+                array[place] = (before if name == "legal" else before["shown"])[name][place].cpu().numpy()
+        tensors = {name: torch.from_numpy(array).to(self.device) for name, array in arrays.items()}
+        legal = {"legal": tensors.pop("legal")} if self._has_mask else {}
         over = [shown is None or shown.terminated or shown.truncated for _, shown in results]
         return {
-            "episode": torch.tensor([number for number, _ in results], device=self.device),
+            "episode": self._stack([number for number, _ in results], torch.int64),
             "over": self._stack(over, torch.bool),
-            "shown": TensorDict(stacked, batch_size=[len(rows)], device=self.device),
+            "shown": tensors,
             **legal,
         }
 
-    def _per_agent(self, reward: Any) -> Any:
-        return np.broadcast_to(reward, (self.num_agents,)) if self.num_agents else reward
+    def _rewards(self, shown: list[Shown]) -> Tensor:
+        """Return the rewards `[B]`, or `[B, A]` if agents act; one number is that of every agent."""
+        if not self.num_agents:
+            return self._stack([each.reward for each in shown], torch.float32)
+        rewards = np.empty((len(shown), self.num_agents), np.float32)
+        for row, each in zip(rewards, shown, strict=True):
+            row[:] = each.reward
+        return torch.from_numpy(rewards).to(self.device)
 
     def _ended(self, shown: list[Shown]) -> Tensor | None:
         """Return the agents that no longer act, `[B, A]` bool; None if agents end with their world."""
@@ -184,49 +193,60 @@ class ForeignEnv(GraphEnv[ForeignConfig]):
         return ~self._stack([everyone if each.active is None else each.active for each in shown], torch.bool)
 
     def _stack(self, values: list[Any], dtype: torch.dtype) -> Tensor:
-        return torch.as_tensor(np.asarray(values), device=self.device).to(dtype)
+        return torch.as_tensor(np.asarray(values), dtype=dtype, device=self.device)
 
-    def _padded(self, shown: Shown) -> dict[str, Tensor]:
-        """Return the arrays of a graph as tensors, padded to the slots."""
+    def _slots(self, count: int) -> dict[str, np.ndarray]:
+        """Return empty graphs of `count` worlds, and their masks if simulators give any."""
+        nodes, edges, widths = self._room.nodes, self._room.edges, self._room.widths
+        found = {
+            "x": np.zeros((count, nodes, widths["x"]), np.float32),
+            "node_mask": np.zeros((count, nodes), bool),
+            "edge_index": np.zeros((count, 2, edges), np.int64),
+            "edge_mask": np.zeros((count, edges), bool),
+        }
+        shapes: dict[str, tuple[int, ...]] = {"edge_attr": (edges,), "pos": (nodes,), "u": ()}
+        for name, shape in shapes.items():
+            if name in widths:
+                found[name] = np.zeros((count, *shape, widths[name]), np.float32)
+        if self._has_mask:
+            legal = self.actions.mask_shape(self.graph, num_edges=edges)
+            found["legal"] = np.zeros((count, *legal), bool)
+        return found
+
+    def _write(self, shown: Shown, arrays: dict[str, np.ndarray], place: int) -> None:
+        """Write the graph of one world into the slots of its place."""
         room, graph = self._room, shown.graph
-        x, edges = np.asarray(graph["x"], np.float32), _edge_index(graph)
-        nodes, links = len(x), edges.shape[1]
+        x, index, exists = graph["x"], graph.get("edge_index"), graph.get("node_mask")
+        nodes, links = len(x), 0
+        if index is not None:
+            index = np.asarray(index, np.int64).reshape(2, -1)
+            links = index.shape[1]
         if nodes > room.nodes or links > room.edges:
             raise ConfigError(
                 f"{type(self).__name__}: a graph has {nodes} nodes and {links} edges, and there is room for "
                 f"{room.nodes} and {room.edges}",
                 hint="give max_nodes and max_edges",
             )
-        exists = np.asarray(graph.get("node_mask", np.ones(nodes)), bool)
-        found = {
-            "x": _pad(x, room.nodes),
-            "node_mask": _pad(exists, room.nodes),
-            "edge_index": _pad(edges.T, room.edges).T,
-            "edge_mask": np.arange(room.edges) < links,
-        }
-        for name, slots in (("edge_attr", room.edges), ("pos", room.nodes)):
+        if np.shape(x)[1:] != (room.widths["x"],):
+            raise ConfigError(
+                f"{type(self).__name__}: node features have shape {list(np.shape(x))}, and the first graph "
+                f"had {room.widths['x']} features"
+            )
+        arrays["x"][place, :nodes] = x
+        arrays["node_mask"][place, :nodes] = True if exists is None else exists
+        if links:
+            arrays["edge_index"][place, :, :links] = index
+            arrays["edge_mask"][place, :links] = True
+        for name in ("edge_attr", "pos", "u"):
             if name in room.widths:
-                found[name] = _pad(np.asarray(graph[name], np.float32).reshape(-1, room.widths[name]), slots)
-        if "u" in room.widths:
-            found["u"] = np.asarray(graph["u"], np.float32).reshape(room.widths["u"])
-        tensors = {
-            name: torch.from_numpy(np.ascontiguousarray(value)).to(self.device)
-            for name, value in found.items()
-        }
+                given = np.asarray(graph[name], np.float32).reshape(-1, room.widths[name])
+                if name == "u":
+                    arrays[name][place] = given[0]
+                else:
+                    arrays[name][place, : len(given)] = given
         if shown.mask is not None:
-            mask = torch.as_tensor(np.asarray(shown.mask)).to(self.device, torch.bool)
-            shape = self.actions.mask_shape(self.graph, num_edges=room.edges)
-            padded = torch.zeros(shape, dtype=torch.bool, device=self.device)
-            padded[tuple(slice(0, size) for size in mask.shape)] = mask
-            tensors["legal"] = padded
-        return tensors
-
-
-def _row(state: TensorDict | None, place: int) -> dict[str, Tensor]:
-    """Return what one world showed before."""
-    assert state is not None
-    row = {name: value[place] for name, value in state["shown"].items()}
-    return row if "legal" not in state else {**row, "legal": state["legal"][place]}
+            mask = np.asarray(shown.mask, bool)
+            arrays["legal"][place][tuple(slice(0, size) for size in mask.shape)] = mask
 
 
 def _edge_index(graph: Mapping[str, Any]) -> np.ndarray:
@@ -255,12 +275,6 @@ def _room(shown: Shown, foreign: Foreign) -> _Room:
     links = _edge_index(shown.graph).shape[1]
     nodes, edges = foreign.max_nodes, foreign.max_edges
     return _Room(len(x) if nodes is None else nodes, links if edges is None else edges, widths)
-
-
-def _pad(value: np.ndarray, slots: int) -> np.ndarray:
-    padded = np.zeros((slots, *value.shape[1:]), value.dtype)
-    padded[: len(value)] = value
-    return padded
 
 
 def define(name: str, foreign: Foreign, *, summary: str, depth: int = 2) -> type[ForeignEnv]:

@@ -158,6 +158,8 @@ def _view(gymnasium: Any, space: Any, graph: View | Mapping[str, str] | None) ->
             f"from_gymnasium: observations of {type(space).__name__} have no fixed size",
             hint="give graph=, a function from an observation to arrays x, edge_index and so on",
         ) from error
+    if isinstance(space, spaces.Box):
+        return lambda observation: {"x": np.asarray(observation, np.float32).reshape(1, -1)}
     return lambda observation: {"x": np.asarray(spaces.flatten(space, observation), np.float32)[None]}
 
 

@@ -6,6 +6,7 @@ torch's global generator, which checkpoints save, unless a generator is given.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -17,6 +18,7 @@ from torch.distributions import Distribution
 from torch.distributions.constraints import Constraint
 
 from edgewise.config.errors import NoLegalActionError, NumericalStop
+from edgewise.graphs.masks import unless_all
 
 Shape = Size | list[int] | tuple[int, ...]
 
@@ -77,10 +79,10 @@ def check_finite(values: Tensor, *, what: str = "logits") -> None:
     """
     if torch.compiler.is_compiling():
         return
-    finite = values.detach().isfinite().all()
-    if finite.is_cuda:
-        torch._assert_async(finite, f"{what} of the policy are not finite")
-    elif finite.device.type == "cpu" and not finite:
+    values = values.detach()
+    if values.is_cuda:
+        torch._assert_async(values.isfinite().all(), f"{what} of the policy are not finite")
+    elif values.device.type == "cpu" and values.numel() and not math.isfinite(values.abs().max()):
         bad = int((~values.isfinite()).sum())
         raise NumericalStop(
             f"{what} of the policy are not finite: {bad} of {values.numel()} are NaN or infinite",
@@ -130,6 +132,7 @@ class MaskedCategorical(Distribution):
     has_rsample = False
 
     def __init__(self, logits: Tensor, mask: Tensor | None = None, *, counted: Tensor | None = None) -> None:
+        mask, counted = unless_all(mask), unless_all(counted)
         if mask is not None:
             logits = logits.masked_fill(~mask, torch.finfo(logits.dtype).min)
         check_finite(logits if counted is None else logits.masked_fill(~counted.unsqueeze(-1), 0.0))
@@ -165,9 +168,8 @@ class MaskedCategorical(Distribution):
 
     def entropy(self) -> Tensor:
         """Return entropies `[*B]`."""
-        probs = self.logits.exp()
-        entropy_terms = -(probs * self.logits.masked_fill(probs == 0, 0.0))
-        return self._only_counted(entropy_terms.sum(-1))
+        # The logits of masked choices are very low but finite, so that zero times them is zero.
+        return self._only_counted(-(self.logits.exp() * self.logits).sum(-1))
 
     def _only_counted(self, rows: Tensor) -> Tensor:
         return rows if self.counted is None else rows.masked_fill(~self.counted, 0)

@@ -6,6 +6,7 @@ import torch
 from tensordict import TensorDict
 from torch import Tensor, nn
 
+from edgewise.graphs.masks import unless_all
 from edgewise.graphs.spec import GraphSpec
 from edgewise.models.config import EncoderConfig
 from edgewise.models.encoders.encoder import GraphEncoder
@@ -52,7 +53,7 @@ class MLP(GraphEncoder):
         if self.graph.graph_features:
             flat = torch.cat((flat, graph["u"]), -1)
         h = self.network(flat).unflatten(-1, (-1, self.hidden))
-        return h.masked_fill(~mask.unsqueeze(-1), 0.0)
+        return h if unless_all(mask) is None else h.masked_fill(~mask.unsqueeze(-1), 0.0)
 
     def _rows(self, graph: TensorDict) -> Tensor:
         """Concatenate features, mask, type and position of each slot, `[*B, N, F + 1 + types + P]`."""
