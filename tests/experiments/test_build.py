@@ -190,3 +190,15 @@ def test_self_play_is_evaluated_on_boards_of_other_sizes_than_trained(size):
     result = parts.evaluate(parts.algorithm.policy)
     assert result.episodes == 4
     assert any(name.startswith("score_") for name in result.metrics)
+
+
+def test_quick_baselines_are_those_that_are_not_declared_as_slow():
+    """Runs without a recipe evaluate them, and none that searches."""
+    config = load_config("hex", algorithm="dqn")
+    assert config.evaluation.baselines == ("quick",)
+    quick, slow = Builder(config, num_envs=2, episodes=2).baselines, environment("hex").slow_baselines
+    everything = set(environment("hex").load_baselines())
+    assert set(quick) == everything - set(slow)
+    assert {"random", "shortest_way"} <= set(quick)
+    assert {"mcts", "monte_carlo"} <= set(slow) <= everything | {"open_spiel"}
+    assert set(Builder(config).instances.baselines(("all",))) == everything

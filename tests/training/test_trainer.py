@@ -140,6 +140,21 @@ def test_the_time_of_baselines_counts_as_evaluation(tmp_path, monkeypatch):
         assert [float(row["evaluating"]) for row in csv.DictReader(file)][-1] == 100
 
 
+def test_without_evaluations_in_between_nothing_is_evaluated_before_the_end(tmp_path, monkeypatch):
+    """Baselines too; but a metric that nobody measures is an error before the first batch."""
+    seen = []
+    measure = RunEvaluator.evaluate_baselines
+    monkeypatch.setattr(
+        RunEvaluator, "evaluate_baselines", lambda self: (seen.append(len(rows(folder))), measure(self))
+    )
+    folder = SimpleNamespace(path=tmp_path / "run")
+    found = run(tmp_path / "run", toy_config(evaluation={"every": None}))
+    assert seen == [5], "after all batches but the last, whose row has the evaluation"
+    assert sorted(path.stem for path in found.evaluations.iterdir()) == [f"{96:012d}", "baseline-first"]
+    with pytest.raises(ConfigError, match="height is not measured"):
+        run(tmp_path / "other", toy_config(evaluation={"every": None, "metric": "height"}))
+
+
 def test_evaluating_and_saving_change_nothing(tmp_path):
     plain = run(tmp_path / "plain", toy_config(evaluation={"every": None}, checkpoint={"every": None}))
     busy = run(tmp_path / "busy", toy_config(evaluation={"every": 1}, checkpoint={"every": 1}))

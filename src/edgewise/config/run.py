@@ -112,7 +112,7 @@ class EvaluationConfig(Config):
     """The fixed instances on which policies are evaluated, independent of the curriculum."""
 
     every: int | None = Field(50_000, gt=0, le=FRAMES)
-    """Frames between evaluations; none to evaluate only at the end."""
+    """Frames between evaluations; none to evaluate only at the end, the baselines too."""
     episodes: Annotated[int, IF_ONE_STAGE] = Field(64, gt=0, le=FRAMES)
     """Number of instances; they are sampled once from `seed` and evaluated as one batch."""
     seed: int = Field(1_000_003, ge=0, lt=2**63)
@@ -123,7 +123,8 @@ class EvaluationConfig(Config):
     """Groups of instances that are evaluated as one batch and reported separately. They replace `episodes`;
     their settings override `settings`."""
     baselines: tuple[str, ...] = ()
-    """Baselines of the environment to evaluate for comparison."""
+    """Baselines of the environment to evaluate for comparison; `all`, or `quick` for those that do not take
+    over a millisecond per decision."""
     metric: str = Field("return", min_length=1)
     """Evaluation metric that selects the best checkpoint."""
     maximise: bool = True

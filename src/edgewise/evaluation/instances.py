@@ -149,9 +149,11 @@ class Instances:
         )
 
     def baselines(self, names: tuple[str, ...]) -> dict[str, Policy]:
-        """Build the environment's baselines of these names for these instances."""
+        """Build the environment's baselines of these names, `all` or `quick` ones, for these instances."""
         known = self.entry.load_baselines()
-        names = tuple(sorted(known)) if names == ("all",) else names
+        if names in (("all",), ("quick",)):
+            left_out = self.entry.slow_baselines if names == ("quick",) else ()
+            names = tuple(name for name in sorted(known) if name not in left_out)
         unknown = sorted({name for name in names if name not in known})
         if unknown:
             raise ConfigError(

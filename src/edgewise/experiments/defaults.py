@@ -18,6 +18,10 @@ DEFAULT_ALGORITHM = "ppo"
 FRAMES = 200_000
 BATCH = 2_048
 """Frames of a batch that is learnt from once."""
+GAMES = 24
+"""Evaluation games against every opponent, and as many in self-play: a tenth of a short run at most."""
+BOARDS = 64
+"""Positions of an update of an off-policy algorithm."""
 
 
 def defaults(env_name: str, algorithm_name: str | None = None) -> tuple[Layer, type[AnyRun]]:
@@ -34,7 +38,8 @@ def defaults(env_name: str, algorithm_name: str | None = None) -> tuple[Layer, t
     entry, learner = environment(env_name), algorithm(chosen)
     env_config: type[Config] = entry.load("config")
     settings: type[Config] = learner.load("config")
-    if _is_game(entry, env_config):
+    is_game = _is_game(entry, env_config)
+    if is_game:
         settings = learner.load("self_play_config")
         if settings is None:
             raise ConfigError(
@@ -52,8 +57,8 @@ def defaults(env_name: str, algorithm_name: str | None = None) -> tuple[Layer, t
         "name": short if algorithm_name is None else f"{short}-{short_name(chosen)}",
         "env": {},
         "model": {},
-        "algorithm": _replay(settings),
-        **_sizes(env_config, settings),
+        "algorithm": _replay(settings, is_game=is_game),
+        **_sizes(env_config, settings, is_game=is_game),
     }
     return Layer(f"the defaults for {short} with {short_name(chosen)}", values), schema
 
@@ -72,14 +77,18 @@ def short_name(reference: str) -> str:
     return name.removesuffix("Env").lower().strip("_") or "run"
 
 
-def _replay(settings: type[Config]) -> dict[str, Any]:
-    """Settings of an off-policy algorithm for a short run: a small replay buffer, an update per 16 steps."""
+def _replay(settings: type[Config], *, is_game: bool) -> dict[str, Any]:
+    """Settings of an off-policy algorithm for a short run: a small replay buffer, an update per 16 steps.
+
+    A board has several times as many nodes as most graphs, so that updates on positions have fewer of them.
+    """
     if not issubclass(settings, OffPolicyConfig):
         return {}
-    return {"replay_size": FRAMES // 4, "updates_per_transition": 1 / 16, "learning_starts": BATCH}
+    found = {"replay_size": FRAMES // 4, "updates_per_transition": 1 / 16, "learning_starts": BATCH}
+    return {**found, "minibatch_size": BOARDS} if is_game else found
 
 
-def _sizes(env_config: type[Config], settings: type[Config]) -> dict[str, Any]:
+def _sizes(env_config: type[Config], settings: type[Config], *, is_game: bool) -> dict[str, Any]:
     """Worlds, rollout length, exploration and evaluation for an environment's longest episode."""
     horizon, off_policy = _horizon(env_config), issubclass(settings, OffPolicyConfig)
     length = 8 if off_policy else max(8, min(32, horizon))
@@ -92,7 +101,7 @@ def _sizes(env_config: type[Config], settings: type[Config]) -> dict[str, Any]:
             "rollout_length": length,
             "schedules": schedules if explores else {},
         },
-        "evaluation": {"every": FRAMES // 10, "episodes": 64, "baselines": ["all"]},
+        "evaluation": {"every": FRAMES // 10, "episodes": GAMES if is_game else 64, "baselines": ["quick"]},
         "checkpoint": {"every": FRAMES // 4},
     }
 

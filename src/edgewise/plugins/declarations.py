@@ -99,6 +99,7 @@ class Environment:
         record: function that writes a game from its moves.
         references: function of an environment, or None in games, that names the rules to compare with
             (`experiments/learning_pays.py`).
+        slow_baselines: baselines that take over a millisecond per decision; `quick` leaves them out.
     """
 
     env: Any
@@ -113,6 +114,7 @@ class Environment:
     board: Any = None
     record: Any = None
     references: Any = None
+    slow_baselines: tuple[str, ...] = ()
 
     def load(self, part: str) -> Any:
         """Return one part by its field name, imported if it is an address; None if there is none."""

@@ -212,9 +212,8 @@ class Trainer:
         self._callbacks.clear()
         self._curriculum.begin()
         self._log_stage()
-        if self._group.first:
-            with self._timed_evaluation():
-                self._evaluator.evaluate_baselines()
+        if not self._baselines_last:
+            self._evaluate_baselines()
         if self.config.evaluation.every is not None:
             self._callbacks.batch(0, {"frames": 0, "iteration": 0, **self._evaluate()})
         self._save()
@@ -230,6 +229,8 @@ class Trainer:
         row |= numbers
         best = self._evaluator.best
         if self._due(self.config.evaluation.every, before):
+            if self._baselines_last:
+                self._evaluate_baselines()
             row |= self._evaluate()
         due = (
             self._evaluator.best != best
@@ -256,6 +257,17 @@ class Trainer:
     def _is_time_to_save(self) -> bool:
         minutes = self.config.checkpoint.minutes
         return minutes is not None and time.monotonic() - self._saved_at > 60 * minutes
+
+    @property
+    def _baselines_last(self) -> bool:
+        """Whether nothing is evaluated before the end; another metric than the return is looked for early."""
+        evaluation = self.config.evaluation
+        return evaluation.every is None and evaluation.metric == "return"
+
+    def _evaluate_baselines(self) -> None:
+        if self._group.first:
+            with self._timed_evaluation():
+                self._evaluator.evaluate_baselines()
 
     def _evaluate(self) -> dict[str, float]:
         """Evaluate in the process of rank 0, while the others wait; return the means in each."""

@@ -10,6 +10,7 @@ SYSTEM = System(
             config="edgewise.systems.hex.config:HexConfig",
             summary="two players connect opposite sides of a hexagonal board",
             baselines="edgewise.systems.hex.baselines:BASELINES",
+            slow_baselines=("least_resistance", "mcts", "monte_carlo", "open_spiel"),
             references="edgewise.systems.hex.baselines:references",
             replay="edgewise.systems.hex.render:replay",
             self_play=True,
