@@ -1,7 +1,7 @@
 """Construction problems beside RL4CO and beside a bare loop of torch, at equal width and depth.
 
     EDGEWISE_RL4CO_PYTHON=... python -m benchmarks.rl4co [--problems tsp20,cvrp20] [--quick] [--json FILE]
-    EDGEWISE_RL4CO_PYTHON=... python -m benchmarks.rl4co --minutes 2 --seed 0 --problems tsp20 [--json FILE]
+    EDGEWISE_RL4CO_PYTHON=... python -m benchmarks.rl4co --minutes 2 --seeds 0,1,2 [--problems tsp20]
 
 RL4CO runs in a process of its own with the Python named by EDGEWISE_RL4CO_PYTHON, which needs rl4co
 (`benchmarks/rl4co_peer.py`). All have embeddings of 64 numbers, two layers with four heads and a feed-forward
@@ -46,6 +46,8 @@ VARIABLE = "EDGEWISE_RL4CO_PYTHON"
 PEER = Path(__file__).with_name("rl4co_peer.py")
 WIDTH, LAYERS, HEADS, HIDDEN, STARTS, BATCH, RATE = 64, 2, 4, 256, 10, 64, 1e-3
 PROBLEMS = {"tsp20": ("tsp", 20), "tsp50": ("tsp", 50), "cvrp20": ("cvrp", 20)}
+SHARED = derive_seed(1, "shared instances") % 2**31
+"""Seed of the shared instances."""
 SCALE = 1e6
 """Solvers compute with whole numbers."""
 
@@ -266,21 +268,23 @@ def _routes(distance: Tensor, demand: Tensor, *, capacity: int) -> list[list[int
 
 
 def gaps(
-    problem: str, size: int, *, minutes: float, seed: int, instances: int, peers: bool
+    problem: str, size: int, *, best: Tensor, minutes: float, seed: int, peers: bool
 ) -> dict[str, float]:
-    """Let both learn for some CPU minutes and return their mean gaps to a solver, in percent."""
-    env = instances_of(problem, size, count=instances, seed=derive_seed(1, "shared instances") % 2**31)
-    shared = derive_seed(1, "shared instances") % 2**31
-    best = solve(env, problem, seed=shared)
+    """Let both learn for some CPU minutes and return their mean gaps to a solver's costs, in percent.
+
+    Args:
+        problem: its name.
+        size: of the problem.
+        best: costs of the solver, `[B]`.
+        minutes: of learning.
+        seed: of learning.
+        peers: whether RL4CO learns too.
+    """
+    env = instances_of(problem, size, count=len(best), seed=SHARED)
     found = {"solver": float(best.mean())}
     builder = ours(problem, size, seed=seed)
-    algorithm, collector, begin, share, count = (
-        builder.algorithm,
-        builder.collector,
-        time.process_time(),
-        0.0,
-        0,
-    )
+    algorithm, collector = builder.algorithm, builder.collector
+    begin, share, count = time.process_time(), 0.0, 0
     while share < 1:
         algorithm.set_scalar("learning_rate", RATE * (1 - share))
         algorithm.learn(collector.collect())
@@ -288,18 +292,25 @@ def gaps(
         share = (time.process_time() - begin) / (60 * minutes)
     found["instances_edgewise"] = count
     for decode in ("greedy", "multistart"):
-        mine = costs(builder, env, problem, seed=shared, decode=decode)
+        mine = costs(builder, env, problem, seed=SHARED, decode=decode)
         found[f"{decode}_edgewise"] = float((mine / best - 1).mean() * 100)
     if peers:
         peer = Peer(problem, size, seed=seed)
         found["instances_rl4co"] = peer("learn", seconds=60 * minutes)["instances"]
         with tempfile.TemporaryDirectory() as folder:
-            theirs = peer("decode", file=str(write_instances(env, problem, seed=shared, folder=Path(folder))))
+            theirs = peer("decode", file=str(write_instances(env, problem, seed=SHARED, folder=Path(folder))))
         peer.close()
         for decode in ("greedy", "multistart"):
             cost = torch.tensor(theirs[decode], dtype=torch.float64)
             found[f"{decode}_rl4co"] = float((cost / best - 1).mean() * 100)
     return found
+
+
+def show(title: str, found: dict[str, float]) -> None:
+    """Print some figures."""
+    print(title)
+    for key, value in found.items():
+        print(f"  {key:24s} {value:12.5g}", flush=True)
 
 
 def main() -> int:
@@ -309,7 +320,7 @@ def main() -> int:
     )
     parser.add_argument("--problems", default=",".join(PROBLEMS), help="separated by commas")
     parser.add_argument("--minutes", type=float, help="CPU minutes of learning, instead of speeds")
-    parser.add_argument("--seed", type=int, default=0, help="random seed of learning (0)")
+    parser.add_argument("--seeds", default="0", help="with --minutes: random seeds, separated by commas (0)")
     parser.add_argument("--instances", type=int, default=1000, help="shared instances (1000)")
     parser.add_argument("--alone", action="store_true", help="with --minutes: without RL4CO")
     parser.add_argument("--json", type=Path, help="also write the figures to this file")
@@ -323,20 +334,18 @@ def main() -> int:
     figures = {}
     for name in options.problems.split(","):
         problem, size = PROBLEMS[name]
-        if options.minutes:
-            figures[name] = gaps(
-                problem,
-                size,
-                minutes=options.minutes,
-                seed=options.seed,
-                instances=options.instances,
-                peers=not options.alone,
-            )
-        else:
+        if not options.minutes:
             figures[name] = speeds(problem, size, quick=options.quick)
-        print(name)
-        for key, value in figures[name].items():
-            print(f"  {key:24s} {value:12.5g}", flush=True)
+            show(name, figures[name])
+            continue
+        env = instances_of(problem, size, count=options.instances, seed=SHARED)
+        best = solve(env, problem, seed=SHARED)
+        for seed in map(int, options.seeds.split(",")):
+            title = f"{name}, seed {seed}, {options.minutes:g} CPU-minutes"
+            figures[title] = gaps(
+                problem, size, best=best, minutes=options.minutes, seed=seed, peers=not options.alone
+            )
+            show(title, figures[title])
     if options.json:
         options.json.write_text(json.dumps(figures, indent=2) + "\n")
     return 0

@@ -268,6 +268,7 @@ SUBJECTS = [
         },
         silent={
             "head": "names an own head: tests/extensions/test_every_way.py",
+            "reencode": "for instances that are described once: tests/models/test_remaining.py",
             "logit_clip": "for instances that are encoded once: tests/models/test_decoder.py",
             "prior": "for environments that have a rule: tests/systems/queueing/models/test_set_tables.py",
             "recurrent": "takes sequences: tests/algorithms/test_recurrent.py",

@@ -27,7 +27,7 @@ def test_every_instance_is_stored_once():
     assert batch.batch_size == (4,)
     assert batch["graph"].batch_size == (4,)
     assert "graph" not in batch["steps"]
-    assert graphs_of(batch) is batch["graph"]
+    assert graphs_of(batch, None) is batch["graph"]
     assert batch["steps", "instance"].eq(torch.arange(4).unsqueeze(-1)).all()
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 import torch
-from tensordict import TensorDict, TensorDictBase
+from tensordict import TensorDictBase
 from torch import Tensor, nn
 
 from edgewise.algorithms.algorithm import Algorithm, Metrics
@@ -19,8 +19,19 @@ from edgewise.algorithms.setup import Setup
 from edgewise.algorithms.state import load_module_state, load_optimizer_state, module_state, optimizer_state
 from edgewise.config.errors import ConfigError
 from edgewise.data.demonstrations import ExpertMixture
+from edgewise.data.episodes import EpisodeRollout
+from edgewise.data.instance_batch import (
+    COUNTED,
+    cat_instance_batches,
+    is_instance_batch,
+    make_instance_batch,
+    restored,
+    steps_with_graphs,
+    with_step_values,
+)
+from edgewise.envs.base import GraphEnv
 from edgewise.envs.policy import Policy
-from edgewise.graphs.keys import ACTIVE
+from edgewise.graphs.keys import ACTIVE, GRAPH, STEPS
 from edgewise.models.actor_critic import Actor, ActorCritic
 from edgewise.objectives.alignment import expand_agent_mask
 from edgewise.objectives.imitation import exact_match, negative_log_likelihood
@@ -35,7 +46,8 @@ class Clone(Algorithm):
 
     The expert labels every collected state once. Labelled states go to a buffer, from which minibatches are
     sampled. The loss is the negative log-likelihood of the expert's action. A critic that does not share the
-    actor's encoder is not trained.
+    actor's encoder is not trained. Where an environment describes an instance once, the buffer and
+    minibatches have whole episodes, so that every instance is stored and encoded once.
 
     Args:
         actor_critic: the actor and the critic, see `make_actor_critic`.
@@ -103,6 +115,12 @@ class Clone(Algorithm):
         """The behaviour policy: a mixture of the expert and the learner."""
         return ExpertMixture(self.expert, self.policy, expert_share=self.expert_share)
 
+    def make_collector(self, env: GraphEnv[Any], *, rollout_length: int) -> EpisodeRollout | None:
+        """Return what collects whole episodes, if the environment describes an instance once."""
+        if env.graph.step is None:
+            return None
+        return EpisodeRollout(env, self.behaviour, rollout_length=rollout_length, keep_state=True)
+
     @property
     def policy(self) -> Actor:
         """The learnt policy, a TensorDict module that writes `action` and `action_log_prob`."""
@@ -132,41 +150,63 @@ class Clone(Algorithm):
 
     @torch.no_grad()
     def label(self, batch: TensorDictBase) -> TensorDictBase:
-        """Return the actor's inputs in the states of a batch, `[S]`, with the expert's actions."""
-        states = batch.to(self.device).exclude("next").reshape(-1)
-        action = self.expert(states.copy()).get("action")
-        return states.select(*self.policy.in_keys, ACTIVE, strict=False).set(EXPERT_ACTION, action)
+        """Return the actor's inputs in the states of a batch, `[S]` or `[I]`, with the expert's actions."""
+        batch, kept = batch.to(self.device).exclude("next"), (*self.policy.in_keys, ACTIVE)
+        if not is_instance_batch(batch):
+            states = batch.reshape(-1)
+            action = self.expert(states.copy()).get("action")
+            return states.select(*kept, strict=False).set(EXPERT_ACTION, action)
+        states = steps_with_graphs(batch).reshape(-1)
+        action = self.expert(states.exclude("next")).get("action")
+        steps = batch[STEPS].copy().set(EXPERT_ACTION, action.unflatten(0, batch[STEPS].batch_size))
+        labelled = make_instance_batch(batch[GRAPH], steps, steps[COUNTED])
+        return with_step_values(labelled, steps, [], keys=(*kept, EXPERT_ACTION))
 
     @torch.no_grad()
     def match(self, samples: TensorDictBase) -> Tensor:
         """Compute the share of labelled decisions in which the actor's mode is the expert's action, 0-d."""
-        match = exact_match(self.policy.get_dist(samples), samples[EXPERT_ACTION])
-        mask = expand_agent_mask(samples.get(ACTIVE, None), match, batch_dims=1)
+        steps = samples.get(STEPS, samples)
+        match = exact_match(self.policy.get_dist(samples), steps[EXPERT_ACTION])
+        mask = expand_agent_mask(steps.get(ACTIVE, None), match, batch_dims=steps.batch_dims)
         self._masked = mask is not None
         return mean_of_all(match, mask, group=self.group)
 
     @property
     def _size(self) -> int:
-        return 0 if self.buffer is None else len(self.buffer)
+        """The number of steps in the buffer."""
+        return 0 if self.buffer is None else self.buffer.get(STEPS, self.buffer).numel()
+
+    def _rows(self, steps: int) -> int:
+        """Return how many rows of the buffer have about so many steps."""
+        assert self.buffer is not None
+        return max(1, round(steps * len(self.buffer) / self._size))
 
     def _add_to_buffer(self, samples: TensorDictBase) -> None:
         """Append to the buffer and drop the oldest samples beyond its size."""
-        joined = samples.clone() if self.buffer is None else torch.cat((self.buffer, samples))
-        limit = None if self.config.buffer_size is None else self.group.part(self.config.buffer_size)
-        self.buffer = joined if limit is None or len(joined) <= limit else joined[-limit:].clone()
+        if self.buffer is None:
+            self.buffer = samples.clone()
+        elif is_instance_batch(samples):
+            self.buffer = cat_instance_batches([self.buffer, samples])
+        else:
+            self.buffer = torch.cat((self.buffer, samples))
+        limit = (
+            None if self.config.buffer_size is None else self._rows(self.group.part(self.config.buffer_size))
+        )
+        if limit is not None and len(self.buffer) > limit:
+            self.buffer = self.buffer[-limit:].clone()
 
     def _sample(self) -> TensorDictBase:
-        """Sample a minibatch uniformly from the buffer."""
+        """Sample a minibatch uniformly from the buffer, single steps or whole episodes."""
         assert self.buffer is not None
-        count = self.group.part(self.config.minibatch_size)
-        rows = torch.randint(self._size, (count,), generator=self.generator)
+        count = self._rows(self.group.part(self.config.minibatch_size))
+        rows = torch.randint(len(self.buffer), (count,), generator=self.generator)
         return self.buffer[rows.to(self.device)]
 
     def _update(self, samples: TensorDictBase) -> Metrics:
         """Make one optimizer step; once per minibatch."""
         loss = self._loss(samples)
         if self._masked:
-            loss = loss * self.group.weights(samples[ACTIVE].sum())
+            loss = loss * self.group.weights(samples.get(STEPS, samples)[ACTIVE].sum())
         self.optimizer.zero_grad()
         loss.backward()
         self.group.average_gradients(self.policy.parameters())
@@ -175,8 +215,10 @@ class Clone(Algorithm):
         return {"loss": loss.detach(), "gradient_norm": norm}
 
     def _loss(self, samples: TensorDictBase) -> Tensor:
-        loss = negative_log_likelihood(self.policy.get_dist(samples), samples[EXPERT_ACTION])
-        return masked_mean(loss, expand_agent_mask(samples.get(ACTIVE, None), loss, batch_dims=1))
+        steps = samples.get(STEPS, samples)
+        loss = negative_log_likelihood(self.policy.get_dist(samples), steps[EXPERT_ACTION])
+        active = expand_agent_mask(steps.get(ACTIVE, None), loss, batch_dims=steps.batch_dims)
+        return masked_mean(loss, active)
 
     def apply_config(self) -> None:
         """Pass changed numbers on to the optimizer."""
@@ -199,9 +241,5 @@ class Clone(Algorithm):
         load_optimizer_state(self.optimizer, self.actor_critic, state["optimizer"])
         self.generator.set_state(state["generator"].cpu())
         if "buffer" in state:
-            stored = state["buffer"]
-            size = len(stored[EXPERT_ACTION]) if stored else 0
-            self.buffer = (
-                TensorDict(stored, batch_size=[size], device=self.device).clone() if stored else None
-            )
+            self.buffer = restored(state["buffer"], device=self.device) if state["buffer"] else None
         self.load_scalars(state["scalars"])

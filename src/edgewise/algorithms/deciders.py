@@ -9,6 +9,7 @@ from tensordict import NestedKey, TensorDictBase
 from torch import Tensor
 
 from edgewise.config.errors import ConfigError
+from edgewise.data.instance_transitions import InstanceTransitions
 from edgewise.data.sequences import Sequences
 from edgewise.data.transitions import AGENTS_OBSERVE, Transitions, agents_view
 from edgewise.envs.base import GraphEnv
@@ -108,6 +109,14 @@ class Deciders:
                 "algorithm.retrace: it needs the steps of whole worlds, and this model reads single agents",
                 hint="use a model of ValueConfig, or leave algorithm.retrace out",
             )
+        if self.has_instances and not paths:
+            return InstanceTransitions(
+                self.stored,
+                bounds=self._bounds(),
+                steps=steps,
+                discount=discount,
+                team_reward=self.mixing != "none",
+            )
         return Transitions(
             self.stored,
             per_agent=self.per_agent,
@@ -133,6 +142,12 @@ class Deciders:
     def recurrent(self) -> bool:
         """Whether agents have a memory."""
         return isinstance(self.model, ValueConfig) and self.model.recurrent
+
+    @property
+    def has_instances(self) -> bool:
+        """Whether the environment describes an instance once, and its graph is all that networks encode."""
+        described = self.graph is not None and self.graph.step is not None
+        return described and self.ego is None and not isinstance(self.actions, ComposedLayout)
 
     def _bounds(self) -> dict[NestedKey, int]:
         """Return exclusive upper bounds of the integers in rows of worlds."""

@@ -13,9 +13,10 @@ from tensordict.nn import TensorDictModuleBase
 from torch import Tensor
 from torchrl.envs import ExplorationType, set_exploration_type
 
+from edgewise.envs.policy import graph_of_worlds
 from edgewise.graphs.actions import AgentsContinuous
-from edgewise.graphs.keys import ACTIVE, EGO
-from edgewise.models.graph_features import GraphFeatures
+from edgewise.graphs.keys import ACTIVE, EGO, GRAPH
+from edgewise.models.graph_features import GraphFeatures, Instances
 from edgewise.models.policy_function import PolicyFunction
 
 
@@ -57,6 +58,10 @@ class LearnerPolicy(TensorDictModuleBase):
             action = torch.where(shaped, action, self.idle)
         return tensordict.set("action", action)
 
+    def on_instances(self, roots: TensorDictBase) -> Any:
+        """Return the policy for the worlds that start at `roots [I]`, which are encoded once if possible."""
+        return LearnerOnInstances(self, roots.get(GRAPH)) if self._learner.by_instance else self
+
     def as_function(self, env: Any) -> PolicyFunction:
         """Return the policy as a function of named tensors, for export."""
         from edgewise.algorithms.policy_functions import EgoFunction, WorldFunction
@@ -89,3 +94,29 @@ class LearnerPolicy(TensorDictModuleBase):
         learner = copy.copy(self._learner)
         learner.networks = copy.deepcopy(self.networks, memo)
         return type(self)(learner).train(self.training)
+
+
+class LearnerOnInstances:
+    """The policy of an off-policy algorithm for fixed instances, each in the same number of worlds.
+
+    Args:
+        policy: of the algorithm.
+        graph: of the instances, `[I]`.
+    """
+
+    def __init__(self, policy: LearnerPolicy, graph: TensorDictBase) -> None:
+        self._policy, self._graph = policy, graph
+        readers = [module for module in policy.networks.modules() if isinstance(module, GraphFeatures)]
+        self._instances = [(reader, Instances(graph)) for reader in readers]
+
+    def __call__(self, tensordict: TensorDictBase) -> TensorDictBase:
+        """Set `action` in worlds `[I * K]`, those of an instance next to each other."""
+        for reader, instances in self._instances:
+            reader.instances = instances
+        try:
+            graph = graph_of_worlds(self._graph, len(tensordict))
+            acted = self._policy(tensordict.copy().set(GRAPH, graph))
+        finally:
+            for reader, _ in self._instances:
+                reader.instances = None
+        return tensordict.set("action", acted.get("action"))

@@ -22,9 +22,14 @@ from edgewise.algorithms.off_policy_config import OffPolicyConfig, SequenceConfi
 from edgewise.algorithms.setup import Setup
 from edgewise.algorithms.state import load_module_state, load_optimizer_state, module_state, optimizer_state
 from edgewise.data.demonstrations import ExpertMixture
+from edgewise.data.episodes import EpisodeRollout
+from edgewise.data.instance_batch import COUNTED, is_instance_batch
+from edgewise.data.instance_transitions import MADE, STEPS_PER_ROW
 from edgewise.data.replay_buffer import ReplayBuffer
 from edgewise.data.transitions import Transitions
+from edgewise.envs.base import GraphEnv
 from edgewise.envs.policy import Policy
+from edgewise.graphs.keys import STEPS
 from edgewise.graphs.ragged import stored_bytes
 from edgewise.objectives.masked import masked_mean
 from edgewise.scale.processes.group import ALONE, Group
@@ -73,7 +78,8 @@ class OffPolicy(Algorithm, Generic[ConfigT]):
         self.networks = self.build(deciders).to(self.device)
         self.targets = self.build(deciders).to(self.device).requires_grad_(False)
         self.targets.load_state_dict(self.networks.state_dict())
-        self.steps_per_row = 1
+        self.by_instance = deciders.has_instances and not deciders.recurrent and not needs_paths(config)
+        self.steps_per_row = STEPS_PER_ROW if self.by_instance else 1
         if deciders.recurrent:
             self.steps_per_row = recurrence.prepare(self)
         # Cached, because iterating over a module's parameters costs as much as a small layer.
@@ -173,6 +179,12 @@ class OffPolicy(Algorithm, Generic[ConfigT]):
             return self.policy
         return ExpertMixture(self.expert, self.policy, expert_share=lambda: self.config.expert_share)
 
+    def make_collector(self, env: GraphEnv[Any], *, rollout_length: int) -> EpisodeRollout | None:
+        """Return what collects whole episodes, if instances are stored once."""
+        if not self.by_instance:
+            return None
+        return EpisodeRollout(env, self.behaviour, rollout_length=rollout_length, keep_next=True)
+
     @property
     def policy(self) -> LearnerPolicy:
         """The policy, a TensorDict module that writes `action`."""
@@ -222,6 +234,8 @@ class OffPolicy(Algorithm, Generic[ConfigT]):
         size = len(self.replay_buffer)
         rows = self.steps_per_row
         own = [batch.numel(), rows * len(fresh), rows * size, size < self._sample_size]
+        if is_instance_batch(batch):
+            own[:2] = [int(batch[STEPS, COUNTED].sum()), int(fresh[MADE].sum())]
         frames, added, stored, lacking = self.group.sum(torch.tensor(own)).tolist()
         self.frames += frames
         due = 0 if lacking else self._updates_due(added)
@@ -273,12 +287,15 @@ class OffPolicy(Algorithm, Generic[ConfigT]):
 
     def _prepare(self, samples: TensorDictBase) -> TensorDictBase:
         """Give reward, discount and weight the shape of the decisions, and add which deciders count."""
-        counted = self.deciders.counted(samples["observation"])
+        counted, is_team = self.deciders.counted(samples["observation"]), self.deciders.mixing != "none"
+        if self.by_instance:
+            made = samples[MADE]
+            counted = made if counted is None or is_team else counted & made.unsqueeze(-1)
         if self.deciders.recurrent:
             recurrence.remember(samples, self.networks, self.targets)
-            counted = recurrence.learnt_from(counted, self.steps_per_row, team=self.deciders.mixing != "none")
+            counted = recurrence.learnt_from(counted, self.steps_per_row, team=is_team)
         self._weight = None if counted is None else self.group.weights(counted.sum())
-        if counted is None or (self.deciders.mixing != "none" and not self.deciders.recurrent):
+        if counted is None or (is_team and self.steps_per_row == 1):
             return samples
         for name in ("reward", "discount", "weight"):
             value = samples[name]

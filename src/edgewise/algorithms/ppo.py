@@ -31,6 +31,7 @@ from edgewise.envs.base import GraphEnv
 from edgewise.graphs.keys import ACTIVE, STALENESS, STEPS
 from edgewise.graphs.masks import unless_all
 from edgewise.models.actor_critic import Actor, ActorCritic, ValuingActor
+from edgewise.models.instance_actor import InstanceActorCritic
 from edgewise.objectives.alignment import expand_agent_mask, match_shape
 from edgewise.objectives.average_reward import AverageReward
 from edgewise.objectives.graph_gae import GraphGAE
@@ -96,7 +97,10 @@ class PPO(Algorithm):
         self.value_norm = ValueNorm().to(self.device) if config.normalise_value else None
         self.average_reward = AverageReward().to(self.device) if config.average_reward else None
         # V-trace, which corrects for older weights, is for discounted rewards of one player without memory.
-        self.takes_older_steps = not (config.two_player or config.average_reward or actor_critic.recurrent)
+        instances = isinstance(actor_critic, InstanceActorCritic)
+        self.takes_older_steps = not (
+            config.two_player or config.average_reward or actor_critic.recurrent or instances
+        )
         self.generator = torch.Generator().manual_seed(seed)
         self.optimizer = torch.optim.Adam(
             self.actor_critic.parameters(), lr=config.learning_rate, eps=config.adam_epsilon, fused=True

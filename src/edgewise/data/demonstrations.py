@@ -8,7 +8,8 @@ import torch
 from tensordict import TensorDictBase
 from torch import nn
 
-from edgewise.envs.policy import Policy
+from edgewise.envs.policy import Policy, encode_once, graph_of_worlds
+from edgewise.graphs.keys import GRAPH
 
 
 class ExpertMixture(nn.Module):
@@ -43,6 +44,20 @@ class ExpertMixture(nn.Module):
             by_expert = by_expert.reshape(*by_expert.shape, *[1] * (action.ndim - by_expert.ndim))
             action = torch.where(by_expert, _action(self.expert, tensordict), action)
         return tensordict.set("action", action)
+
+    def on_instances(self, roots: TensorDictBase) -> Policy:
+        """Return the mixture for the worlds that start at `roots [I]`, which the learner encodes once."""
+        learner, _ = encode_once(self.learner, roots)
+        if learner is self.learner:
+            return self
+        mixture = ExpertMixture(self.expert, learner, expert_share=self.expert_share)
+        graph = roots.get(GRAPH)
+
+        def policy(tensordict: TensorDictBase) -> TensorDictBase:
+            acted = mixture(tensordict.copy().set(GRAPH, graph_of_worlds(graph, len(tensordict))))
+            return tensordict.set("action", acted.get("action"))
+
+        return policy
 
 
 def _action(policy: Policy, tensordict: TensorDictBase) -> torch.Tensor:

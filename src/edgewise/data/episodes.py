@@ -10,12 +10,12 @@ from tensordict import TensorDict, TensorDictBase
 from torch import Tensor
 
 from edgewise.config.errors import ConfigError
-from edgewise.data.instance_batch import cat_instance_batches, make_instance_batch
+from edgewise.data.instance_batch import cat_instance_batches, is_instance_batch, make_instance_batch
 from edgewise.data.random_policy import RandomPolicy
 from edgewise.data.rollout import acting
 from edgewise.envs.policy import Policy, encode_once
 from edgewise.graphs.actions import ActionLayout
-from edgewise.graphs.keys import CHOICES, GRAPH, MASK, STATE, STEP
+from edgewise.graphs.keys import CHOICES, GRAPH, MASK, STATE, STEP, STEPS
 from edgewise.graphs.legal_choices import legal_choices, take_in_order
 from edgewise.graphs.spec import GraphSpec
 
@@ -101,6 +101,7 @@ class EpisodeRollout:
         gamma: discount factor of `baseline_return`.
         baseline: gives `baseline_return`; None for none.
         keep_next: whether the observation after a step is kept too, in batches of instances.
+        keep_state: whether the simulator's `state` is kept.
 
     Raises:
         ConfigError: episodes do not end, the worlds are too few, or first actions cannot be listed.
@@ -127,10 +128,11 @@ class EpisodeRollout:
         longest: int = 1000,
         baseline: BaselineReturns | None = None,
         keep_next: bool = False,
+        keep_state: bool = False,
     ) -> None:
         self.env, self.policy, self.rollout_length, self.keep_next = env, policy, rollout_length, keep_next
         self.starts, self.different, self.longest = min(starts, env.num_envs), different, longest
-        self.baseline, self.symmetries = baseline, symmetries
+        self.baseline, self.symmetries, self.keep_state = baseline, symmetries, keep_state
         if self.starts % symmetries:
             raise ConfigError(
                 f"num_envs: got {env.num_envs}, which leaves {self.starts} episodes of an instance to its "
@@ -197,6 +199,7 @@ class EpisodeRollout:
                 proposal=proposal,
                 longest=self.longest,
                 kept=(*OUTCOME, STEP, MASK, CHOICES) if self.keep_next else OUTCOME,
+                keep_state=self.keep_state,
             )
         length = steps.batch_size[1]
         for name, value in known.items():
@@ -269,6 +272,7 @@ def play_episodes(
     proposal: Tensor | None = None,
     longest: int,
     kept: tuple[str, ...] = OUTCOME,
+    keep_state: bool = False,
 ) -> tuple[TensorDictBase, Tensor]:
     """Play one episode from every root, without resets.
 
@@ -282,6 +286,7 @@ def play_episodes(
         proposal: the probability with which these were drawn, `[B]`.
         longest: largest number of steps, where the environment has no time limit.
         kept: entries of `next` that are kept.
+        keep_state: whether `state` is kept.
 
     Returns:
         Steps `[B, T]` with root observations, actions and outcomes, and which of them count, `[B, T]` bool.
@@ -292,6 +297,7 @@ def play_episodes(
     limit = env.max_steps or longest
     every = 1 if env.device.type == "cpu" else CHECK_EVERY
     names = [name for name in roots.keys() if name not in OUTCOME]  # noqa: SIM118 - a TensorDict iterates rows
+    dropped = OUTCOME if keep_state else (STATE, *OUTCOME)
     root, finished = roots.copy(), torch.zeros(roots.batch_size, dtype=torch.bool, device=env.device)
     steps: list[TensorDictBase] = []
     counted: list[Tensor] = []
@@ -303,7 +309,7 @@ def play_episodes(
                 acted.set("action", first)
         following = env.simulate(acted)
         outcome = following.select(*kept, strict=False)
-        steps.append(acted.exclude(STATE, *OUTCOME).set("next", outcome))
+        steps.append(acted.exclude(*dropped).set("next", outcome))
         counted.append(~finished)
         finished = finished | following["done"].squeeze(-1)
         if (step + 1) % every == 0 and bool(finished.all()):
@@ -315,6 +321,20 @@ def play_episodes(
         if env.max_steps is None and not bool(finished.all()):
             raise _endless(finished, limit)
     return torch.stack(steps, 1), torch.stack(counted, 1)
+
+
+def join_shares(batches: list[TensorDictBase]) -> TensorDictBase:
+    """Return the batches of several collectors as one, in which every instance has a number of its own."""
+    first, numbered = 0, []
+    for batch in batches:
+        steps = batch.get(STEPS, batch)
+        number = steps[INSTANCE] + first
+        first = int(number.max()) + 1
+        steps = steps.copy().set(INSTANCE, number)
+        numbered.append(batch.copy().set(STEPS, steps) if is_instance_batch(batch) else steps)
+    if is_instance_batch(batches[0]):
+        return cat_instance_batches(numbered)
+    return torch.cat(numbered, 1)
 
 
 def _endless(finished: Tensor, limit: int) -> ConfigError:

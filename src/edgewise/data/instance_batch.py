@@ -14,7 +14,8 @@ So any selection of rows keeps an instance together with its steps, and networks
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import torch
 from tensordict import NestedKey, TensorDict, TensorDictBase
@@ -42,6 +43,21 @@ def steps_of(batch: TensorDictBase) -> TensorDictBase:
         return batch
     steps = batch[STEPS]
     return steps[steps[COUNTED]].unsqueeze(0)
+
+
+def steps_with_graphs(batch: TensorDictBase) -> TensorDictBase:
+    """Return the steps `[I, Q]` of a batch of instances, each with the graph of its instance."""
+    steps = batch[STEPS]
+    return steps.copy().set(GRAPH, batch[GRAPH].unsqueeze(1).expand(*steps.batch_size))
+
+
+def restored(entries: Mapping[str, Any], *, device: torch.device | str) -> TensorDict:
+    """Return a batch `[M]` or a batch of instances from plain entries, such as those of a checkpoint."""
+    nested = TensorDict(dict(entries), device=device)
+    batch = nested.auto_batch_size_(1).clone()
+    if is_instance_batch(batch):
+        batch[STEPS].batch_size = batch[STEPS, COUNTED].shape
+    return batch
 
 
 def with_step_values(
@@ -86,10 +102,13 @@ def select_steps(batch: TensorDictBase, kept: Tensor) -> TensorDictBase:
     return make_instance_batch(batch.get(GRAPH), steps.copy().set(ACTIVE, active), kept)
 
 
-def graphs_of(batch: TensorDictBase) -> TensorDictBase | None:
-    """Return graphs of a batch for diagnostics: those of the instances, or of the last step of each world."""
-    found = batch if is_instance_batch(batch) else batch[..., -1]
-    graph: TensorDictBase | None = found.get(GRAPH, None)
+def graphs_of(batch: TensorDictBase, policy: object) -> TensorDictBase | None:
+    """Return graphs as a policy encodes them: those of the instances, or of one step of each world."""
+    remaining = getattr(policy, "remaining", None)
+    if remaining is not None and is_instance_batch(batch):
+        graph: TensorDictBase | None = remaining.of(batch.copy().set(STEPS, batch[STEPS][:, :1]))[0]
+    else:
+        graph = (batch if is_instance_batch(batch) else batch[..., -1]).get(GRAPH, None)
     return graph
 
 

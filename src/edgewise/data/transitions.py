@@ -232,7 +232,10 @@ class Transitions:
     def _at(self, rollout: TensorDictBase, index: tuple[Tensor, ...]) -> TensorDict:
         """Return the observation at `index`, `[M]`, with integers in few bytes."""
         seen = agents_view(rollout) if self.per_agent else rollout.select(*self.observed, strict=False)
-        rows = seen.apply(lambda value: value[index], batch_size=index[0].shape)
+        return self._in_few_bytes(seen.apply(lambda value: value[index], batch_size=index[0].shape))
+
+    def _in_few_bytes(self, rows: TensorDict) -> TensorDict:
+        """Return observations with integers in as few bytes as their bounds allow."""
         for name, bound in self.bounds.items():
             value = rows.get(name, None)
             if value is not None:

@@ -27,6 +27,12 @@ def acting_in(policy: Policy, env: Any) -> AbstractContextManager[None]:
     return policy.on(env) if isinstance(policy, PortablePolicy) else nullcontext()
 
 
+def graph_of_worlds(graph: TensorDictBase, worlds: int) -> TensorDictBase:
+    """Return the graphs `[I * K]` of worlds from those of instances `[I]`, each in K worlds side by side."""
+    copies = worlds // len(graph)
+    return graph if copies == 1 else graph.unsqueeze(1).expand(len(graph), copies).reshape(-1)
+
+
 def encode_once(policy: Any, roots: TensorDictBase) -> tuple[Policy, TensorDictBase]:
     """Let a policy encode the instances of `roots [I]` now, if they are described once and it can.
 

@@ -166,6 +166,9 @@ class ModelConfig(Config):
     policy_gain: float = Field(0.01, gt=0, le=REAL)
     """Gain of the orthogonal initialisation of the last policy layer; a small gain makes the initial policy
     almost uniform."""
+    reencode: bool = False
+    """Where an environment describes an instance once: whether to encode it again in every step, as the graph
+    of the nodes that are left (https://arxiv.org/abs/2301.03313). It costs an encoder pass per step."""
     logit_clip: float = Field(10.0, gt=0, le=REAL)
     """Largest absolute logit of the pointer decoder, which environments that describe an instance once use to
     choose nodes."""

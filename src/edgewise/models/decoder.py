@@ -448,16 +448,16 @@ class NodeDecoder(Decoder):
 
     def forward(self, prepared: tuple[Tensor, TensorDictBase], observation: TensorDictBase) -> Distribution:
         """Return the distribution of the head."""
-        return self.head(self.nodes(*prepared, observation), _with_graph(observation, prepared[1]))
+        return self.head(self.nodes(*prepared, observation), with_graph(observation, prepared[1]))
 
     def tensors(
         self, prepared: tuple[Tensor, TensorDictBase], observation: TensorDictBase
     ) -> dict[str, Tensor]:
         """Return the distribution of the head as named tensors, for export."""
-        return self.head.tensors(self.nodes(*prepared, observation), _with_graph(observation, prepared[1]))
+        return self.head.tensors(self.nodes(*prepared, observation), with_graph(observation, prepared[1]))
 
 
-def _with_graph(observation: TensorDictBase, graph: TensorDictBase) -> TensorDictBase:
+def with_graph(observation: TensorDictBase, graph: TensorDictBase) -> TensorDictBase:
     """Return the observation with the graph of its instance at every step."""
     if observation.get(GRAPH, None) is not None:
         return observation

@@ -19,6 +19,7 @@ from edgewise.models.build import make_encoder
 from edgewise.models.config import ValueConfig
 from edgewise.models.decoder import StepNodes
 from edgewise.models.edge_heads import EdgeEmbedding, rows_at
+from edgewise.models.encoders.encoder import GraphEncoder
 from edgewise.models.features import Features
 from edgewise.models.heads import acting_agents
 from edgewise.models.memory import Memory
@@ -28,12 +29,34 @@ from edgewise.plugins.addresses import resolve_part
 Role = Literal["actor", "critic"]
 
 
+class Instances:
+    """Graphs that are described once, and their embeddings, computed when they are first read.
+
+    Args:
+        graph: of the instances, `[I]`.
+    """
+
+    def __init__(self, graph: TensorDictBase) -> None:
+        self.graph = graph
+        self._encoded: Tensor | None = None
+
+    def encoded(self, encoder: GraphEncoder) -> Tensor:
+        """Return the node embeddings `[I, N, C]`."""
+        if self._encoded is None:
+            self._encoded = encoder(self.graph)
+        return self._encoded
+
+
 class GraphFeatures(Features):
     """Base of features from the observed graph, through any encoder.
 
     The features of a decider or a choice are the embedding of its node or edge. Those of a critic also have
     the pooled graph, if `config.pooled`: the value of a choice depends on the whole state, and the messages
     of a few layers do not reach that far.
+
+    Where an environment describes an instance once, an observation `[M]` is one step of each of M instances,
+    and `[I, Q]` are Q steps of each of I instances, which are encoded once. With `instances`, any
+    observations are of these, in order.
 
     Args:
         graph: shape and edge source of the graphs.
@@ -51,6 +74,7 @@ class GraphFeatures(Features):
         self.encoder = make_encoder(graph, config.encoder, of=role)
         heads = config.encoder.heads
         self.steps = None if graph.step is None else StepNodes(self.encoder.hidden, heads, graph.step)
+        self.instances: Instances | None = None
         self.width = self.encoder.hidden * (2 if self.pooled else 1)
 
     @property
@@ -80,10 +104,11 @@ class GraphFeatures(Features):
     def forward(self, observation: TensorDictBase) -> Tensor:
         """Return the features of deciders or choices."""
         observation = whole(observation)
-        h = self.encoder(observation.get(GRAPH))
-        if self.steps is not None:
-            nodes, graph = h.reshape(-1, *h.shape[-2:]), observation.get(GRAPH).reshape(-1)
-            h = self.steps(nodes, graph, observation)
+        if self.steps is None:
+            h = self.encoder(observation.get(GRAPH))
+        else:
+            instances = self.instances or Instances(_instances_of(observation))
+            h = self.steps(instances.encoded(self.encoder), instances.graph, observation)
         own = self.select(h, observation)
         if not self.pooled:
             return own
@@ -250,6 +275,12 @@ class BothFeatures(Features):
     def legal(self, observation: TensorDictBase) -> Tensor | None:
         """Return the legal choices of every agent."""
         return self.of_graph.legal(observation)
+
+
+def _instances_of(observation: TensorDictBase) -> TensorDictBase:
+    """Return the graphs of the instances of observations `[M]` or `[I, Q]`."""
+    graph: TensorDictBase = observation.get(GRAPH)
+    return graph[:, 0] if observation.batch_dims > 1 else graph
 
 
 def make_graph_features(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Self
 
 import torch
 from tensordict import TensorDictBase
@@ -20,11 +20,19 @@ from edgewise.graphs.step_spec import StepSpec
 from edgewise.models.acting import OtherGraphs, set_action
 from edgewise.models.build import make_encoder, make_head
 from edgewise.models.config import ModelConfig
-from edgewise.models.decoder import Decoder, NodeDecoder, PointerDecoder, SetDecoder, StepValue
+from edgewise.models.decoder import (
+    Decoder,
+    NodeDecoder,
+    PointerDecoder,
+    SetDecoder,
+    StepValue,
+    with_graph,
+)
 from edgewise.models.encoders.encoder import GraphEncoder
 from edgewise.models.heads import Head
 from edgewise.models.observation_inputs import ObservationInputs
 from edgewise.models.policy_function import PolicyFunction, TensorInfo, Tensors
+from edgewise.models.remaining import Remaining
 
 EMBEDDINGS = "embeddings"
 """Name of the node embeddings in exported programs."""
@@ -40,33 +48,33 @@ class InstanceActor(OtherGraphs, TensorDictModuleBase):
     Args:
         encoder: maps graphs to node embeddings.
         decoder: maps node embeddings and steps to a distribution over actions.
+        remaining: makes the graph of every step, which is then encoded instead; None to encode once.
     """
 
     log_prob_keys = ("action_log_prob",)
     dist_sample_keys = ("action",)
     memory = None
 
-    def __init__(self, encoder: GraphEncoder, decoder: Decoder) -> None:
+    def __init__(
+        self, encoder: GraphEncoder, decoder: Decoder, *, remaining: Remaining | None = None
+    ) -> None:
         super().__init__()
-        self.encoder, self.decoder = encoder, decoder
+        self.encoder, self.decoder, self.remaining = encoder, decoder, remaining
         self.in_keys = [GRAPH, STEP, MASK, CHOICES]
         self.out_keys = ["action", "action_log_prob"]
 
     def get_dist(self, tensordict: TensorDictBase) -> Distribution:
         """Return the distribution over actions of every step, `[*B]`, or `[I, Q]` for instances `[I]`."""
-        if STEPS in tensordict:
-            graph, observation = tensordict.get(GRAPH), tensordict.get(STEPS)
-        else:
-            graph, observation = tensordict.get(GRAPH).reshape(-1), tensordict
+        graph, observation = graphs_and_steps(tensordict, self.remaining)
         return self.decoder(self.prepare(graph), observation)
 
     def prepare(self, graph: TensorDictBase) -> Any:
         """Encode graphs `[I]`: what the decoder reads of them at every step."""
         return self.decoder.prepare(self.encoder(graph), graph)
 
-    def on_instances(self, roots: TensorDictBase) -> OnInstances:
-        """Return the policy for the worlds that start at `roots [I]`, which are encoded now."""
-        return OnInstances(self, roots.get(GRAPH))
+    def on_instances(self, roots: TensorDictBase) -> OnInstances | Self:
+        """Return the policy for the worlds that start at `roots [I]`; encodes them now if that is once."""
+        return OnInstances(self, roots.get(GRAPH)) if self.remaining is None else self
 
     def forward(self, tensordict: TensorDictBase) -> TensorDictBase:
         """Sample an action in every world, or take the mode if exploration is off."""
@@ -74,8 +82,8 @@ class InstanceActor(OtherGraphs, TensorDictModuleBase):
 
     def tensors(self, tensordict: TensorDictBase) -> dict[str, Tensor]:
         """Return the distribution of observations `[B]` as named tensors, for export."""
-        graph = tensordict.get(GRAPH)
-        return self.decoder.tensors(self.prepare(graph), tensordict)
+        graph, observation = graphs_and_steps(tensordict, self.remaining)
+        return self.decoder.tensors(self.prepare(graph), observation)
 
     def as_function(self, env: Any) -> InstanceActorFunction:
         """Return the actor as a function of named tensors, for export."""
@@ -83,7 +91,7 @@ class InstanceActor(OtherGraphs, TensorDictModuleBase):
 
     def set_graph(self, graph: GraphSpec) -> None:
         """Use another topology or edge rule from now on; features and node types must be the same."""
-        self.encoder.graph = graph
+        self.encoder.graph = graph if self.remaining is None else self.remaining.shape(graph)
         if isinstance(self.decoder, NodeDecoder):
             self.decoder.head.set_graph(graph)
 
@@ -111,6 +119,8 @@ class InstanceActorFunction(PolicyFunction):
 
     def parts(self) -> Mapping[str, PolicyFunction]:
         """Return the encoder, to be called once per instance, and the decoder, to be called in every step."""
+        if self.actor.remaining is not None:
+            return {}
         return {"encoder": EncoderFunction(self), "decoder": DecoderFunction(self)}
 
     def inputs_of(self, root: TensorDictBase) -> Tensors:
@@ -212,21 +222,21 @@ class InstanceCritic(TensorDictModuleBase):
     Args:
         encoder: maps graphs to node embeddings.
         step_value: maps node embeddings and steps to values.
+        remaining: see `InstanceActor`.
     """
 
     memory = None
 
-    def __init__(self, encoder: GraphEncoder, step_value: StepValue) -> None:
+    def __init__(
+        self, encoder: GraphEncoder, step_value: StepValue, *, remaining: Remaining | None = None
+    ) -> None:
         super().__init__()
-        self.encoder, self.step_value = encoder, step_value
+        self.encoder, self.step_value, self.remaining = encoder, step_value, remaining
         self.in_keys, self.out_keys = [GRAPH, STEP, MASK, CHOICES], ["state_value"]
 
     def forward(self, tensordict: TensorDictBase) -> TensorDictBase:
         """Compute the values of every step; of instances `[I]`, those of their `steps`, `[I, Q, 1]`."""
-        if STEPS in tensordict:
-            graph, observation = tensordict.get(GRAPH), tensordict.get(STEPS)
-        else:
-            graph, observation = tensordict.get(GRAPH).reshape(-1), tensordict
+        graph, observation = graphs_and_steps(tensordict, self.remaining)
         return tensordict.set("state_value", self.step_value(self.encoder(graph), graph, observation))
 
 
@@ -254,14 +264,20 @@ class InstanceActorCritic(nn.Module):
 
         Both are those of the `steps`, `[I, Q]`, if `tensordict` is a batch `[I]` of instances.
         """
-        graph = tensordict.get(GRAPH) if STEPS in tensordict else tensordict.get(GRAPH).reshape(-1)
-        return self.on_instances(graph)(tensordict.get(STEPS) if STEPS in tensordict else tensordict)
+        graph, observation = graphs_and_steps(tensordict, self.actor.remaining)
+        return self._evaluator(graph)(observation)
 
     def on_instances(self, graph: TensorDictBase) -> Callable[[TensorDictBase], tuple[Distribution, Tensor]]:
         """Encode the graphs of instances `[I]`, and return what evaluates any observations of them.
 
         Those of an instance are next to each other, and each instance has the same number.
         """
+        if self.actor.remaining is not None:
+            return lambda observation: self.evaluate(with_graph(observation, graph))
+        return self._evaluator(graph)
+
+    def _evaluator(self, graph: TensorDictBase) -> Callable[[TensorDictBase], tuple[Distribution, Tensor]]:
+        """Encode graphs now, and return what evaluates observations of them."""
         h = self.actor.encoder(graph)
         critic_h = h if self.shared else self.critic.encoder(graph)
         prepared = self.actor.decoder.prepare(h, graph)
@@ -275,7 +291,18 @@ class InstanceActorCritic(nn.Module):
     def set_graph(self, graph: GraphSpec) -> None:
         """Use another topology or edge rule from now on; features and node types must be the same."""
         self.actor.set_graph(graph)
-        self.critic.encoder.graph = graph
+        self.critic.encoder.graph = self.actor.encoder.graph
+
+
+def graphs_and_steps(
+    tensordict: TensorDictBase, remaining: Remaining | None
+) -> tuple[TensorDictBase, TensorDictBase]:
+    """Return the graphs to encode, one after another, and the observations to decode."""
+    if remaining is not None:
+        return remaining.of(tensordict)
+    if STEPS in tensordict:
+        return tensordict.get(GRAPH), tensordict.get(STEPS)
+    return tensordict.get(GRAPH).reshape(-1), tensordict
 
 
 def make_instance_actor_critic(
@@ -298,11 +325,17 @@ def make_instance_actor_critic(
             hint="leave model.recurrent and model.critic out",
         )
     spec = graph.step or StepSpec()
-    encoder = make_encoder(graph, config.encoder)
+    chooses = isinstance(actions, ChooseNode)
+    remaining = Remaining(spec, nodes_are_chosen=chooses) if config.reencode else None
+    shape = graph if remaining is None else remaining.shape(graph)
+    encoder = make_encoder(shape, config.encoder)
     decoder = _decoder(graph, actions, spec, config)
-    trunk = encoder if config.shared_trunk else make_encoder(graph, config.encoder, of="critic")
-    value = StepValue(config, spec, nodes_are_chosen=isinstance(actions, ChooseNode))
-    return InstanceActorCritic(InstanceActor(encoder, decoder), InstanceCritic(trunk, value))
+    trunk = encoder if config.shared_trunk else make_encoder(shape, config.encoder, of="critic")
+    value = StepValue(config, spec, nodes_are_chosen=chooses)
+    return InstanceActorCritic(
+        InstanceActor(encoder, decoder, remaining=remaining),
+        InstanceCritic(trunk, value, remaining=remaining),
+    )
 
 
 def _decoder(graph: GraphSpec, actions: ActionLayout, spec: StepSpec, config: ModelConfig) -> Decoder:

@@ -48,13 +48,13 @@ def diagnostics(policy: object, batch: TensorDictBase) -> dict[str, Tensor]:
     """Compute diagnostics of a policy, 0-d each: those of its modules, gradient norms and the weight norm.
 
     The method `diagnostics(graph)` of every module that has one is called with the last step of the batch, or
-    with its instances.
+    with its instances, as the policy encodes them.
     Gradient norms are those of the last minibatch, one per layer.
     """
     if not isinstance(policy, nn.Module):
         return {}
     found: dict[str, Tensor] = {}
-    graph = graphs_of(batch)
+    graph = graphs_of(batch, policy)
     for name, module in policy.named_modules():
         if hasattr(module, "diagnostics") and graph is not None:
             values = module.diagnostics(graph)

@@ -20,7 +20,21 @@ from edgewise.runs.checkpoint import random_state
 from edgewise.scale.workers.message import copied, pack, unpack
 from edgewise.training.run_evaluator import mean_measures
 
-QUICK = {("graphwalk-ppo", 0), ("graphwalk-ppo", 3), ("marine-dqn", 1), ("hex-expert", 0)}
+EPISODES = {
+    "tsp ppo": {"env.num_cities": (4, 6)},
+    "tsp reinforce": {"env.num_cities": (4, 6), "algorithm.starts": 2},
+    "tsp dqn": {"env.num_cities": (4, 6), "algorithm.learning_starts": 0, "algorithm.minibatch_size": 8},
+}
+"""Environments that describe an instance once, collected in whole episodes."""
+QUICK = {
+    ("graphwalk-ppo", 0),
+    ("graphwalk-ppo", 3),
+    ("marine-dqn", 1),
+    ("hex-expert", 0),
+    ("tsp ppo", 0),
+    ("tsp reinforce", 0),
+    ("tsp dqn", 3),
+}
 SOURCES = (
     "graphwalk-ppo",
     "marine-dqn",
@@ -32,8 +46,9 @@ SOURCES = (
 )
 CASES = [
     pytest.param(source, staleness, marks=() if (source, staleness) in QUICK else pytest.mark.thorough)
-    for source in SOURCES
+    for source in (*SOURCES, *EPISODES)
     for staleness in (0, 1, 3)
+    if not staleness or source not in ("tsp ppo", "tsp reinforce")
 ]
 RESTORED = [
     pytest.param(staleness, after, marks=() if after == 2 and staleness != 1 else pytest.mark.thorough)
@@ -49,10 +64,12 @@ def config_for(source, **settings):
         return config_of(source, **settings)
     narrow = {"model.encoder.hidden": 8, "model.encoder.layers": 1}
     search = {"env.size": 2, "algorithm.simulations": 2, "algorithm.considered": 2}
-    besides = {"hex-expert": search | narrow}
+    besides = {"hex-expert": search | narrow, **{name: each | narrow for name, each in EPISODES.items()}}
     kept = {"training.num_envs": 4, "training.rollout_length": 4, "evaluation.episodes": 2, "workers": 2}
     named = {name.replace("__", "."): value for name, value in settings.items()}
-    return load_config(source, keywords={**kept, **besides.get(source, {}), **named})
+    env, _, algorithm = source.partition(" ")
+    keywords = {**kept, **besides.get(source, {}), **named}
+    return load_config(env, algorithm=algorithm or None, keywords=keywords)
 
 
 def test_a_share_is_a_rollout_with_random_numbers_of_its_own():
@@ -225,8 +242,15 @@ def test_shares_of_workers_are_shown():
 def test_algorithms_that_cannot_are_refused():
     from edgewise.experiments.load import load_config
 
-    config = load_config("graphwalk", algorithm="reinforce", keywords={"workers": 2})
+    keywords = {"workers": 2, "baseline": "greedy"}
+    config = load_config("graphwalk", algorithm="reinforce", keywords=keywords)
     with pytest.raises(ConfigError, match="reinforce collects graphwalk in a way of its own"):
+        parts_of(config)
+    config = load_config("tsp", algorithm="reinforce", keywords={"workers": 2, "num_envs": 8, "starts": 5})
+    with pytest.raises(ConfigError, match="each of 2 workers has 4 worlds"):
+        parts_of(config)
+    config = load_config("tsp", algorithm="ppo", keywords={"workers": 2, "ray.max_staleness": 1})
+    with pytest.raises(ConfigError, match="cannot learn from steps that older weights made"):
         parts_of(config)
     config = load_config("hex-selfplay", keywords={"workers": 2})
     from edgewise.scale.division import refuse_unequal_shares

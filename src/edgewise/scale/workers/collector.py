@@ -11,10 +11,12 @@ from tensordict import TensorDict, TensorDictBase
 
 from edgewise.algorithms.algorithm import Algorithm
 from edgewise.config.errors import CheckpointError
+from edgewise.data.episodes import INSTANCE, join_shares
+from edgewise.data.instance_batch import is_instance_batch, restored
 from edgewise.envs.base import GraphEnv
 from edgewise.envs.policy import Policy
 from edgewise.evaluation.result import Evaluation
-from edgewise.graphs.keys import STALENESS
+from edgewise.graphs.keys import STALENESS, STEPS
 from edgewise.runs.checkpoint import random_state
 from edgewise.runs.checkpoint.serialise import State
 from edgewise.scale.workers.local import Workers
@@ -50,7 +52,7 @@ class ShardedCollector:
     that happens. So a run has the same result on any cluster, also where workers die or are late.
 
     A batch that may be older than the weights that learn from it has the entry `staleness [B, T]`, the number
-    of updates in between.
+    of updates in between; batches of instances have none, since only replay buffers learn from older ones.
 
     Args:
         workers: that collect.
@@ -89,7 +91,9 @@ class ShardedCollector:
             self._receive(running[number], self._workers.take(number))
             self._submit()
         parts = [share.done.pop(wanted) for share in self._shares]
-        batch = TensorDict.cat(parts).to(self._env.device)
+        has_episodes = INSTANCE in parts[0].get(STEPS, parts[0])
+        batch = join_shares(parts) if has_episodes else TensorDict.cat(parts)
+        batch = batch.to(self._env.device)
         self._returned += 1
         for share in self._shares:
             del share.states[wanted]
@@ -97,7 +101,7 @@ class ShardedCollector:
         for version in [each for each in self._orders if each < oldest]:
             self._orders.pop(version)
             self._sent.pop(version, None)
-        if self._max_staleness:
+        if self._max_staleness and not is_instance_batch(batch):
             age = torch.full(batch.batch_size, wanted - self._version(wanted), device=batch.device)
             batch.set(STALENESS, age)
         return batch
@@ -166,7 +170,9 @@ class ShardedCollector:
         if failure is not None:
             self._raise(failure)
         share.running = None
-        share.done[share.batches - 1] = TensorDict(reply["batch"], reply["size"])
+        batch = restored(reply["batch"], device="cpu")
+        batch.batch_size = reply["size"]
+        share.done[share.batches - 1] = batch
         share.states[share.batches] = copied(pack(reply["state"]))
 
     def _raise(self, failure: Failure) -> NoReturn:

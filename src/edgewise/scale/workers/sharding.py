@@ -9,6 +9,7 @@ from edgewise import plugins
 from edgewise.algorithms.algorithm import Algorithm
 from edgewise.config.errors import ConfigError
 from edgewise.config.run import AnyRun
+from edgewise.data.episodes import EpisodeRollout
 from edgewise.scale.division import share_of_worker
 from edgewise.scale.processes.group import ALONE, Group
 from edgewise.scale.workers.collector import RemoteEvaluator, ShardedCollector
@@ -57,10 +58,18 @@ def with_workers(
 def refuse_algorithm(algorithm: Algorithm, env: Any, config: AnyRun) -> None:
     """Raise ConfigError if an algorithm cannot learn from what workers collect in an environment."""
     name = config.algorithm_name
-    if algorithm.make_collector(env, rollout_length=1) is not None:
+    own = algorithm.make_collector(env, rollout_length=1)
+    if own is not None and not (isinstance(own, EpisodeRollout) and own.baseline is None):
         raise ConfigError(
             f"workers: {name} collects {config.env_name} in a way of its own, which workers cannot",
             hint="use --processes, which every algorithm can",
+        )
+    starts, worlds = getattr(config.algorithm, "starts", 1), share_of_worker(config)
+    if starts > worlds:
+        raise ConfigError(
+            f"algorithm.starts: one worker plays the {starts} episodes of an instance, and each of "
+            f"{config.workers} workers has {worlds} worlds",
+            hint=f"use num_envs {starts * config.workers} or more, or fewer workers",
         )
     if config.cluster.max_staleness and not algorithm.takes_older_steps:
         raise ConfigError(
