@@ -141,7 +141,7 @@ def over_edges(
         edge = edge_attr @ edge_weight
         key, value = key + edge, value + edge
     logits = (query.index_select(0, target) * key).unflatten(-1, (heads, -1)).sum(-1)
-    alpha = segment_softmax(logits, target, len(rows))
+    alpha = segment_softmax(logits, target, rows.shape[0])  # `len` would fix it in exports
     message = (value.unflatten(-1, (heads, -1)) * alpha.unsqueeze(-1)).flatten(-2)
     message = message.new_zeros(root.shape).index_add(0, target, message)
     return message + root, logits, alpha
