@@ -3,7 +3,8 @@
 import torch
 
 from edgewise.algorithms.apg import APG
-from edgewise.algorithms.config import APGConfig, PPOConfig, ReinforceConfig
+from edgewise.algorithms.config import APGConfig, EvolutionConfig, PPOConfig, ReinforceConfig
+from edgewise.algorithms.evolution import Evolution
 from edgewise.algorithms.ppo import PPO
 from edgewise.algorithms.reinforce import REINFORCE
 from edgewise.config.model import Config
@@ -132,6 +133,13 @@ def analytic(env, *, seed=0):
     model = SMALL.model_copy(update={"initial_std": 0.1})
     config = APGConfig(horizon=2, learning_rate=5e-3, minibatch_size=32, updates=12)
     return APG(make_actor_critic(env.graph, env.actions, model).actor, config, env=env, seed=seed)
+
+
+def evolving(env, *, seed=0):
+    """Evolution strategies, with a candidate for every world."""
+    torch.manual_seed(seed)
+    config = EvolutionConfig(pairs=env.num_envs // 2, sigma=0.1, learning_rate=0.05)
+    return Evolution(make_actor_critic(env.graph, env.actions, SMALL).actor, config, seed=seed)
 
 
 def batches(env, algorithm, count, *, steps=16):

@@ -16,7 +16,8 @@ from tests.training.toys import run, toy_config
 from torchrl.envs.utils import ExplorationType, set_exploration_type
 
 from edgewise.algorithms.apg import APG
-from edgewise.algorithms.config import APGConfig, CloneConfig, PPOConfig, ReinforceConfig
+from edgewise.algorithms.config import APGConfig, CloneConfig, EvolutionConfig, PPOConfig, ReinforceConfig
+from edgewise.algorithms.evolution import Evolution
 from edgewise.algorithms.expert_iteration import ExpertIteration
 from edgewise.algorithms.expert_iteration_config import ExpertIterationConfig
 from edgewise.algorithms.reinforce import REINFORCE
@@ -137,6 +138,17 @@ def of_reinforce(**settings):
     env = toy("marked", num_envs=8)
     torch.manual_seed(0)
     algorithm, found = REINFORCE(make_actor_critic(env.graph, env.actions, SMALL).actor, config), {}
+    for number, batch in enumerate(batches(env, algorithm, 2)):
+        found |= leaves(batch, f"{number}.")
+        found |= {f"{number}.{key}": value for key, value in algorithm.learn(batch).items()}
+    return found | algorithm.policy.state_dict()
+
+
+def of_evolution(**settings):
+    config = EvolutionConfig.model_validate({"pairs": 3} | settings)
+    env = toy("dials", num_envs=24)
+    torch.manual_seed(0)
+    algorithm, found = Evolution(make_actor_critic(env.graph, env.actions, SMALL).actor, config), {}
     for number, batch in enumerate(batches(env, algorithm, 2)):
         found |= leaves(batch, f"{number}.")
         found |= {f"{number}.{key}": value for key, value in algorithm.learn(batch).items()}

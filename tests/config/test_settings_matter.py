@@ -19,6 +19,7 @@ from tests.config.results import (
     of_clone,
     of_encoder,
     of_env,
+    of_evolution,
     of_expert_iteration,
     of_model,
     of_ppo,
@@ -28,7 +29,14 @@ from tests.config.results import (
     of_self_play,
 )
 
-from edgewise.algorithms.config import APGConfig, CloneConfig, PPOConfig, ReinforceConfig, SelfPlayConfig
+from edgewise.algorithms.config import (
+    APGConfig,
+    CloneConfig,
+    EvolutionConfig,
+    PPOConfig,
+    ReinforceConfig,
+    SelfPlayConfig,
+)
 from edgewise.algorithms.expert_iteration_config import ExpertIterationConfig
 from edgewise.algorithms.off_policy_config import (
     ACIQNConfig,
@@ -64,9 +72,10 @@ from edgewise.systems.graphwalk.config import GraphwalkConfig
 from edgewise.systems.hex.config import HexConfig
 from edgewise.systems.hive.config import HiveConfig
 from edgewise.systems.marine.config import MarineConfig
-from edgewise.systems.multihop.config import MultihopConfig
+from edgewise.systems.multihop.config import LengthsConfig, MultihopConfig, MultihopSettings
 from edgewise.systems.queueing.config import QueueingConfig
 from edgewise.systems.reasoning.config import ReasoningConfig
+from edgewise.systems.reentrant.config import PotentialsConfig, ReentrantConfig, ReentrantSettings
 from edgewise.systems.swarm.config import SwarmConfig
 
 
@@ -91,6 +100,7 @@ class Subject:
 
 
 CPU = "numbers are the same; compiled code is tested in tests/models/test_compile.py"
+PRIOR_WEIGHT = "of models with a prior: tests/models/test_prior.py"
 SPEED = "numbers are the same; it bounds memory or chooses a layout"
 NOISY = {"position_noise": 1.0, "velocity_noise": 1.0}
 NEEDS_AGENT = "tested with environments that need it: tests/data/test_intervention.py"
@@ -152,13 +162,33 @@ SUBJECTS = [
     Subject(
         MultihopConfig,
         of_env("multihop"),
+        moved={"max_backlog": 1.0},
+    ),
+    Subject(
+        MultihopSettings,
+        of_env("multihop_lengths"),
         moved={
             "networks": ("diamond",),
             "network_seed": (1, {"networks": ("barabasi8*2",)}),
             "network_load": (0.4, {"networks": ("barabasi8*2",)}),
-            "max_backlog": 1.0,
             "max_steps": 4,
         },
+    ),
+    Subject(LengthsConfig, of_env("multihop_lengths"), moved={"hold": 2, "prior": "flow-backpressure"}),
+    Subject(
+        ReentrantSettings,
+        of_env("reentrant"),
+        moved={
+            "networks": ("re-reentrant2",),
+            "network_seed": (1, {"networks": ("reentrant2*2",)}),
+            "initial_jobs": 2.0,
+        },
+    ),
+    Subject(ReentrantConfig, of_env("reentrant"), moved={"max_steps": 4, "prior": "srpt"}),
+    Subject(
+        PotentialsConfig,
+        of_env("reentrant_potentials"),
+        moved={"hold": 2, "max_steps": 4, "events_per_step": 3},
     ),
     Subject(
         SwarmConfig,
@@ -288,6 +318,7 @@ SUBJECTS = [
         },
         silent={
             "chunk_length": "for recurrent models: tests/algorithms/test_recurrent.py",
+            "prior_weight": PRIOR_WEIGHT,
             "value_chunk_size": SPEED,
             "boundary_budget": SPEED,
             "intervention": NEEDS_AGENT,
@@ -305,7 +336,17 @@ SUBJECTS = [
         of_apg,
         moved={"minibatch_size": 16, "max_grad_norm": 1e-3},
         silent={
-            "through_observations": "actions do not change what is observed: tests/algorithms/test_apg.py"
+            "through_observations": "actions do not change what is observed: tests/algorithms/test_apg.py",
+            "prior_weight": PRIOR_WEIGHT,
+        },
+    ),
+    Subject(
+        EvolutionConfig,
+        of_evolution,
+        moved={"pairs": 2, "sigma": 0.3, "ranks": "mean", "weight_decay": 0.1},
+        silent={
+            "longest_episode": "an error where it is exceeded: tests/algorithms/test_evolution.py",
+            "prior_weight": PRIOR_WEIGHT,
         },
     ),
     Subject(
@@ -322,6 +363,7 @@ SUBJECTS = [
         },
         silent={
             "symmetries": "needs an environment that has some: tests/data/test_episodes.py",
+            "prior_weight": PRIOR_WEIGHT,
             "longest_episode": "an error where it is exceeded: tests/algorithms/test_reinforce.py",
             **dict.fromkeys(
                 ("challenge_every", "challenge_instances", "significance"),

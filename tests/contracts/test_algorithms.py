@@ -5,13 +5,19 @@ import torch
 from safetensors.torch import load, save
 from tests.algorithms.experts import imitator
 from tests.algorithms.sea import AGENTS, SEA_OF, agent, sea
-from tests.algorithms.worlds import TOYS, analytic, batches, episodic, learner, mean_reward, toy
+from tests.algorithms.worlds import TOYS, analytic, batches, episodic, evolving, learner, mean_reward, toy
 
 from edgewise.algorithms.registry import ALGORITHMS
 from edgewise.data.rollout import Rollout
 from edgewise.runs.checkpoint.serialise import flatten, unflatten
 
-BUILDERS = {"ppo": learner, "clone": imitator, "reinforce": episodic, "apg": analytic}
+BUILDERS = {
+    "ppo": learner,
+    "clone": imitator,
+    "reinforce": episodic,
+    "apg": analytic,
+    "evolution": evolving,
+}
 """Name of an algorithm → how to build it for a toy: `build(env, seed=…)`."""
 
 PLAYERS = ("expert_iteration",)
@@ -26,14 +32,14 @@ At sea a share of 0.15 is done at random throughout, of what can be earned at mo
 SEEDS = {"ppo": range(3), "clone": range(3)}
 """On how many seeds an algorithm is tried, the first of them by default; the others on one."""
 
-BATCHES = {"clone": 4, "dqn": 4, "rainbow": 4, "sac": 4, "iqn": 6, "ddpg": 6, "ac-iqn": 6}
+BATCHES = {"clone": 4, "evolution": 24, "dqn": 4, "rainbow": 4, "sac": 4, "iqn": 6, "ddpg": 6, "ac-iqn": 6}
 """How many batches an algorithm learns from; the others from 8."""
 
 RESUMED = {"reinforce": 10}
 """Batches that make ten updates or more after a save; the others make as many from 3."""
 
-TOYS_OF = {"apg": ("dials",)}
-"""Toys of an algorithm that cannot learn all of them."""
+TOYS_OF = {"apg": ("dials",), "evolution": ("marked", "signals")}
+"""Toys of an algorithm that cannot learn all of them, or that does not learn from what others collect."""
 
 PLAYED = [
     *((algorithm, name) for algorithm in BUILDERS for name in TOYS_OF.get(algorithm, TOYS)),

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from edgewise.algorithms.algorithm import Algorithm, Metrics
 from edgewise.algorithms.config import APGConfig
+from edgewise.algorithms.prior import apply_prior_weight
 from edgewise.algorithms.setup import Setup
 from edgewise.algorithms.state import load_module_state, load_optimizer_state, module_state, optimizer_state
 from edgewise.config.errors import ConfigError
@@ -62,6 +63,7 @@ class APG(Algorithm):
         self.actor = actor.to(self.device)
         self.generator = torch.Generator().manual_seed(seed)
         self.optimizer = torch.optim.Adam(self.actor.parameters(), lr=config.learning_rate, fused=True)
+        apply_prior_weight(self.actor, config.prior_weight)
 
     @classmethod
     def from_setup(cls, setup: Setup) -> Self:
@@ -147,9 +149,10 @@ class APG(Algorithm):
         return root.select(*self.actor.in_keys, strict=False).detach()
 
     def apply_config(self) -> None:
-        """Pass changed numbers on to the optimizer."""
+        """Pass changed numbers on to the optimizer and the policy."""
         for group in self.optimizer.param_groups:
             group["lr"] = self.config.learning_rate
+        apply_prior_weight(self.actor, self.config.prior_weight)
 
     def state_dict(self) -> dict[str, Any]:
         """Return everything that the next `learn` depends on, as nested dicts of tensors and numbers."""

@@ -13,11 +13,20 @@ from edgewise.config.model import AppliesIf, Config
 
 IF_RECURRENT = AppliesIf("model.recurrent is true", lambda run, _: getattr(run.model, "recurrent", False))
 IF_INTERVENTION = AppliesIf("there is an intervention", lambda _, own: own.intervention is not None)
+IF_PRIOR = AppliesIf("model.prior is set", lambda run, _: getattr(run.model, "prior", None) is not None)
 IF_LEADER = AppliesIf("credit is leader", lambda _, own: own.credit == "leader")
 IF_GREEDY = AppliesIf("baseline is greedy", lambda _, own: own.baseline == "greedy")
 
 
-class PPOConfig(Config):
+class PriorSettings(Config):
+    """How much the prior of the model counts, if it has one."""
+
+    prior_weight: Annotated[float | None, IF_PRIOR] = Field(None, ge=0, le=100)
+    """Weight of `action_prior`, in place of the one that is learned. A schedule towards 0 lets the rule fade
+    out."""
+
+
+class PPOConfig(PriorSettings):
     """Proximal policy optimisation. Every number that is not in `fixed` can be scheduled by its name."""
 
     removed: ClassVar[Mapping[str, Any]] = {
@@ -103,7 +112,7 @@ class CloneConfig(Config):
     """Gradients are clipped to this norm."""
 
 
-class APGConfig(Config):
+class APGConfig(PriorSettings):
     """Analytic policy gradients. Every number can be scheduled by its name."""
 
     horizon: int = Field(10, ge=1, le=ROWS)
@@ -121,7 +130,7 @@ class APGConfig(Config):
     """Gradients are clipped to this norm."""
 
 
-class ReinforceConfig(Config):
+class ReinforceConfig(PriorSettings):
     """REINFORCE on whole episodes. Every number that is not in `fixed` can be scheduled by its name."""
 
     fixed: ClassVar[tuple[str, ...]] = (
@@ -192,6 +201,28 @@ class ReinforceConfig(Config):
                 f"baseline shared compares episodes of an instance: use 2 starts or more, got {self.starts}"
             )
         return self
+
+
+class EvolutionConfig(PriorSettings):
+    """Evolution strategies. Every number that is not in `fixed` can be scheduled by its name."""
+
+    fixed: ClassVar[tuple[str, ...]] = ("pairs", "longest_episode")
+
+    pairs: int = Field(16, ge=1, le=ROWS)
+    """Pairs of candidates with opposite noise. Each candidate plays in `num_envs / (2 * pairs)` worlds,
+    rounded down, which are the same for all of them."""
+    sigma: float = Field(0.05, gt=0, le=REAL)
+    """Standard deviation of the noise that candidates add to the weights of the policy."""
+    ranks: Literal["world", "mean"] = "world"
+    """What candidates are ranked by: `world`, their mean rank over worlds, each of which counts the same
+    whatever the scale of its rewards; `mean`, their mean return."""
+    learning_rate: float = Field(1e-2, ge=0, le=REAL)
+    """Learning rate of Adam."""
+    weight_decay: float = Field(0.0, ge=0, le=REAL)
+    """Weight of the squared norm of all weights, relative to the gradient of the ranks."""
+    longest_episode: int = Field(1000, ge=1, le=FRAMES)
+    """Steps after which an episode counts as endless, where the environment has no `max_steps`; the run is
+    then refused."""
 
 
 class SelfPlayConfig(SelfPlaySettings, PPOConfig):

@@ -21,6 +21,7 @@ from edgewise.algorithms.decisions import (
     times,
 )
 from edgewise.algorithms.gradients import clip_grad_norm
+from edgewise.algorithms.prior import apply_prior_weight
 from edgewise.algorithms.setup import Setup
 from edgewise.algorithms.state import load_module_state, load_optimizer_state, module_state, optimizer_state
 from edgewise.data.chunks import split_into_chunks
@@ -105,6 +106,7 @@ class PPO(Algorithm):
         self.optimizer = torch.optim.Adam(
             self.actor_critic.parameters(), lr=config.learning_rate, eps=config.adam_epsilon, fused=True
         )
+        apply_prior_weight(self.actor_critic.actor, config.prior_weight)
         # Actor and critic are clipped separately. Otherwise the large early gradients of the critic would
         # scale down those of the actor, and Adam would make too large steps once the critic has converged.
         parts = (actor_critic,) if actor_critic.shared else (actor_critic.actor, actor_critic.critic)
@@ -305,9 +307,10 @@ class PPO(Algorithm):
         return bool(mean > self.config.target_kl)
 
     def apply_config(self) -> None:
-        """Pass changed numbers on to the optimizer."""
+        """Pass changed numbers on to the optimizer and the policy."""
         for group in self.optimizer.param_groups:
             group["lr"] = self.config.learning_rate
+        apply_prior_weight(self.actor_critic.actor, self.config.prior_weight)
 
     def state_dict(self) -> dict[str, Any]:
         """Return everything that the next `learn` depends on, as nested dicts of tensors and numbers."""

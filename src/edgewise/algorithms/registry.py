@@ -37,6 +37,11 @@ ALGORITHMS = {
         config=f"{_HOME}.config:ReinforceConfig",
         summary="REINFORCE on whole episodes: shared (POMO), greedy, mean or no baseline",
     ),
+    "evolution": AlgorithmEntry(
+        algorithm=f"{_HOME}.evolution:Evolution",
+        config=f"{_HOME}.config:EvolutionConfig",
+        summary="evolution strategies: antithetic, ranked, with common random numbers",
+    ),
     "dqn": AlgorithmEntry(
         algorithm=f"{_HOME}.dqn:DQN",
         config=f"{_HOME}.off_policy_config:DQNConfig",

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from edgewise.algorithms.algorithm import Algorithm, Metrics
 from edgewise.algorithms.config import ReinforceConfig
 from edgewise.algorithms.greedy_baseline import GreedyBaseline
+from edgewise.algorithms.prior import apply_prior_weight
 from edgewise.algorithms.setup import Setup
 from edgewise.algorithms.state import load_module_state, load_optimizer_state, module_state, optimizer_state
 from edgewise.config.errors import ConfigError
@@ -77,6 +78,7 @@ class REINFORCE(Algorithm):
         self.config, self.device, self.group = config, torch.device(device), group
         self.actor = actor.to(self.device)
         self.optimizer = torch.optim.Adam(self.actor.parameters(), lr=config.learning_rate, fused=True)
+        apply_prior_weight(self.actor, config.prior_weight)
 
     @classmethod
     def from_setup(cls, setup: Setup) -> Self:
@@ -283,9 +285,10 @@ class REINFORCE(Algorithm):
         return torch.where(drawn > 0, log_prob.exp() / drawn, 1.0)
 
     def apply_config(self) -> None:
-        """Pass changed numbers on to the optimizer."""
+        """Pass changed numbers on to the optimizer and the policy."""
         for group in self.optimizer.param_groups:
             group["lr"] = self.config.learning_rate
+        apply_prior_weight(self.actor, self.config.prior_weight)
 
     def state_dict(self) -> dict[str, Any]:
         """Return everything that the next `learn` depends on, as nested dicts of tensors and numbers."""

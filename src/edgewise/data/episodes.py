@@ -15,7 +15,7 @@ from edgewise.data.random_policy import RandomPolicy
 from edgewise.data.rollout import acting
 from edgewise.envs.policy import Policy, encode_once
 from edgewise.graphs.actions import ActionLayout
-from edgewise.graphs.keys import CHOICES, GRAPH, MASK, STATE, STEP, STEPS
+from edgewise.graphs.keys import ACTIVE, CHOICES, GRAPH, MASK, STATE, STEP, STEPS
 from edgewise.graphs.legal_choices import legal_choices, take_in_order
 from edgewise.graphs.spec import GraphSpec
 
@@ -37,6 +37,7 @@ class World(Protocol):
 
     graph: GraphSpec
     actions: ActionLayout
+    generator: torch.Generator
     num_envs: int
     num_symmetries: int
     max_steps: int | None
@@ -273,6 +274,7 @@ def play_episodes(
     longest: int,
     kept: tuple[str, ...] = OUTCOME,
     keep_state: bool = False,
+    observed: bool = True,
 ) -> tuple[TensorDictBase, Tensor]:
     """Play one episode from every root, without resets.
 
@@ -287,6 +289,7 @@ def play_episodes(
         longest: largest number of steps, where the environment has no time limit.
         kept: entries of `next` that are kept.
         keep_state: whether `state` is kept.
+        observed: whether steps keep observations and actions, and not only who acted.
 
     Returns:
         Steps `[B, T]` with root observations, actions and outcomes, and which of them count, `[B, T]` bool.
@@ -301,18 +304,19 @@ def play_episodes(
     root, finished = roots.copy(), torch.zeros(roots.batch_size, dtype=torch.bool, device=env.device)
     steps: list[TensorDictBase] = []
     counted: list[Tensor] = []
-    for step in range(limit):
+    for number in range(limit):
         acted = policy(root.copy())
         if first is not None and proposal is not None:
-            acted.set(PROPOSAL, proposal if step == 0 else torch.zeros_like(proposal))
-            if step == 0:
+            acted.set(PROPOSAL, proposal if number == 0 else torch.zeros_like(proposal))
+            if number == 0:
                 acted.set("action", first)
         following = env.simulate(acted)
         outcome = following.select(*kept, strict=False)
-        steps.append(acted.exclude(*dropped).set("next", outcome))
+        step = acted.exclude(*dropped) if observed else acted.select(ACTIVE, "player", strict=False)
+        steps.append(step.set("next", outcome))
         counted.append(~finished)
         finished = finished | following["done"].squeeze(-1)
-        if (step + 1) % every == 0 and bool(finished.all()):
+        if (number + 1) % every == 0 and bool(finished.all()):
             break
         root = following.select(*names, strict=False)
         if every > 1 or bool(finished.any()):

@@ -30,7 +30,9 @@ from edgewise.envs.entries import (
     where_rows,
 )
 from edgewise.envs.generators import restore_generator
+from edgewise.envs.hold import Hold, advance_held, check_hold
 from edgewise.envs.legality import check_actions
+from edgewise.envs.policy import Policy
 from edgewise.envs.ranges import RealNumbers, WholeNumbers, lower_bound, upper_bound
 from edgewise.envs.specs import (
     check_described,
@@ -44,9 +46,10 @@ from edgewise.envs.specs import (
 from edgewise.envs.stages import changed_settings, check_stage_fits
 from edgewise.envs.transition import DONE, Transition, apply_transition
 from edgewise.graphs.actions import ActionLayout
-from edgewise.graphs.keys import GRAPH, MASK, STEP
+from edgewise.graphs.keys import GRAPH, MASK, PRIOR, STEP
 from edgewise.graphs.spec import GraphSpec
 from edgewise.graphs.step_spec import StepSpec
+from edgewise.plugins import load
 from edgewise.plugins.declarations import config_class_of
 from edgewise.scale.devices import refuse_out_of_memory
 
@@ -74,6 +77,9 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
     The base adds `step` `[B]` int64 to the state and, if agents act, `active` and `terminated` `[B, A]` bool.
     It truncates a world after `config.max_steps` steps if the config has that field.
 
+    An action may be held: `hold` steps of the world, or all of an episode, are then one step of the
+    environment, with the sum of their rewards. It is the time scale of decisions that a rule executes.
+
     Args:
         config: settings of the environment; the defaults of its config class if not given.
         num_envs: number of worlds B; the batch size is `[B]`.
@@ -87,16 +93,21 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
         graph: shape of the observed graphs.
         actions: action layout.
         generator: source of all randomness. Draw with `torch.rand`, `torch.randn` or `torch.randint`.
+        hold: steps of a world that an action is held for, or `episode`; that of the config if it has such a
+            field, else 1, unless `setup` sets it.
         check_actions: whether `step` refuses illegal actions with an error. False by default, since the check
             takes time and synchronises with an accelerator; evaluation sets it.
         stage_settings: names of config fields that `apply_stage` may change; None, the default, for all that
             fit the shapes of the environment.
+        rules: hand-written policies by name, as a mapping or its address, of which `config.prior` may name
+            one. What it would do is then observed as `action_prior`, for models with `model.prior`.
         num_symmetries: number of symmetries that `apply_symmetry` knows, of which number 0 changes nothing.
         observes_together: whether `step_and_maybe_reset` observes stepped and new worlds in one call, which
             pays where `observe` has many operations. It must then draw no random numbers.
     """
 
     stage_settings: ClassVar[tuple[str, ...] | None] = None
+    rules: ClassVar[Mapping[str, Callable[[Any], Policy]] | str | None] = None
     num_symmetries: ClassVar[int] = 1
     observes_together: ClassVar[bool] = False
     check_actions: bool = False
@@ -106,6 +117,7 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
     graph: GraphSpec
     actions: ActionLayout
     generator: torch.Generator
+    hold: Hold
 
     def __init__(
         self,
@@ -122,13 +134,16 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
         settings: Any = config_class_of(type(self))() if config is None else config
         self.config = self.built_with = settings
         self.max_steps: int | None = getattr(self.config, "max_steps", None)
+        self.hold = getattr(self.config, "hold", 1)
         self._fitting_stages: list[ConfigT] = []
         self.generator = _make_generator(self.device)
         with refuse_out_of_memory(f"a world of {self.name}", hint="use smaller graphs"):
             self.setup()
             check_setup(self)
+            check_hold(self.hold, max_steps=self.max_steps, env=self.name)
             self._has_default_mask = type(self.actions).default_mask is not ActionLayout.default_mask
             self._describes = type(self).describe is not GraphEnv.describe
+            self._prior_rule = self._make_prior_rule()
             check_room(self.graph, num_envs, device=self.device, env=self.name)
             self._build_specs()
         self.set_seed(seed)
@@ -144,6 +159,19 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
             f"{type(self).__name__}({self.num_envs} worlds of up to {graph.num_nodes} nodes, {edges} edges, "
             f"actions {self.actions!r}, on {self.device}{f', {settings}' if settings else ''})"
         )
+
+    def _make_prior_rule(self) -> Policy | None:
+        """Build the rule that `config.prior` names; None if there is none."""
+        name = getattr(self.config, "prior", None)
+        if self.rules is None or name in (None, "none"):
+            return None
+        known = load(self.rules) if isinstance(self.rules, str) else self.rules
+        if name not in known:
+            raise ConfigError(
+                f"env.prior: got {name}, which is no rule of {self.name}", hint=f"it has {', '.join(known)}"
+            )
+        rule: Policy = known[name](self)
+        return rule
 
     @abstractmethod
     def setup(self) -> None:
@@ -162,8 +190,17 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
 
         Args:
             state: of B worlds.
-            action: a tensor of B actions, or their parts by name if the layout is composed of several.
+            action: a tensor of B actions, or their parts by name if the layout is composed of several; or
+                what `decide` makes of them.
         """
+
+    def decide(self, state: TensorDict, action: Any) -> Any:  # noqa: ARG002
+        """Return what `advance` gets as `action` while an action is held; computed once for each action.
+
+        A rule that an action parametrises can do its costly part here: shortest paths of the lengths that the
+        action gives to links, for instance. By default the action itself.
+        """
+        return action
 
     @abstractmethod
     def observe(self, state: TensorDict) -> Entries:
@@ -257,6 +294,7 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
         """Make `self.config` the given settings, which are not checked."""
         if stage != self.config:
             self.config, self.max_steps = stage, getattr(stage, "max_steps", None)
+            self.hold = getattr(stage, "hold", self.hold)
 
     def state_dict(self) -> dict[str, Any]:
         """Return the state of the generator and the settings of the stage."""
@@ -369,7 +407,17 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
         if self.check_actions:
             check_actions(tensordict, self.actions, self.graph, name=self.name)
         before: TensorDict = tensordict.get("state")
-        moved = self.advance(before, self.actions.unpack(tensordict.get("action"), self.graph))
+        action = self.decide(before, self.actions.unpack(tensordict.get("action"), self.graph))
+        return advance_held(
+            lambda state: self._advanced_once(self._tensordict(state, len(before)), action),
+            dict(before.items()),
+            hold=self.hold,
+            max_steps=self.max_steps,
+            can_sync=self._can_sync,
+        )
+
+    def _advanced_once(self, before: TensorDict, action: Any) -> tuple[dict[str, Any], dict[str, Tensor]]:
+        moved = self.advance(before, action)
         if not isinstance(moved, Transition):
             raise wrong_return(self, "advance", moved)
         return apply_transition(before, moved, max_steps=self.max_steps)
@@ -478,6 +526,13 @@ class GraphEnv(EnvBase, Generic[ConfigT]):
             mask = None if mask is None else mask | ~active.unsqueeze(-1)
         if mask is not None:
             entries[MASK] = mask
+        if self._prior_rule is not None:
+            seen = self._tensordict(entries, count)
+            action = self._prior_rule(self._tensordict(entries, count))["action"]
+            prior = self.actions.as_prior(action, seen, self.graph)
+            if self.num_agents:
+                prior = prior.masked_fill(~current.get("active").unsqueeze(-1), 0.0)
+            entries[PRIOR] = prior
         return entries
 
     def _tensordict(self, entries: Entries, count: int) -> TensorDict:

@@ -266,11 +266,12 @@ def _ended_agents(env: GraphEnv[Any]) -> None:
 
 def _limits(env: GraphEnv[Any]) -> None:
     """Compare two copies that differ only in their time limit, up to the shorter one."""
-    if env.max_steps is None:
+    if env.max_steps is None or env.hold == "episode":
         return
-    limit = 3
+    actions = 3
+    limit = actions * env.hold
     short, long = _copy(env, max_steps=limit), _copy(env, max_steps=2 * limit)
-    (*_, (_, following)), (*_, (_, expected)) = rollout(short, limit), rollout(long, limit)
+    (*_, (_, following)), (*_, (_, expected)) = rollout(short, actions), rollout(long, actions)
     if (following["terminated"] & ~expected["terminated"]).any():
         raise AssertionError(
             f"{env.name} terminates at its time limit; leave limits to `max_steps`, or, if the number of "
@@ -333,7 +334,7 @@ def _other_settings(env: GraphEnv[Any]) -> Iterator[tuple[str, Any]]:
             case int(value):
                 yield from ((name, value - 1), (name, value + 1))
             case float(value):
-                yield from ((name, value / 2), (name, 20 * value + 1))
+                yield from ((name, other) for other in (value / 2, 20 * value + 1) if other != value)
             case (int() | float() as low, int() | float() as high) if low < high:
                 yield from ((name, (low, low)), (name, (high, high)))
 

@@ -68,7 +68,9 @@ def check_flags(env: GraphEnv[Any], root: TensorDictBase, following: TensorDictB
     _refuse(done != (terminated | truncated), f"{env.name}: done is not `terminated or truncated`")
     _refuse(terminated & truncated, f"{env.name}: a world is both terminated and truncated")
     steps = following["state", "step"] - root["state", "step"]
-    _refuse(steps != 1, f"{env.name}: `state.step` does not count the step")
+    held = env.max_steps if env.hold == "episode" else env.hold
+    wrong = (steps < 1) | (steps > held) | ((steps < held) & ~done)
+    _refuse(wrong, f"{env.name}: `state.step` does not count the step")
     if not env.num_agents:
         return
     before, after = root["agents"], following["agents"]

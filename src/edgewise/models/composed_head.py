@@ -21,7 +21,7 @@ from edgewise.models.distributions.composed import ComposedDistribution, PartDis
 from edgewise.models.distributions.masked import JointCategorical, MaskedCategorical, check_mask
 from edgewise.models.distributions.squashed import SquashedNormal
 from edgewise.models.edge_heads import EdgeEmbedding
-from edgewise.models.heads import Head, feed_forward, orthogonal
+from edgewise.models.heads import Head, feed_forward, orthogonal, unsquashed
 
 
 @dataclass(frozen=True)
@@ -192,22 +192,40 @@ class PartHead(nn.Module):
         self.raw_offset = math.log(math.expm1(config.initial_std - MIN_STD))
 
     def forward(
-        self, seen: Embedded, context: Tensor | None, legal: Tensor | None, *, check: bool
+        self,
+        seen: Embedded,
+        context: Tensor | None,
+        legal: Tensor | None,
+        *,
+        check: bool,
+        prior: Tensor | None = None,
     ) -> PartDistribution:
-        """Return the distribution; `legal` are the legal choices, `[*S, *B, K]` or `[*S, *B, R, K]`."""
+        """Return the distribution.
+
+        Args:
+            seen: of the graphs.
+            context: of the values of parts before it.
+            legal: the legal choices, `[*S, *B, K]` or `[*S, *B, R, K]`.
+            check: whether a world without a legal choice is an error.
+            prior: weighted, added to logits in the shape of `legal`, or to the means of numbers before
+                squashing in the shape of their values.
+        """
         part, rows = self.part, self.rows(seen)
         if context is not None and part.of != "graph":
             context = context.unsqueeze(-2)
         scores, exists = self.score(rows, context), seen.exists(part)
         if part.kind == "number":
             loc, raw = scores.chunk(2, -1)
+            loc = loc if prior is None else loc + prior.reshape(*prior.shape[: loc.dim() - 1], part.dim)
             scale = functional.softplus(raw + self.raw_offset) + MIN_STD
             return SquashedNormal(loc, scale, low=part.low, high=part.high, counted=exists)
         assert legal is not None
+        scores = scores.squeeze(-1) if part.kind == "choose" else scores
+        scores = scores if prior is None else scores + prior
         if part.kind == "choose" or exists is None:
             if check:
                 check_mask(legal, what=_what(part))
-            return MaskedCategorical(scores.squeeze(-1) if part.kind == "choose" else scores, legal)
+            return MaskedCategorical(scores, legal)
         if check:
             check_mask(legal, needed=exists, what=_what(part))
         return JointCategorical(scores, legal, counted=exists)
@@ -222,6 +240,7 @@ class ComposedHead(Head):
         layout: the parts.
     """
 
+    takes_prior = True
     layout: ComposedLayout
     checks = True
     """Whether a world without a legal choice is an error; terminal states have none."""
@@ -245,12 +264,25 @@ class ComposedHead(Head):
             context = self.contexts(seen, before) if before else None
             legal = part.legal(tensordict, self.graph, before, exists=seen.exists(part))
             drawn = all(before[name].dim() == lead for name in part.given if part.mask_given == name)
-            return self.heads[_key(part.name)](seen, context, legal, check=self.checks and drawn)
+            prior = self._prior_of(part, tensordict)
+            head = self.heads[_key(part.name)]
+            return head(seen, context, legal, check=self.checks and drawn, prior=prior)
 
         edges = 0 if seen.edges is None else seen.edges.mask.shape[-1]
         return ComposedDistribution(
             self.layout, make, batch_shape=tensordict.batch_size, nodes=h.shape[-2], edges=edges
         )
+
+    def _prior_of(self, part: Part, tensordict: TensorDict) -> Tensor | None:
+        """Return the weighted prior of a part; None if it has none."""
+        prior = self.prior_in(tensordict)
+        if isinstance(prior, TensorDictBase):
+            prior = prior.get(part.name, None)
+        if prior is None:
+            return None
+        if part.kind == "number":
+            prior = unsquashed(prior, low=part.low, high=part.high)
+        return self.weight_of_prior() * prior
 
     def tensors(self, h: Tensor, tensordict: TensorDict) -> dict[str, Tensor]:
         """Return the action, and the parameters of each part given the values in it."""

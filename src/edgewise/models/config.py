@@ -175,9 +175,11 @@ class ModelConfig(Config):
     initial_std: float = Field(0.6, gt=0, le=100)
     """Initial standard deviation of continuous actions, before squashing."""
     prior: float | None = Field(None, gt=0, le=100)
-    """Initial weight of `action_prior`, a score of each choice that some environments give. It is added to
-    the logits with a learned positive weight, so a policy with a small `policy_gain` begins as the rule that
-    takes the choice of the highest score. None ignores the scores."""
+    """Initial weight of `action_prior`, what a rule would do, which some environments give: a score of each
+    choice, or the action of the rule if that is made of numbers. It is added to the logits, or to the mean
+    before squashing, with a positive weight, so a policy with a small `policy_gain` begins as the rule,
+    exactly so for numbers with a weight of 1. The weight is learned unless `algorithm.prior_weight` sets it.
+    None ignores the prior."""
 
     @field_validator("head")
     @classmethod

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 import torch
-from tensordict import NestedKey, TensorDict
+from tensordict import NestedKey, TensorDict, TensorDictBase
 from torch import Tensor, nn
 from torch.distributions import Distribution
 from torch.nn import functional
@@ -21,6 +21,11 @@ from edgewise.models.config import MIN_STD, ModelConfig
 from edgewise.models.distributions.masked import MaskedCategorical, check_mask
 from edgewise.models.distributions.squashed import SquashedNormal
 from edgewise.models.policy_function import Decode
+
+SMALLEST_WEIGHT = 1e-9
+"""Weight of a prior that has faded out."""
+BOUND_OF_PRIOR = 1 - 1e-4
+"""Largest size of a number that a rule gives, as a share of its range; squashing reaches no bound."""
 
 
 class Head(nn.Module, ABC):
@@ -71,15 +76,36 @@ class Head(nn.Module, ABC):
 
     def with_prior(self, logits: Tensor, tensordict: TensorDict) -> Tensor:
         """Add `action_prior` with the learned weight; return `logits` if the model has no such weight."""
+        prior = self.prior_in(tensordict)
+        return logits if prior is None else logits + self.weight_of_prior() * prior
+
+    def prior_in(self, tensordict: TensorDict) -> Tensor | TensorDictBase | None:
+        """Return `action_prior` of an observation; None if the model does not use it."""
         if self.prior_weight is None:
-            return logits
-        prior = tensordict.get(PRIOR, None)
+            return None
+        prior: Tensor | TensorDictBase | None = tensordict.get(PRIOR, None)
         if prior is None:
             raise ConfigError(
                 "model.prior is set, and the environment gives no action_prior",
                 hint="set env.prior, or leave model.prior out",
             )
-        return logits + functional.softplus(self.prior_weight) * prior
+        return prior
+
+    def weight_of_prior(self) -> Tensor:
+        """Return the weight of the prior, 0-d."""
+        assert self.prior_weight is not None
+        return functional.softplus(self.prior_weight)
+
+    @torch.no_grad()
+    def set_weight_of_prior(self, weight: float) -> None:
+        """Set the weight of the prior, as schedules do.
+
+        Raises:
+            ValueError: the model has no prior.
+        """
+        if self.prior_weight is None:
+            raise ValueError("the model has no prior: set model.prior to its first weight")
+        self.prior_weight.fill_(math.log(math.expm1(max(weight, SMALLEST_WEIGHT))))
 
     @classmethod
     def build(cls, graph: GraphSpec, config: ModelConfig, *, layout: ActionLayout) -> Head:
@@ -109,6 +135,12 @@ class Rows(nn.Sequential):
             return super().forward(values)
         found: Tensor = super().forward(values.flatten(0, -2))
         return found.unflatten(0, values.shape[:-1])
+
+
+def unsquashed(values: Tensor, *, low: float, high: float) -> Tensor:
+    """Return the mean before squashing of numbers between two bounds."""
+    unit = (2 * values - low - high) / (high - low)
+    return torch.atanh(unit.clamp(-BOUND_OF_PRIOR, BOUND_OF_PRIOR))
 
 
 def feed_forward(inputs: int, hidden: Sequence[int], outputs: int, *, gain: float = 1.0) -> nn.Sequential:
@@ -175,6 +207,7 @@ class AgentsDiscreteHead(Head):
     """
 
     in_keys: Sequence[NestedKey] = (GRAPH, MASK, ACTIVE)
+    takes_prior = True
 
     def __init__(self, graph: GraphSpec, config: ModelConfig, *, layout: AgentsDiscrete) -> None:
         super().__init__(graph, config, layout=layout)
@@ -187,7 +220,8 @@ class AgentsDiscreteHead(Head):
         mask = tensordict.get(MASK, None)
         if mask is not None:
             check_mask(mask, needed=acting, what="action")
-        return MaskedCategorical(self.score(h[..., : acting.shape[-1], :]), mask, counted=acting)
+        logits = self.with_prior(self.score(h[..., : acting.shape[-1], :]), tensordict)
+        return MaskedCategorical(logits, mask, counted=acting)
 
 
 class AgentsContinuousHead(Head):
@@ -207,6 +241,7 @@ class AgentsContinuousHead(Head):
         "loc": "mean of an action before squashing",
         "scale": "standard deviation of an action before squashing",
     }
+    takes_prior = True
     layout: AgentsContinuous
 
     def __init__(self, graph: GraphSpec, config: ModelConfig, *, layout: AgentsContinuous) -> None:
@@ -225,7 +260,11 @@ class AgentsContinuousHead(Head):
         acting = acting_agents(tensordict, self.layout.num_agents)
         loc, raw = self.parameterise(h[..., : acting.shape[-1], :]).chunk(2, -1)
         scale = functional.softplus(raw + self.raw_offset) + MIN_STD
-        return SquashedNormal(loc, scale, low=self.layout.low, high=self.layout.high, counted=acting)
+        low, high = self.layout.low, self.layout.high
+        prior = self.prior_in(tensordict)
+        if isinstance(prior, Tensor):
+            loc = loc + self.weight_of_prior() * unsquashed(prior, low=low, high=high)
+        return SquashedNormal(loc, scale, low=low, high=high, counted=acting)
 
     def tensors(self, h: Tensor, tensordict: TensorDict) -> dict[str, Tensor]:
         """Return the median action, and the parameters of the distribution."""

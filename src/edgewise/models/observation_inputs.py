@@ -30,7 +30,7 @@ _MEANINGS: dict[NestedKey, str] = {
     "node_type": "type of each node",
     "u": "features of the whole graph",
     MASK: "which actions are allowed",
-    PRIOR: "a score of each action, which is added to the logits with a learned weight",
+    PRIOR: "what a rule would do: a score of each choice, added to the logits, or the action itself",
     ACTIVE: "which agents act; agents are the first nodes of their graph",
     (STEP, "x"): "features of nodes, or of the choices that are offered, which change from step to step",
     (STEP, "u"): "features of the whole graph, which change from step to step",
@@ -196,6 +196,9 @@ class ObservationInputs:
             )
         if _first(key) == MASK and isinstance(layout, ComposedLayout):
             return layout.mask_dims_of("" if key == MASK else _path(key)[1], len(sizes))
+        if _first(key) == PRIOR and isinstance(layout, ComposedLayout):
+            part = layout.part("" if key == PRIOR else _path(key)[1])
+            return sizes if part.of == "graph" else (part.of, *sizes[1:])
         if key == CHOICES:
             return (CHOICES,)
         if key == (STEP, "x"):

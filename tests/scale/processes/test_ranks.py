@@ -9,10 +9,11 @@ from tests.scale.processes.pair import run_pair
 from tests.scale.processes.worker import CHECKS, ON_POLICY
 
 QUICK = [
-    *("collectives", "statistics", "prioritised", "clone", "reinforce mean"),
+    *("collectives", "statistics", "prioritised", "clone", "evolution", "reinforce mean"),
     *(f"ppo {name}" for name in ON_POLICY),
     *(f"off_policy {name}" for name in ("dqn", "sac")),
     "run graphwalk-ppo",
+    "run evolution",
 ]
 RUNS = [name for name in CHECKS if name.startswith("run ")]
 
@@ -83,7 +84,7 @@ def test_metrics_are_those_of_the_whole_batch(found, name):
             assert together == pytest.approx(alone, rel=1e-3, abs=1e-5), key
 
 
-@pytest.mark.parametrize("name", ["clone", "reinforce mean"])
+@pytest.mark.parametrize("name", ["clone", "evolution", "reinforce mean"])
 def test_gradients_of_other_algorithms(found, name):
     _compare(found, name)
 
@@ -96,6 +97,7 @@ def test_the_share_that_matches_the_expert_is_over_all_decisions(found):
 
 def test_a_run_that_was_stopped_goes_on_bit_for_bit(found):
     _resumed(found, "run graphwalk-ppo")
+    _resumed(found, "run evolution")
 
 
 @pytest.mark.thorough

@@ -283,6 +283,19 @@ def check_reinforce(group, baseline):
     return {"one": compared(group, single, own)}
 
 
+def check_evolution(group):
+    """Each process has played all candidates in half of the worlds."""
+    settings = {"training.num_envs": 16, "algorithm.pairs": 2, **SMALL_MODEL}
+    config = load_config("graphwalk", algorithm="evolution", keywords=settings)
+    single, own, alone = made(group, config)
+    batch = alone.collector.collect()
+    mine = (batch["instance"] < 2) if group.rank == 0 else (batch["instance"] >= 2)
+    single.learn(batch)
+    half = batch[mine].unsqueeze(0)
+    own.learn(half.set("instance", half["instance"] % 2))
+    return {"one": compared(group, single, own)}
+
+
 def check_clone(group):
     settings = {"env.num_agents": [1, 4], "algorithm.expert": "random", "algorithm.minibatch_size": 32}
     settings |= {"training.num_envs": 8, "training.rollout_length": 8}
@@ -343,6 +356,9 @@ OTHERS = ("marine-sac", "marine-ddpg", "marine-ac-iqn", "marine-iqn")
 def settings_of(name):
     """The recipe or environment of a small run, its algorithm, and its settings."""
     settings = {**SMALL, "training.total_frames": 256, "logging.tensorboard": False, "seed": 1}
+    if name == "evolution":
+        unused = dict.fromkeys(("algorithm.epochs", "algorithm.minibatch_size"), UNUSED)
+        return "graphwalk", "evolution", {**settings, **unused, "algorithm.pairs": 1}
     if name == "reinforce":
         return "graphwalk", "reinforce", {**settings, **REINFORCE}
     if name == "recurrent":
@@ -370,6 +386,7 @@ CHECKS = {
     "statistics": check_statistics,
     "prioritised": check_prioritised,
     "clone": check_clone,
+    "evolution": check_evolution,
     "expert_iteration": check_expert_iteration,
     **{f"ppo {name}": lambda group, name=name: check_ppo(group, name) for name in ON_POLICY},
     **{f"off_policy {name}": lambda group, name=name: check_off_policy(group, name) for name in OFF_POLICY},
@@ -379,7 +396,7 @@ CHECKS = {
     },
     **{
         f"run {name}": lambda group, name=name: check_run(group, name)
-        for name in (*RECIPES, *OTHERS, "reinforce", "recurrent")
+        for name in (*RECIPES, *OTHERS, "reinforce", "recurrent", "evolution")
     },
 }
 

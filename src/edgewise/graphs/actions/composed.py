@@ -10,8 +10,9 @@ from abc import abstractmethod
 from dataclasses import dataclass, replace
 
 import torch
-from tensordict import TensorDictBase
+from tensordict import TensorDict, TensorDictBase
 from torch import Tensor
+from torch.nn.functional import one_hot
 from torchrl.data import Bounded, MultiCategorical, TensorSpec
 
 from edgewise.config.errors import ConfigError
@@ -165,6 +166,20 @@ class ComposedLayout(ActionLayout):
             legal = legal & part.is_legal(columns, observation, graph, values)
             values[part.name] = part.value_of(columns.nan_to_num(0.0))
         return legal
+
+    def as_prior(
+        self, action: Tensor, observation: TensorDictBase, graph: GraphSpec
+    ) -> Tensor | TensorDictBase:
+        """Return the values of parts by name, choices as scores of one; the only value if it has no name."""
+        nodes, edges = self.slots(observation, graph)
+        columns = self.split(action, nodes=nodes, edges=edges)
+        found = {
+            part.name: part.value_of(own)
+            if part.kind == "number"
+            else one_hot(part.value_of(own), part.count(nodes, edges)).float()
+            for part, own in zip(self.parts, columns, strict=True)
+        }
+        return found[""] if "" in found else TensorDict(found, observation.batch_size)
 
     def slots(self, observation: TensorDictBase, graph: GraphSpec) -> tuple[int, int]:
         """Return the numbers of node and edge slots of an observation; no edges if no part needs them."""

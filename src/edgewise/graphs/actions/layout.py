@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from tensordict import TensorDictBase
 from torch import Tensor
+from torch.nn.functional import one_hot
 from torchrl.data import TensorSpec
 
 from edgewise.config.errors import ConfigError
@@ -135,6 +136,21 @@ class ActionLayout(ABC):
             graph: shape of the graphs.
         """
         return None
+
+    def as_prior(
+        self, action: Tensor, observation: TensorDictBase, graph: GraphSpec
+    ) -> Tensor | TensorDictBase:
+        """Return an action as `action_prior`: a score of one for each choice, or numbers as they are.
+
+        Args:
+            action: `[*B, ...]`, as in `spec`.
+            observation: batch size `[*B]`, with `graph` and whatever else the layout reads.
+            graph: shape of the graphs.
+        """
+        found = self.choices(observation, graph)
+        if found is None:
+            return action
+        return one_hot(action, found.legal.shape[-1]).float()
 
     def is_same_with_fewer_slots(self, graph: GraphSpec) -> bool:  # noqa: ARG002
         """Return whether actions mean the same, in the same shape, if empty slots at the end are cut off."""

@@ -12,9 +12,17 @@ SYSTEM = System(
             baselines="edgewise.systems.multihop.baselines:BASELINES",
             replay="edgewise.systems.multihop.render:replay",
         ),
+        "multihop_lengths": Environment(
+            env="edgewise.systems.multihop.lengths:MultihopLengthsEnv",
+            config="edgewise.systems.multihop.config:LengthsConfig",
+            summary="give links the lengths by which BackPressure routes",
+            baselines="edgewise.systems.multihop.baselines:LENGTH_BASELINES",
+            replay="edgewise.systems.multihop.render:replay",
+        ),
     },
     recipes={
         "multihop-clone": "edgewise.systems.multihop.recipes.clone:RECIPE",
+        "multihop-lengths": "edgewise.systems.multihop.recipes.lengths:RECIPE",
         "multihop-ppo": "edgewise.systems.multihop.recipes.ppo:RECIPE",
     },
     verbs=(

@@ -9,6 +9,8 @@ from tensordict import TensorDict
 
 from edgewise.envs.policy import Policy
 from edgewise.systems.multihop.env import MultihopEnv
+from edgewise.systems.multihop.lengths import MultihopLengthsEnv, lengths_of_rule
+from edgewise.systems.multihop.networks.batch import Networks
 from edgewise.systems.multihop.routers import ROUTERS, Router
 
 
@@ -36,3 +38,22 @@ def _factory(name: str) -> Callable[[MultihopEnv], Policy]:
 
 
 BASELINES: Mapping[str, Callable[[MultihopEnv], Policy]] = {name: _factory(name) for name in ROUTERS}
+
+
+def lengths_as_policy(rule: str, env: MultihopLengthsEnv) -> Policy:
+    """Return the policy that gives links the lengths of a rule."""
+    lengths = lengths_of_rule(env.networks, env.instances, rule)
+
+    def policy(tensordict: TensorDict) -> TensorDict:
+        return tensordict.set("action", Networks.of(lengths, tensordict["state", "network"]))
+
+    return policy
+
+
+def _lengths_factory(rule: str) -> Callable[[MultihopLengthsEnv], Policy]:
+    return lambda env: lengths_as_policy(rule, env)
+
+
+LENGTH_BASELINES: Mapping[str, Callable[[MultihopLengthsEnv], Policy]] = {
+    name: _lengths_factory(name) for name in ("length-backpressure", "flow-backpressure")
+}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
@@ -28,10 +28,8 @@ def shipped_names() -> list[str]:
     return sorted(file.stem for file in SHIPPED.glob("*.json"))
 
 
-class MultihopConfig(Config):
-    """Multi-class multi-hop networks; the environment card explains each setting."""
-
-    removed: ClassVar[Mapping[str, Any]] = {"overflow_cost": None}
+class MultihopSettings(Config):
+    """Networks, their traffic, and the costs; shared by both ways to route."""
 
     networks: tuple[str, ...] = Field(("two-path",), min_length=1)
     """Names or files of the networks; each world samples one at reset."""
@@ -40,14 +38,6 @@ class MultihopConfig(Config):
     network_load: RealRange = 0.8
     """Traffic of random networks, as a fraction of their capacity, or the range from which each network
     samples its own."""
-    idle_allowed: bool = True
-    """Whether a link may always stay idle; otherwise only if it cannot carry anything."""
-    prior: Literal["none", "backpressure", "spbp", "length-backpressure"] = "none"
-    """Baseline whose scores are observed as `action_prior`, for models with `model.prior`: positive for the
-    class that the baseline sends on a link, and larger the higher its pressure."""
-    max_backlog: float = Field(1000.0, gt=0.0, le=REAL)
-    """Number of waiting packets above which an episode is truncated; that slot costs as many
-    in addition."""
     reward_scale: float = Field(1.0, gt=0.0, le=REAL)
     """Divisor of the costs."""
     max_steps: int = Field(1000, gt=0, le=FRAMES)
@@ -73,3 +63,29 @@ class MultihopConfig(Config):
         if not 0.0 < lower_bound(load) <= upper_bound(load):
             raise ValueError(f"a load is above zero, got {load}")
         return load
+
+
+class MultihopConfig(MultihopSettings):
+    """Multi-class multi-hop networks; the environment card explains each setting."""
+
+    removed: ClassVar[Mapping[str, Any]] = {"overflow_cost": None}
+
+    max_backlog: float = Field(1000.0, gt=0.0, le=REAL)
+    """Number of waiting packets above which an episode is truncated; that slot costs as many
+    in addition."""
+    idle_allowed: bool = True
+    """Whether a link may always stay idle; otherwise only if it cannot carry anything."""
+    prior: Literal["none", "backpressure", "spbp", "length-backpressure"] = "none"
+    """Baseline whose scores are observed as `action_prior`, for models with `model.prior`: positive for the
+    class that the baseline sends on a link, and larger the higher its pressure."""
+
+
+class LengthsConfig(MultihopSettings):
+    """Lengths of links for BackPressure, decided by a policy; the environment card explains each setting."""
+
+    hold: Annotated[int, Field(ge=1, le=FRAMES)] | Literal["episode"] = "episode"
+    """Slots for which lengths stay the same, or `episode`."""
+    flow_features: bool = True
+    """Whether links have features of the flow with the least total delay: utilisation, and marginal delay."""
+    prior: Literal["none", "length-backpressure", "flow-backpressure"] = "none"
+    """Baseline whose lengths are observed as `action_prior`, for models with `model.prior`."""

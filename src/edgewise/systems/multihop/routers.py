@@ -72,8 +72,12 @@ class BackPressure(Router):
 
     def requests(self, queues: Tensor, capacity: Tensor, network: Tensor) -> Tensor:
         """Request at full capacity, in decreasing pressure times capacity until a queue is empty."""
+        bias = self.bias(network, self.networks.wiring(network))
+        return self.requests_with(bias, queues, capacity, network)
+
+    def requests_with(self, bias: Tensor | None, queues: Tensor, capacity: Tensor, network: Tensor) -> Tensor:
+        """Return the requests with a given bias `[B, M, K]`, or none."""
         wiring = self.networks.wiring(network)
-        bias = self.bias(network, wiring)
         return routing.back_pressure(queues, capacity, wiring=wiring, bias=bias, **self._ranks(network))
 
     def scores(self, queues: Tensor, capacity: Tensor, network: Tensor) -> Tensor:

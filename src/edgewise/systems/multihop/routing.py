@@ -48,6 +48,25 @@ def length_bias(distance: Tensor, wiring: Wiring, *, weight: float) -> Tensor:
     return torch.where(gain.isfinite(), weight * gain, 0.0).float()
 
 
+def shortest_distances(length: Tensor, wiring: Wiring, *, num_nodes: int) -> Tensor:
+    """Compute the shortest distance of every node to each destination, `[*B, N, K]` (Bellman and Ford).
+
+    Args:
+        length: `[*B, M]` float64, positive; infinite for absent links.
+        wiring: the links.
+        num_nodes: N.
+    """
+    kinds = wiring.destination.shape[-1]
+    lead = length.shape[:-1]
+    near = length.new_full((*lead, num_nodes, kinds), torch.inf)
+    near = near.scatter(-2, wiring.destination.unsqueeze(-2), 0.0)
+    start = wiring.start.unsqueeze(-1).expand(*wiring.start.shape, kinds)
+    for _ in range(num_nodes - 1):
+        over = length.unsqueeze(-1) + at_nodes(near, wiring.end)
+        near = near.scatter_reduce(-2, start, over, "amin")
+    return near
+
+
 def pressure(queues: Tensor, wiring: Wiring, *, bias: Tensor | None = None) -> Tensor:
     """Compute queue difference plus bias of each link, `[*B, M, K]`; -inf if nothing can be sent."""
     here = at_nodes(queues, wiring.start)

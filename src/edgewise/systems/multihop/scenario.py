@@ -11,7 +11,7 @@ from torch import Tensor
 
 from edgewise.envs.arrivals import invert_row
 from edgewise.envs.ranges import RealNumbers, lower_bound, upper_bound
-from edgewise.systems.multihop.config import SHIPPED, MultihopConfig, parse_drawn
+from edgewise.systems.multihop.config import SHIPPED, MultihopSettings, parse_drawn
 from edgewise.systems.multihop.networks.batch import Networks
 from edgewise.systems.multihop.networks.generate import barabasi_network
 from edgewise.systems.multihop.networks.instance import Instance, read_instance
@@ -39,7 +39,7 @@ def load_instances(names: Sequence[str], *, seed: int = 0, load: RealNumbers = 0
     return found
 
 
-def instances_of(config: MultihopConfig) -> list[Instance]:
+def instances_of(config: MultihopSettings) -> list[Instance]:
     """Load the instances that the config names."""
     return load_instances(config.networks, seed=config.network_seed, load=config.network_load)
 

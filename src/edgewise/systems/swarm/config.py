@@ -57,6 +57,8 @@ class SwarmConfig(Config):
     agent. Its size is agents times entities."""
     continuous: bool = False
     """Whether the action is a force in [-1, 1]² instead of one of five directions."""
+    prior: Literal["none", "straight", "cautious"] = "none"
+    """Baseline whose action is observed as `action_prior`, for models with `model.prior`."""
     goal_threshold: float = Field(0.05, gt=0, le=REAL)
     """Distance to the goal at which an agent has arrived."""
     goal_reward: Real = 5.0

@@ -27,6 +27,7 @@ class SwarmEnv(GraphEnv[SwarmConfig]):
     """
 
     stage_settings = ("num_agents", "num_obstacles", "collision_cost")
+    rules = "edgewise.systems.swarm.baselines:BASELINES"
 
     def setup(self) -> None:
         """Define the graph and the action layout."""

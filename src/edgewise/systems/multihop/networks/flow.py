@@ -21,8 +21,8 @@ FULL = 0.5
 without bound would keep packets from busy links whatever their queues."""
 
 
-def marginal_delays(start: Index, end: Index, rate: Array, destination: Index, arrivals: Array) -> Array:
-    """Compute the marginal delay of each link `[M]` in the flow with the least total delay.
+def least_delay_flow(start: Index, end: Index, rate: Array, destination: Index, arrivals: Array) -> Array:
+    """Compute the flow of each link `[M]` in the flow with the least total delay.
 
     Args:
         start: `[M]` int, where links start.
@@ -33,10 +33,15 @@ def marginal_delays(start: Index, end: Index, rate: Array, destination: Index, a
     """
     flow = _shortest_flow(start, end, 1 / rate, destination, arrivals)
     for _ in range(ROUNDS):
-        target = _shortest_flow(start, end, _marginal(flow, rate), destination, arrivals)
+        target = _shortest_flow(start, end, marginal_delay(flow, rate), destination, arrivals)
         step = _best_step(flow, target, rate)
         flow = flow + step * (target - flow)
-    return _marginal(flow, rate)
+    return flow
+
+
+def marginal_delays(start: Index, end: Index, rate: Array, destination: Index, arrivals: Array) -> Array:
+    """Compute the marginal delay of each link `[M]` in the flow with the least total delay."""
+    return marginal_delay(least_delay_flow(start, end, rate, destination, arrivals), rate)
 
 
 def distances_to(start: Index, end: Index, length: Array, destination: Index, nodes: int) -> Array:
@@ -53,8 +58,8 @@ def distances_to(start: Index, end: Index, length: Array, destination: Index, no
     return found
 
 
-def _marginal(flow: Array, rate: Array) -> Array:
-    """Return the derivative of the number of packets on a link by its flow; linear beyond `FULL`."""
+def marginal_delay(flow: Array, rate: Array) -> Array:
+    """Return the derivative of the number of packets on a link by its flow `[M]`; linear beyond `FULL`."""
     inside = np.minimum(flow, FULL * rate)
     slope = rate / (rate - inside) ** 2
     return slope + 2 * rate / (rate - inside) ** 3 * (flow - inside)
@@ -84,6 +89,6 @@ def _best_step(flow: Array, target: Array, rate: Array) -> float:
     low, high = 0.0, 1.0
     for _ in range(30):
         middle = (low + high) / 2
-        slope = (_marginal(flow + middle * (target - flow), rate) * (target - flow)).sum()
+        slope = (marginal_delay(flow + middle * (target - flow), rate) * (target - flow)).sum()
         low, high = (low, middle) if slope > 0 else (middle, high)
     return low

@@ -1,0 +1,1 @@
+"""Recipes of the re-entrant system: presets that reproduce a published figure."""
