@@ -32,6 +32,7 @@ from edgewise.envs.base import GraphEnv
 from edgewise.graphs.keys import ACTIVE, STALENESS, STEPS
 from edgewise.graphs.masks import unless_all
 from edgewise.models.actor_critic import Actor, ActorCritic, ValuingActor
+from edgewise.models.encoders.encoder import GraphEncoder
 from edgewise.models.instance_actor import InstanceActorCritic
 from edgewise.objectives.alignment import expand_agent_mask, match_shape
 from edgewise.objectives.average_reward import AverageReward
@@ -163,6 +164,8 @@ class PPO(Algorithm):
             batch, importance = corrected(batch, self.policy, minibatch_size=size, group=self.group)
             ratio_start = self._ratio_start(batch if is_instance_batch(batch) else batch[..., -1])
             samples, explained = self._advantages(batch)
+            if self.config.epochs > 1 and not is_instance_batch(samples):
+                samples = self._with_edges(samples)
         updates: list[Metrics] = []
         for _ in range(self.config.epochs):
             updates += (epoch := [self._update(minibatch) for minibatch in self._minibatches(samples)])
@@ -236,6 +239,13 @@ class PPO(Algorithm):
             return batch.select(*read, *LEARNT_FROM, strict=False).reshape(-1), explained
         kept = batch.select(*read, *LEARNT_FROM, ("next", "done"), strict=False)
         return split_into_chunks(kept, config.chunk_length), explained
+
+    def _with_edges(self, samples: TensorDictBase) -> TensorDictBase:
+        """Find edges once, if actor and critic have them in common."""
+        actor, critic = (getattr(each, "encoder", None) for each in (self.policy, self.actor_critic.critic))
+        if not isinstance(actor, GraphEncoder) or not isinstance(critic, GraphEncoder):
+            return samples
+        return actor.with_edges(samples) if actor.graph.edges == critic.graph.edges else samples
 
     def _has_values(self, batch: TensorDictBase) -> bool:
         """Return whether `behaviour` has written values with the weights that learn now."""

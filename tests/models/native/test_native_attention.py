@@ -47,7 +47,7 @@ def results(attention, h, index, attr, *, compiled, monkeypatch):
 
 
 @needs_compiler
-@pytest.mark.parametrize("features", [0, 1, 3, 9])
+@pytest.mark.parametrize("features", [0, 1, 3, 8, 9, 32])
 @pytest.mark.parametrize(
     ("channels", "heads"), [(64, 4), (32, 4), (32, 1), (24, 2), (20, 4), (6, 3), (130, 65), (128, 64)]
 )

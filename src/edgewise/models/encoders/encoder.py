@@ -7,15 +7,17 @@ from collections.abc import Sequence
 from typing import Literal, Self
 
 import torch
-from tensordict import TensorDict
+from tensordict import TensorDict, TensorDictBase
 from torch import Tensor, nn
 from torch.nn import functional
 
 from edgewise.graphs.edges import Edges, needs_static_shapes, prefers_compact
+from edgewise.graphs.keys import GRAPH
 from edgewise.graphs.spec import GraphSpec
 from edgewise.models.config import EncoderConfig
 from edgewise.models.encoders.attention import Weights
 from edgewise.models.encoders.diagnostics import activation_rms, attention_entropy, logit_max
+from edgewise.models.encoders.found_edges import found_edges, with_found_edges
 from edgewise.models.encoders.graph_batch import DenseBatch, GraphBatch, to_dense_batch, to_sparse_batch
 from edgewise.models.encoders.partition import Part, run_block, split
 from edgewise.models.vmap_guard import may_compact
@@ -61,6 +63,10 @@ class GraphEncoder(nn.Module, ABC):
         with torch.no_grad():
             count = graph["node_mask"].sum().clamp(min=1) * self.hidden
             return {"output/rms": (self(graph).square().sum() / count).sqrt()}
+
+    def with_edges(self, samples: TensorDictBase) -> TensorDictBase:
+        """Return samples `[*B]` whose graphs may carry what this encoder would compute in every epoch."""
+        return samples
 
     def attention(self, graph: TensorDict) -> Tensor | None:  # noqa: ARG002
         """Return attention weights from each node (column) to each node (row), `[*B, N, N]`, or None."""
@@ -245,6 +251,16 @@ class MessagePassingEncoder(GraphEncoder):
         flat, sparse = to_sparse_batch(graph, self.graph, edges, compact=compact)
         return flat.nodes(self.trunk(flat.x, flat.node_type, sparse, flat.u))
 
+    def with_edges(self, samples: TensorDictBase) -> TensorDictBase:
+        """Return samples that carry their edges, if the sparse layout reads them more than once."""
+        if self.config.compact is False:
+            return samples
+        with_them = with_found_edges(samples, self.graph)
+        graph = with_them.get(GRAPH)
+        edges = found_edges(graph)
+        is_dense = edges is not None and self.takes_dense(edges, graph.get("node_mask"))
+        return samples if is_dense else with_them
+
     def takes_dense(self, edges: Edges, node_mask: Tensor) -> bool:  # noqa: ARG002
         """Return whether to use the dense layout for these edges; only dot-product attention supports it."""
         return False
@@ -291,7 +307,7 @@ class MessagePassingEncoder(GraphEncoder):
 
     def _edges_of(self, graph: TensorDict) -> Edges:
         """Return the edges, and remember whether some did not fit into their slots."""
-        edges = self.graph.edges_of(graph)
+        edges = found_edges(graph) or self.graph.edges_of(graph)
         if edges.overflow is not None and not needs_static_shapes(edges.overflow):
             before = self._overflow
             self._overflow = edges.overflow if before is None else before | edges.overflow

@@ -62,28 +62,101 @@ INLINE void add(float *to, float weight, const float *row, int64_t C) {
         for (int64_t c = 0; c < C; c++) to[c] += weight * row[c];
 }
 
-/* out[i,d,h] = scale * rows[i,h] . w[d,h] for all nodes; a row begins every `stride` numbers. */
-INLINE void times_weights(float *out, const float *rows, int64_t stride, const float *w, float scale,
-                          int64_t M, int64_t H, int64_t C, int64_t D) {
+/* Terms and sums of a node are D x H numbers: heads are next to each other, or features if they fill vectors. */
+INLINE int is_wide(int64_t D) { return D % 8 == 0; }
+
+/* to[h,c,d] = w[d,h,c] */
+INLINE void transposed(float *to, const float *w, int64_t H, int64_t C, int64_t D) {
+    for (int64_t d = 0; d < D; d++)
+        for (int64_t i = 0; i < H * C; i++) to[i * D + d] = w[d * H * C + i];
+}
+
+/* Terms scale * rows[i,h] . w[d,h] of all nodes; a row begins every `stride` numbers, and wt is w transposed. */
+INLINE void times_weights(float *out, const float *rows, int64_t stride, const float *w, const float *wt,
+                          float scale, int64_t M, int64_t H, int64_t C, int64_t D) {
+    if (is_wide(D)) {
+        for (int64_t i = 0; i < M; i++)
+            for (int64_t h = 0; h < H; h++)
+                for (int64_t d = 0; d < D; d += 8) {
+                    Eight sum = { 0 };
+                    for (int64_t c = 0; c < C; c++)
+                        sum += rows[i * stride + h * C + c] * *(const Eight *)(wt + (h * C + c) * D + d);
+                    *(Eight *)(out + (i * H + h) * D + d) = scale * sum;
+                }
+        return;
+    }
     for (int64_t i = 0; i < M; i++)
         for (int64_t d = 0; d < D; d++)
             for (int64_t h = 0; h < H; h++)
                 out[(i * D + d) * H + h] = scale * dot(rows + i * stride + h * C, w + (d * H + h) * C, C);
 }
 
-/* to[d,h] += weight[h] * attr[d]: heads are next to each other, so that the inner loop is a vector. */
+/* to[h] += scale * sum_d sums[d,h] w[d,h] for one node, rows of C numbers. */
+INLINE void add_weights(float *to, const float *sums, float scale, const float *w, int64_t H, int64_t C,
+                        int64_t D) {
+    const int64_t of_head = is_wide(D) ? D : 1, of_feature = is_wide(D) ? 1 : H;
+    for (int64_t h = 0; h < H; h++)
+        if (C % 8 == 0)
+            for (int64_t c = 0; c < C; c += 8) {
+                Eight sum = { 0 };
+                for (int64_t d = 0; d < D; d++)
+                    sum += sums[h * of_head + d * of_feature] * *(const Eight *)(w + (d * H + h) * C + c);
+                *(Eight *)(to + h * C + c) += scale * sum;
+            }
+        else
+            for (int64_t d = 0; d < D; d++)
+                add(to + h * C, scale * sums[h * of_head + d * of_feature], w + (d * H + h) * C, C);
+}
+
+/* Gradient of the weights: d_w[d,h] += scale * sums[d,h] row[h] for one node; transposed if wide. */
+INLINE void add_outer(float *d_w, const float *sums, float scale, const float *row, int64_t H, int64_t C,
+                      int64_t D) {
+    if (is_wide(D))
+        for (int64_t h = 0; h < H; h++)
+            for (int64_t c = h * C; c < (h + 1) * C; c++) add(d_w + c * D, scale * row[c], sums + h * D, D);
+    else
+        for (int64_t d = 0; d < D; d++)
+            for (int64_t h = 0; h < H; h++) add(d_w + (d * H + h) * C, scale * sums[d * H + h], row + h * C, C);
+}
+
+/* to[d,h] += weight[h] * attr[d] */
 INLINE void add_features(float *to, const float *weight, const float *attr, int64_t H, int64_t D) {
-    for (int64_t d = 0; d < D; d++) {
-        const float feature = attr[d];
-        for (int64_t h = 0; h < H; h++) to[d * H + h] += weight[h] * feature;
-    }
+    if (is_wide(D))
+        for (int64_t h = 0; h < H; h++) add(to + h * D, weight[h], attr, D);
+    else
+        for (int64_t d = 0; d < D; d++) {
+            const float feature = attr[d];
+            for (int64_t h = 0; h < H; h++) to[d * H + h] += weight[h] * feature;
+        }
 }
 
 /* to[h] += sum_d terms[d,h] * attr[d] */
 INLINE void add_terms(float *to, const float *terms, const float *attr, int64_t H, int64_t D) {
+    if (D == 0) return;
+    if (is_wide(D))
+        for (int64_t h = 0; h < H; h++) to[h] += dot(terms + h * D, attr, D);
+    else
+        for (int64_t d = 0; d < D; d++) {
+            const float feature = attr[d];
+            for (int64_t h = 0; h < H; h++) to[h] += terms[d * H + h] * feature;
+        }
+}
+
+/* to[d] = sum_h one[h] terms[d,h] + other[h] values[d,h] */
+INLINE void features_of(float *to, const float *one, const float *terms, const float *other,
+                        const float *values, int64_t H, int64_t D) {
+    if (is_wide(D)) {
+        memset(to, 0, sizeof(float) * D);
+        for (int64_t h = 0; h < H; h++) {
+            add(to, one[h], terms + h * D, D);
+            add(to, other[h], values + h * D, D);
+        }
+        return;
+    }
     for (int64_t d = 0; d < D; d++) {
-        const float feature = attr[d];
-        for (int64_t h = 0; h < H; h++) to[h] += terms[d * H + h] * feature;
+        float sum = 0.0f;
+        for (int64_t h = 0; h < H; h++) sum += one[h] * terms[d * H + h] + other[h] * values[d * H + h];
+        to[d] = sum;
     }
 }
 
@@ -92,12 +165,14 @@ INLINE void forward_of(int64_t M, int64_t L, int64_t H, int64_t C, int64_t D, co
                        float *message, float *out, float *logits, float *alpha, float *work) {
     const int64_t W = H * C;
     const float scale = 1.0f / sqrtf((float)C);
-    float *highest = work, *total = highest + M * H, *terms = total + M * H, *sums = terms + M * H * D;
+    float *highest = work, *total = highest + M * H, *terms = total + M * H, *sums = terms + M * H * D,
+          *wt = sums + M * H * D;
     for (int64_t i = 0; i < M * H; i++) highest[i] = -3.402823466e38f;
     memset(total, 0, sizeof(float) * M * H);
     memset(sums, 0, sizeof(float) * M * H * D);
     memset(message, 0, sizeof(float) * M * W);
-    times_weights(terms, rows, 4 * W, w, scale, M, H, C, D);
+    transposed(wt, w, H, C, D);
+    times_weights(terms, rows, 4 * W, w, wt, scale, M, H, C, D);
     for (int64_t e = 0; e < L; e++) {
         const int64_t t = target[e];
         const float *q = rows + t * 4 * W, *k = rows + source[e] * 4 * W + W;
@@ -124,9 +199,7 @@ INLINE void forward_of(int64_t M, int64_t L, int64_t H, int64_t C, int64_t D, co
         add_features(sums + t * D * H, a, attr + e * D, H, D);
     }
     for (int64_t i = 0; i < M; i++) {
-        for (int64_t d = 0; d < D; d++)
-            for (int64_t h = 0; h < H; h++)
-                add(message + i * W + h * C, sums[(i * D + d) * H + h], w + (d * H + h) * C, C);
+        add_weights(message + i * W, sums + i * D * H, 1.0f, w, H, C, D);
         const float *root = rows + i * 4 * W + 3 * W;
         for (int64_t c = 0; c < W; c++) out[i * W + c] = message[i * W + c] + root[c];
     }
@@ -140,11 +213,13 @@ INLINE void backward_of(int64_t M, int64_t L, int64_t H, int64_t C, int64_t D, c
     const int64_t W = H * C;
     const float scale = 1.0f / sqrtf((float)C);
     float *mean = work, *terms = mean + M * H, *values = terms + M * H * D, *logit_sums = values + M * H * D,
-          *alpha_sums = logit_sums + M * H * D;
+          *alpha_sums = logit_sums + M * H * D, *wt = alpha_sums + M * H * D, *d_wt = wt + D * W;
     memset(logit_sums, 0, 2 * sizeof(float) * M * H * D);
     memset(d_w, 0, sizeof(float) * D * W);
-    times_weights(terms, rows, 4 * W, w, scale, M, H, C, D);
-    times_weights(values, d_out, W, w, 1.0f, M, H, C, D);
+    memset(d_wt, 0, sizeof(float) * D * W);
+    transposed(wt, w, H, C, D);
+    times_weights(terms, rows, 4 * W, w, wt, scale, M, H, C, D);
+    times_weights(values, d_out, W, w, wt, 1.0f, M, H, C, D);
     for (int64_t i = 0; i < M; i++) {
         memset(d_rows + i * 4 * W, 0, sizeof(float) * 3 * W);
         memcpy(d_rows + i * 4 * W + 3 * W, d_out + i * W, sizeof(float) * W);
@@ -164,28 +239,22 @@ INLINE void backward_of(int64_t M, int64_t L, int64_t H, int64_t C, int64_t D, c
         }
         add_features(logit_sums + t * D * H, d_logit, attr + e * D, H, D);
         add_features(alpha_sums + t * D * H, a, attr + e * D, H, D);
-        if (d_attr)
-            for (int64_t d = 0; d < D; d++) {
-                const int64_t at = (t * D + d) * H;
-                float sum = 0.0f;
-                for (int64_t h = 0; h < H; h++) sum += d_logit[h] * terms[at + h] + a[h] * values[at + h];
-                d_attr[e * D + d] = sum;
-            }
+        if (d_attr) features_of(d_attr + e * D, d_logit, terms + t * D * H, a, values + t * D * H, H, D);
         for (int64_t h = 0; h < H; h++) {
             add(d_q + h * C, scale * d_logit[h], there + W + h * C, C);
             add(d_there + W + h * C, scale * d_logit[h], q + h * C, C);
             add(d_there + 2 * W + h * C, a[h], gradient + h * C, C);
         }
     }
-    for (int64_t i = 0; i < M; i++)
+    float *sums_of_w = is_wide(D) ? d_wt : d_w;
+    for (int64_t i = 0; i < M && D; i++) {
+        add_weights(d_rows + i * 4 * W, logit_sums + i * D * H, scale, w, H, C, D);
+        add_outer(sums_of_w, logit_sums + i * D * H, scale, rows + i * 4 * W, H, C, D);
+        add_outer(sums_of_w, alpha_sums + i * D * H, 1.0f, d_out + i * W, H, C, D);
+    }
+    if (is_wide(D))
         for (int64_t d = 0; d < D; d++)
-            for (int64_t h = 0; h < H; h++) {
-                const int64_t at = (i * D + d) * H + h;
-                const float of_logit = scale * logit_sums[at];
-                add(d_rows + i * 4 * W + h * C, of_logit, w + (d * H + h) * C, C);
-                add(d_w + (d * H + h) * C, of_logit, rows + i * 4 * W + h * C, C);
-                add(d_w + (d * H + h) * C, alpha_sums[at], d_out + i * W + h * C, C);
-            }
+            for (int64_t i = 0; i < W; i++) d_w[d * W + i] = d_wt[i * D + d];
 }
 
 /* The compiler unrolls the loops over usual numbers of heads and channels, which it knows here. */

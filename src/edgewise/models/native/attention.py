@@ -104,7 +104,7 @@ class _Attention(torch.autograd.Function):
         sizes = (nodes, edges, heads, width // heads, 0 if attr is None else attr.shape[1])
         message, out = rows.new_empty(nodes, width), rows.new_empty(nodes, width)
         logits, alpha = rows.new_empty(edges, heads), rows.new_empty(edges, heads)
-        work = rows.new_empty(2 * nodes * heads * (1 + sizes[-1]))
+        work = rows.new_empty(2 * nodes * heads * (1 + sizes[-1]) + width * sizes[-1])
         given = (*_contiguous(rows, edge_index, attr, weight), message, out, logits, alpha, work)
         if _functions()[0](*sizes, *map(_address, given)):
             raise IndexError(f"an edge refers to a node that does not exist: there are {nodes}")
@@ -118,11 +118,11 @@ class _Attention(torch.autograd.Function):
         if torch.is_grad_enabled():  # gradients that have gradients themselves
             return _differentiable_gradients(ctx, gradient)
         rows, edge_index, attr, weight, message, alpha = ctx.saved_tensors
-        nodes, _, heads, _, features = ctx.sizes
+        nodes, _, heads, channels, features = ctx.sizes
         d_rows = rows.new_empty(rows.shape)
         d_attr = rows.new_empty(attr.shape) if ctx.needs_input_grad[2] else None
         d_weight = None if weight is None else rows.new_empty(weight.shape)
-        work = rows.new_empty(nodes * heads * (1 + 4 * features))
+        work = rows.new_empty(heads * (nodes * (1 + 4 * features) + 2 * channels * features))
         given = (*_contiguous(rows, edge_index, attr, weight), message, alpha, gradient.contiguous())
         _functions()[1](*ctx.sizes, *map(_address, (*given, d_rows, d_attr, d_weight, work)))
         return d_rows, None, d_attr, d_weight, None, None
