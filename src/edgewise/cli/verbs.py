@@ -36,6 +36,7 @@ GROUPS: Mapping[str, tuple[Verb, ...]] = {
             "play", "play a game against a policy in the browser, or watch two of them", "edgewise.cli.play"
         ),
         _verb("report", "write the report of a run, or of several side by side"),
+        _verb("render", "draw an episode as a picture or an animation: SVG, PNG, GIF, MP4"),
     ),
     "share": (
         Verb(
@@ -49,6 +50,7 @@ GROUPS: Mapping[str, tuple[Verb, ...]] = {
         _verb("envs", "list, show or check environments"),
         _verb("recipes", "list, show or check recipes"),
         _verb("doctor", "show versions, devices, threads, compiler and disk space"),
+        _verb("completion", "write a script for completion in bash, zsh or fish"),
     ),
 }
 """The verbs that `edgewise --help` lists."""

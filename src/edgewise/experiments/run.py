@@ -20,6 +20,8 @@ from edgewise.runs.folder import RunFolder
 if TYPE_CHECKING:
     from edgewise.evaluation.result import Evaluation
     from edgewise.experiments.policy import TrainedPolicy
+    from edgewise.report.curve_plot import CurveFigure
+    from edgewise.report.pictures.write import Picture
     from edgewise.training.callbacks import Callback
 
 
@@ -131,6 +133,40 @@ class Run:
         from edgewise.report.page import write_report
 
         return write_report(self.path)
+
+    def plot(self, *measures: str, log: bool = False) -> CurveFigure:
+        """Plot measures of `metrics` over frames, by default the return; needs matplotlib.
+
+        Args:
+            measures: names of columns, such as `evaluation/return` or `learn/entropy`.
+            log: whether the vertical axes are logarithmic.
+        """
+        from edgewise.report.curve_plot import plot_measures
+
+        return plot_measures({self.name: self.metrics}, measures, log=log)
+
+    @as_guest()
+    def render(
+        self, to: Path | str | None = None, *, episode: int = 0, frame: int | None = None, **options: Any
+    ) -> Path | Picture:
+        """Draw an episode: one that was recorded, or one that the policy plays now if none was.
+
+        Args:
+            to: a file that ends with .svg, .png, .gif or .mp4; if not given, a picture for notebooks.
+            episode: which of the newest evaluation.
+            frame: the moment of a picture, counted from 0, or from the end if negative.
+            options: `fps`, `width` and `theme` (`light` or `dark`).
+        """
+        from edgewise.evaluation.request import EvaluationRequest
+        from edgewise.experiments.episodes import play_episode, recorded_episode
+        from edgewise.report.pictures.write import Picture, svg, write
+
+        replay = recorded_episode(self.path, episode)
+        if replay is None:
+            replay = play_episode(self.path, EvaluationRequest(device="cpu"))
+        if to is None:
+            return Picture(svg(replay, frame=-1 if frame is None else frame, **options))
+        return write(replay, Path(to), frame=frame, **options)
 
     def __fspath__(self) -> str:
         return str(self.path)

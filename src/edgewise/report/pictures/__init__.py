@@ -1,0 +1,1 @@
+"""Draw replays without a browser: as SVG, PNG, GIF or MP4."""
