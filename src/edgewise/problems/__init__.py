@@ -7,28 +7,45 @@ describe an instance once and then only what changes, so that networks encode a 
 from edgewise.plugins import Environment, System, Verb
 
 
-def _problem(module: str, name: str, summary: str) -> Environment:
+def _problem(module: str, name: str, summary: str, *, replay: str) -> Environment:
     return Environment(
         env=f"edgewise.problems.{module}:{name}Env",
         config=f"edgewise.problems.config:{name}Config",
         summary=summary,
         baselines=f"edgewise.problems.{module}:BASELINES",
+        replay=f"edgewise.problems.render:{replay}",
     )
 
 
 SYSTEM = System(
     name="problems",
     environments={
-        "tsp": _problem("tsp", "TSP", "visit every city once by a short round trip"),
-        "cvrp": _problem("cvrp", "CVRP", "serve all customers by short routes of a vehicle with a capacity"),
-        "cvrptw": _problem("cvrptw", "CVRPTW", "serve all customers within their time windows"),
-        "job_shop": _problem("job_shop", "JobShop", "schedule the operations of jobs on machines"),
-        "vertex_cover": _problem("vertex_cover", "VertexCover", "cover every edge by nodes of small weight"),
-        "independent_set": _problem(
-            "independent_set", "IndependentSet", "choose many nodes, no two of them neighbours"
+        "tsp": _problem("tsp", "TSP", "visit every city once by a short round trip", replay="tour"),
+        "cvrp": _problem(
+            "cvrp",
+            "CVRP",
+            "serve all customers by short routes of bounded load",
+            replay="routes",
         ),
-        "max_cut": _problem("max_cut", "MaxCut", "divide the nodes with much weight between the sides"),
-        "coloring": _problem("coloring", "Coloring", "colour nodes with few colours, neighbours differently"),
+        "cvrptw": _problem("cvrptw", "CVRPTW", "serve all customers in their time windows", replay="routes"),
+        "job_shop": _problem(
+            "job_shop", "JobShop", "schedule the operations of jobs on machines", replay="schedule"
+        ),
+        "vertex_cover": _problem(
+            "vertex_cover", "VertexCover", "cover every edge by nodes of small weight", replay="chosen"
+        ),
+        "independent_set": _problem(
+            "independent_set",
+            "IndependentSet",
+            "choose many nodes that are no neighbours",
+            replay="chosen",
+        ),
+        "max_cut": _problem(
+            "max_cut", "MaxCut", "divide the nodes with much weight between the sides", replay="sides"
+        ),
+        "coloring": _problem(
+            "coloring", "Coloring", "colour nodes with few colours, neighbours differently", replay="colours"
+        ),
     },
     verbs=(
         Verb("solve", "solve instances of files with a trained policy", "edgewise.problems.commands.solve"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from edgewise.algorithms.config import PPOConfig, ReinforceConfig
-from edgewise.config.run import EvaluationConfig, LoggingConfig, TrainingConfig
+from edgewise.config.run import EvaluationConfig, TrainingConfig
 from edgewise.config.schedules import Linear
 from edgewise.experiments.recipe import Recipe
 from edgewise.models.config import EncoderConfig, ModelConfig
@@ -28,7 +28,6 @@ TSP20_POMO = Recipe(
     algorithm=ReinforceConfig(starts=10, first_actions="different", minibatch_size=16_384),
     training=TrainingConfig(total_frames=20_000_000, num_envs=640, rollout_length=1, schedules=FALLING),
     evaluation=EvaluationConfig(every=5_000_000, episodes=256, baselines=("nearest", "two_opt")),
-    logging=LoggingConfig(replays=0),
 )
 
 TSP50_POMO = replace(
@@ -67,7 +66,6 @@ VERTEX_COVER = Recipe(
     evaluation=EvaluationConfig(
         every=1_000_000, episodes=256, baselines=("cheapest", "largest"), settings={"num_nodes": 20}
     ),
-    logging=LoggingConfig(replays=0),
 )
 
 JOB_SHOP = Recipe(
@@ -88,7 +86,6 @@ JOB_SHOP = Recipe(
         baselines=("most_work_remaining", "first_come"),
         settings={"num_jobs": 15, "num_machines": 15},
     ),
-    logging=LoggingConfig(replays=0),
 )
 
 MAX_CUT = Recipe(
@@ -106,5 +103,4 @@ MAX_CUT = Recipe(
         schedules={"learning_rate": Linear(start=1e-3, end=0.0)},
     ),
     evaluation=EvaluationConfig(every=100_000, episodes=32, baselines=("steepest", "tabu")),
-    logging=LoggingConfig(replays=0),
 )

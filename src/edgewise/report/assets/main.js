@@ -15,14 +15,15 @@ function build() {
   page.append(headerOf(data));
   const links = element("nav", { "aria-label": "sections" });
   const others = [tilesOf(data), notesOf(data)].filter((node) => node !== null);
-  page.append(links, ...others);
-  const sections = [() => learningSection(data), () => comparisonSection(data), () => usedSection(data), () => episode, () => healthSection(data), () => configSection(data)];
-  for (const make of sections) {
-    const node = make();
-    if (!node) continue;
+  page.append(links);
+  const show = (node) => {
+    if (!node) return;
     page.append(node);
     links.append(element("a", { href: `#${node.id}` }, node.getAttribute("aria-label")));
-  }
+  };
+  show(episode);
+  page.append(...others);
+  for (const make of [learningSection, comparisonSection, usedSection, healthSection, configSection]) show(make(data));
   page.append(element("footer", {}, data.footer));
   for (const redraw of redraws) redraw();
   if (player) player.start();
