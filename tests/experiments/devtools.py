@@ -19,7 +19,7 @@ class Browser:
         self._count, self._session, self._rest = 0, None, b""
 
     def __enter__(self):
-        self._profile = tempfile.TemporaryDirectory()
+        self._profile = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         read_end, self._out = os.pipe()
         self._in, write_end = os.pipe()
         switches = [each for each in SWITCHES if not each.startswith(WITHOUT)]

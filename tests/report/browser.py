@@ -35,7 +35,7 @@ class Visit:
 
 def visit(path: Path, *switches: str, place: str = "") -> Visit:
     """Open a file, at a place such as `#frame=3`."""
-    with tempfile.TemporaryDirectory() as profile:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         done = subprocess.run(
             [
                 CHROMIUM,
