@@ -9,6 +9,7 @@ Example:
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -71,6 +72,9 @@ if TYPE_CHECKING:
     from edgewise.objectives.without_vmap import without_vmap
     from edgewise.plugins import System, Verb, register
     from edgewise.training.callbacks import Callback, StopTraining
+
+if sys.platform == "win32":
+    raise ImportError("edgewise runs on Linux and macOS; on Windows, install it inside WSL 2")
 
 __version__ = "0.2.0"
 

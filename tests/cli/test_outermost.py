@@ -73,3 +73,9 @@ def test_a_reader_that_has_gone():
     )
     assert done.returncode in (0, 141)
     assert done.stderr == b""
+
+
+def test_windows_is_told_at_import_what_to_do():
+    program = "import sys; sys.platform = 'win32'; import edgewise"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.stderr.splitlines()[-1].startswith("ImportError: edgewise runs on Linux and macOS")
