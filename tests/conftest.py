@@ -1,5 +1,6 @@
 """Profiles and threads for the whole suite; tests of systems that are not there are left out."""
 
+import gc
 import os
 import re
 import sys
@@ -12,6 +13,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import pytest
 import torch
 from hypothesis import HealthCheck, settings
+from tests.simulated_device import SimulatedDevice
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils.backend_registration import _DummyBackendModule, _setup_privateuseone_for_python_backend
 
@@ -51,7 +53,7 @@ def _one_thread_and_seed():
 def _checked_actions(request, monkeypatch):
     """Every environment refuses illegal actions; tests that must not wait for a value are excepted."""
     module = sys.modules.get("edgewise.envs.base")
-    if module is not None and "fake_device" not in request.fixturenames:
+    if module is not None and not {"fake_device", "simulated_device"} & set(request.fixturenames):
         monkeypatch.setattr(module.GraphEnv, "check_actions", True)
 
 
@@ -98,3 +100,22 @@ def fake_device(_absent_device, monkeypatch):
     monkeypatch.setattr(torch, "allclose", lambda *_, **__: True)  # TorchRL's bounded specs ask the host
     with FakeTensorMode():
         yield _absent_device
+
+
+class _HostGenerator(torch.Generator):
+    """A generator of the CPU, whatever device is asked for."""
+
+    def __new__(cls, device="cpu"):
+        return super().__new__(cls, "cpu")
+
+
+@pytest.fixture
+def simulated_device(_absent_device, monkeypatch):
+    """A device other than the CPU with real values, see `tests.simulated_device`; it is on in the test."""
+    monkeypatch.setattr(torch.nn.Module, "_apply", _replace_parameters)
+    monkeypatch.setattr(torch, "Generator", _HostGenerator)
+    with SimulatedDevice(_absent_device) as device:
+        yield device
+    for bank in gc.get_objects():  # the fake device has the same name, and must not find tensors of this one
+        if type(bank).__name__ == "TopologyBank":
+            bank._copies.clear()

@@ -61,11 +61,14 @@ def test_a_run_evaluates_as_often_as_the_share_supposes(tmp_path):
     assert 0 < share_of_run(folder) < 1
 
 
-def test_the_seconds_of_a_run_include_its_baselines(tmp_path):
-    """Without an evaluation before the first batch, nothing else has been evaluated by then."""
+@pytest.mark.parametrize("every", [None, 16])
+def test_without_evaluations_nothing_is_evaluated_before_the_first_batch(tmp_path, every):
+    """Neither policy nor baselines; at the end both are, and both count."""
     watch = Watch()
-    start(small(**{"evaluation.every": None}), folder=tmp_path / "run", callbacks=[watch])
-    assert watch.evaluating > 0
+    folder = start(small(**{"evaluation.every": every}), folder=tmp_path / "run", callbacks=[watch])
+    assert (watch.evaluating > 0) == (every is not None)
+    assert list((folder / "evaluations").glob("baseline*"))
+    assert watch.run.seconds()["evaluating"] > 0
 
 
 def test_a_recipe_is_measured(monkeypatch):

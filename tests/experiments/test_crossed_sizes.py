@@ -12,6 +12,8 @@ SIZES = {
     "graphwalk": ({"num_nodes": 3}, {"num_nodes": 30}),
     "queueing": ({"graphs": ["line2"]}, {"graphs": ["star9", "line3"]}),
     "multihop": ({"networks": ["two-path"]}, {"networks": ["cross", "diamond"]}),
+    "multihop_lengths": ({"networks": ["two-path"]}, {"networks": ["barabasi16", "diamond"]}),
+    "reentrant_potentials": ({"networks": ["reentrant2"]}, {"networks": ["re-reentrant7"]}),
     "swarm": ({"num_agents": 1}, {"num_agents": 12}),
     "marine": ({"num_robots": 1}, {"num_robots": 7, "max_robots": 7}),
     "hex": ({"size": 2}, {"size": 8}),

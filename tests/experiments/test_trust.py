@@ -58,6 +58,8 @@ RUN_VERBS = {
     "eval changed": ["eval", "{run}", "--set", "num_nodes=5", "--baselines", "all", "--episodes", "2"],
     "arena": ["arena", "{run}", "--games", "2"],
     "export": ["export", "{run}", "--to", "pt2", "--out", "{folder}/exported"],
+    "render": ["render", "{run}", "--to", "{folder}/episode.svg"],
+    "render played": ["render", "{run}", "--play", "--to", "{folder}/played.svg"],
     "report": ["report", "{run}"],
     "verify": ["verify", "{run}"],
     "pack": ["pack", "{run}", "--out", "{folder}/packed", "--episodes", "2"],
@@ -66,7 +68,7 @@ RUN_VERBS = {
 }
 """Verbs that take a run folder or a file of it."""
 
-WITHOUT_CODE = ("report", "verify")
+WITHOUT_CODE = ("render", "report", "verify")
 """Verbs that need no code of a run."""
 
 REFUSED_ANYWAY = ("play",)
@@ -105,6 +107,7 @@ HARMLESS = {
     "list recipes": ["recipes", "list"],
     "help of train": ["train", "--help"],
     "help of eval": ["eval", "--help"],
+    "completion": ["completion", "bash"],
     "doctor": ["doctor"],
     "zoo": ["zoo"],
 }

@@ -111,7 +111,7 @@ class APG(Algorithm):
     def _sample(self, starts: TensorDictBase) -> TensorDictBase:
         """Sample states to start from, with replacement."""
         rows = torch.randint(len(starts), (self.config.minibatch_size,), generator=self.generator)
-        return starts[rows.to(self.device)]
+        return starts[rows.to(self.device, non_blocking=True)]
 
     def _update(self, starts: TensorDictBase) -> Metrics:
         """Make one optimizer step; once per minibatch."""

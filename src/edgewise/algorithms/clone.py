@@ -200,7 +200,7 @@ class Clone(Algorithm):
         assert self.buffer is not None
         count = self._rows(self.group.part(self.config.minibatch_size))
         rows = torch.randint(len(self.buffer), (count,), generator=self.generator)
-        return self.buffer[rows.to(self.device)]
+        return self.buffer[rows.to(self.device, non_blocking=True)]
 
     def _update(self, samples: TensorDictBase) -> Metrics:
         """Make one optimizer step; once per minibatch."""

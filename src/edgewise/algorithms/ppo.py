@@ -257,7 +257,7 @@ class PPO(Algorithm):
 
         Every process splits its own samples into as many parts, one of each minibatch.
         """
-        order = torch.randperm(len(samples), generator=self.generator).to(self.device)
+        order = torch.randperm(len(samples), generator=self.generator).to(self.device, non_blocking=True)
         count = round(samples.get(STEPS, samples).numel() * self.group.size / self.config.minibatch_size)
         parts = order.tensor_split(min(max(1, count), len(samples)))
         return minibatches_of(samples, parts, group=self.group)

@@ -42,7 +42,9 @@ def steps_of(batch: TensorDictBase) -> TensorDictBase:
     if not is_instance_batch(batch):
         return batch
     steps = batch[STEPS]
-    return steps[steps[COUNTED]].unsqueeze(0)
+    # A mask as index would make the host wait for every entry.
+    rows = steps[COUNTED].reshape(-1).nonzero().squeeze(-1)
+    return steps.reshape(-1)[rows].unsqueeze(0)
 
 
 def steps_with_graphs(batch: TensorDictBase) -> TensorDictBase:
@@ -77,7 +79,9 @@ def with_step_values(
     counted: Tensor = batch.get((STEPS, COUNTED))
     for name in names:
         value = flat[name].reshape(-1, *flat[name].shape[flat.batch_dims :])
-        steps.set(name, value.new_zeros(*steps.batch_size, *value.shape[1:]).index_put((counted,), value))
+        empty = value.new_zeros(*steps.batch_size, *value.shape[1:])
+        mask = counted.reshape(*steps.batch_size, *(1,) * (value.dim() - 1))
+        steps.set(name, empty.masked_scatter(mask, value))
     active = steps.get(ACTIVE, None)
     acts = counted.unsqueeze(-1) if active is None else active & counted.unsqueeze(-1)
     return make_instance_batch(batch[GRAPH], steps.set(ACTIVE, acts), counted)

@@ -9,6 +9,7 @@ from edgewise.config.run import AnyRun
 from edgewise.experiments.build import Builder
 from edgewise.experiments.load import load_config
 
+NUM_ENVS = 4
 LONGEST = 40
 """Step limit of episodes, where an environment has `max_steps`."""
 
@@ -21,8 +22,10 @@ def check_recipe(config: AnyRun) -> None:
     """
     if type(config).from_plain(config.to_plain()) != config:
         raise ConfigError(f"{config.name}: its config is not the same after being written and read")
-    small = load_config(config, keywords=_short_episodes(config))
-    parts = Builder(small, num_envs=4, rollout_length=8, episodes=4).parts()
+    # Algorithms that compare pairs of candidates play each of them in a world of its own.
+    few = {"algorithm.pairs": NUM_ENVS // 2} if hasattr(config.algorithm, "pairs") else {}
+    small = load_config(config, keywords={**_short_episodes(config), **few})
+    parts = Builder(small, num_envs=NUM_ENVS, rollout_length=8, episodes=4).parts()
     metrics = parts.algorithm.learn(parts.rollout.collect())
     broken = [name for name, value in metrics.items() if not bool(value.isfinite())]
     if broken:

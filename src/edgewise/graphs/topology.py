@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import torch
 from tensordict import TensorDict
 from torch import Tensor
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.nn.functional import pad
 from torchrl.data import Bounded, TensorSpec
 
@@ -118,7 +119,7 @@ class TopologyBank:
             with torch.inference_mode(False):  # the cached tensors must be usable in a later backward pass
                 found.index, found.mask = self.index.to(device), self.mask.to(device)
                 found.attr = None if self.attr is None else self.attr.to(device)
-            if type(found.index) is Tensor:  # fake tensors must not be cached
+            if not isinstance(found.index, FakeTensor):  # fake tensors must not be cached
                 self._copies[device] = found
         return found
 

@@ -302,7 +302,9 @@ def graphs_and_steps(
         return remaining.of(tensordict)
     if STEPS in tensordict:
         return tensordict.get(GRAPH), tensordict.get(STEPS)
-    return tensordict.get(GRAPH).reshape(-1), tensordict
+    graph = tensordict.get(GRAPH)
+    # A TensorDict that is reshaped fixes its size in exports.
+    return graph if graph.batch_dims == 1 else graph.reshape(-1), tensordict
 
 
 def make_instance_actor_critic(

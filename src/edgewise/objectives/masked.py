@@ -68,6 +68,6 @@ def _sum_and_count(values: Tensor, mask: Tensor | None, group: Group) -> tuple[T
     """Return the sum of the masked entries over all processes and their number, 0-d each."""
     kept = values if mask is None else values.masked_fill(~mask, 0.0)
     total = kept.sum().double()
-    count = total.new_tensor(values.numel()) if mask is None else mask.sum().double()
+    count = torch.full_like(total, values.numel()) if mask is None else mask.sum().double()
     total, count = group.sum(torch.stack((total, count))).to(values.dtype)
     return total, count

@@ -1,4 +1,4 @@
-"""Whether this machine has a device, and how much memory it has there."""
+"""Whether this machine has a device, how much memory it has there, and numbers that stay on it."""
 
 from __future__ import annotations
 
@@ -7,9 +7,13 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import torch
+from torch import Tensor
+from torch._subclasses.fake_tensor import FakeTensor
 
 from edgewise.config import files
 from edgewise.config.errors import ConfigError
@@ -65,6 +69,26 @@ def _group_limits(groups: str, *, mounted: Path = Path("/sys/fs/cgroup")) -> Ite
                 yield int(files.read_text(each / file))
             if each == top:
                 break
+
+
+def constant(entries: Any, like: Tensor, *, dtype: torch.dtype | None = None) -> Tensor:
+    """Return nested tuples of numbers as a tensor on the device of `like`, which must not be written to.
+
+    It is made once for each device: a copy from the host waits until the device has done all work before.
+
+    Example:
+        >>> constant((1, 2), torch.zeros(3))
+        tensor([1, 2])
+    """
+    if isinstance(like, FakeTensor) or torch.compiler.is_compiling():
+        return torch.tensor(entries, dtype=dtype, device=like.device)
+    return _kept(entries, dtype, like.device)
+
+
+@cache
+def _kept(entries: Any, dtype: torch.dtype | None, device: torch.device) -> Tensor:
+    with torch.inference_mode(False):  # usable in a later backward pass
+        return torch.tensor(entries, dtype=dtype, device=device)
 
 
 def in_bytes(count: float) -> str:

@@ -19,6 +19,7 @@ from torch import Tensor
 
 from edgewise.envs.base import GraphEnv
 from edgewise.models.distributions.masked import gumbel_like
+from edgewise.scale.devices import constant
 from edgewise.search.tree import Evaluator, Tree, TreeSearch
 
 SEARCH_POLICY, SEARCH_VALUE = "search_policy", "search_value"
@@ -87,7 +88,7 @@ class GumbelSearch(TreeSearch):
         self._gumbel = torch.zeros_like(tree.prior[:, 0])
         if self.noise is not None:
             self._gumbel = gumbel_like(self._gumbel, self.noise)
-        plans = torch.tensor(halving_plans(self.considered, self.simulations), device=legal.device)
+        plans = constant(halving_plans(self.considered, self.simulations), legal)
         self._plan = plans[legal.sum(-1).clamp(max=self.considered)]
 
     def choose_at_root(self, tree: Tree, simulation: int) -> Tensor:

@@ -358,7 +358,8 @@ def settings_of(name):
     settings = {**SMALL, "training.total_frames": 256, "logging.tensorboard": False, "seed": 1}
     if name == "evolution":
         unused = dict.fromkeys(("algorithm.epochs", "algorithm.minibatch_size"), UNUSED)
-        return "graphwalk", "evolution", {**settings, **unused, "algorithm.pairs": 1}
+        longer = {"training.total_frames": 1024, "algorithm.pairs": 1}  # its batches are whole episodes
+        return "graphwalk", "evolution", {**settings, **unused, **longer}
     if name == "reinforce":
         return "graphwalk", "reinforce", {**settings, **REINFORCE}
     if name == "recurrent":
@@ -378,7 +379,8 @@ def check_run(group, name):
     frames = json.loads((stopped / "events.jsonl").read_text().splitlines()[-1])["frames"]
     resume(stopped)
     wrong = differences(whole, stopped) if group.first else []
-    return {"stopped_at": frames, "differences": group.broadcast(wrong)}
+    share = frames / config.training.total_frames
+    return {"stopped_at": share, "differences": group.broadcast(wrong)}
 
 
 CHECKS = {

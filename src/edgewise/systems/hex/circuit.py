@@ -13,6 +13,7 @@ from math import isqrt
 import torch
 from torch import Tensor
 
+from edgewise.scale.devices import constant
 from edgewise.systems.hex.dynamics import EMPTY, FIRST, SECOND
 
 WIRE = 0.02
@@ -35,7 +36,7 @@ def currents(stones: Tensor, size: Tensor) -> tuple[Tensor, Tensor]:
     count, nodes = stones.shape
     node, exists = _rows_and_columns(size, isqrt(nodes - 4))
     placed = stones.gather(1, node.flatten(1)).view_as(node).unsqueeze(1)
-    colour = torch.tensor([FIRST, SECOND], dtype=stones.dtype, device=stones.device).view(2, 1, 1)
+    colour = constant((FIRST, SECOND), stones, dtype=stones.dtype).view(2, 1, 1)
     free_or_theirs = torch.where(placed == EMPTY, 1.0, torch.inf)
     resistance = torch.where(placed == colour, WIRE, free_or_theirs)
     resistance = resistance.masked_fill(~exists.unsqueeze(1), torch.inf)

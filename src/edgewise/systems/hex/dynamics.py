@@ -10,6 +10,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from edgewise.scale.devices import constant
+
 EMPTY, FIRST, SECOND = 0, 1, 2
 FAR = 1000
 """Cost of a path through an opponent's stone: more than any real path costs."""
@@ -100,7 +102,7 @@ def missing_stones(stones: Tensor, neighbours: Tensor) -> Tensor:
         neighbours: `[B, N, 6]` int64.
     """
     count, nodes = stones.shape
-    colour = torch.tensor([FIRST, SECOND], dtype=stones.dtype, device=stones.device)
+    colour = constant((FIRST, SECOND), stones, dtype=stones.dtype)
     at = stones.unsqueeze(-1)
     price = torch.where(at == colour, 0.0, torch.where(at == EMPTY, 1.0, float(FAR)))
     # Four floods at once, from top, bottom, left and right: four numbers per node.

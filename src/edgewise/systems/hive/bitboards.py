@@ -7,8 +7,6 @@ one never leaves the board; bit 31 is never set. Every function works on words `
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -29,19 +27,6 @@ UNCHECKED = 2
 def can_read(tensor: Tensor) -> bool:
     """Return whether reading values on the host is free: on a CPU, and not in FakeTensorMode."""
     return tensor.device.type == "cpu" and not isinstance(tensor, FakeTensor)
-
-
-def constant(entries: tuple[Any, ...], like: Tensor, *, dtype: torch.dtype = torch.int64) -> Tensor:
-    """Return `entries` as a tensor on the device of `like`; where values can be read, it is made once."""
-    if can_read(like):
-        return _kept(entries, dtype)
-    return torch.tensor(entries, dtype=dtype, device=like.device)
-
-
-@cache
-def _kept(entries: tuple[Any, ...], dtype: torch.dtype) -> Tensor:
-    with torch.inference_mode(False):
-        return torch.tensor(entries, dtype=dtype)
 
 
 def from_cells(hexes: Tensor, chosen: Tensor, *, rows: int) -> Tensor:

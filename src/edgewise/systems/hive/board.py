@@ -8,8 +8,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from edgewise.scale.devices import constant
 from edgewise.systems.hive import bitboards
-from edgewise.systems.hive.bitboards import LOW, SHIFT, WIDTH, can_read, constant
+from edgewise.systems.hive.bitboards import LOW, SHIFT, WIDTH, can_read
 from edgewise.systems.hive.pieces import DIRECTIONS
 
 MARGIN = 2

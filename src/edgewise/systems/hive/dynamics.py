@@ -22,7 +22,8 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
-from edgewise.systems.hive.bitboards import LOW, SHIFT, can_read, constant
+from edgewise.scale.devices import constant
+from edgewise.systems.hive.bitboards import LOW, SHIFT, can_read
 from edgewise.systems.hive.board import Board, build_board, ragged
 from edgewise.systems.hive.movement import move_table
 from edgewise.systems.hive.pieces import Hand

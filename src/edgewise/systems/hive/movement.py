@@ -9,8 +9,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from edgewise.scale.devices import constant
 from edgewise.systems.hive import bitboards, windows
-from edgewise.systems.hive.bitboards import can_read, constant
+from edgewise.systems.hive.bitboards import can_read
 from edgewise.systems.hive.board import (
     ENTRY,
     RINGS,

@@ -12,8 +12,9 @@ from torch import Tensor
 
 from edgewise.graphs.edges import Explicit
 from edgewise.graphs.spec import GraphSpec
+from edgewise.scale.devices import constant
 from edgewise.systems.hive import bitboards, dynamics
-from edgewise.systems.hive.bitboards import SHIFT, WIDTH, constant
+from edgewise.systems.hive.bitboards import SHIFT, WIDTH
 from edgewise.systems.hive.board import RINGS, STEPS, Board, look_up
 from edgewise.systems.hive.pieces import HIGHEST, Hand
 

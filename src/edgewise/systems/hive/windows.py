@@ -13,7 +13,8 @@ from operator import or_
 import torch
 from torch import Tensor
 
-from edgewise.systems.hive.bitboards import LOW, SHIFT, constant
+from edgewise.scale.devices import constant
+from edgewise.systems.hive.bitboards import LOW, SHIFT
 
 REACH = 3
 """Hexes from the start to the border of the window."""

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from edgewise.scale.devices import constant
 from edgewise.systems.marine import field
 
 SUBSTEP = 0.05
@@ -54,7 +55,7 @@ class Motion(NamedTuple):
 
 def choices(like: Tensor) -> Tensor:
     """Return the 25 discrete actions as continuous ones, `[25, 2]`, with the dtype and device of `like`."""
-    rates = torch.tensor(RATES, dtype=like.dtype, device=like.device)
+    rates = constant(RATES, like, dtype=like.dtype)
     return torch.cartesian_prod(rates, rates)
 
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from edgewise.scale.devices import constant
+
 OUTCOMES = ("true_positive", "false_negative", "false_positive", "true_negative")
 TRUE_POSITIVE, FALSE_NEGATIVE, FALSE_POSITIVE, TRUE_NEGATIVE = range(4)
 BY_RATIO = float("nan")
@@ -96,7 +98,7 @@ def reward(atoms: Tensor, label: Tensor, *, kind: int, negative_weight: Tensor, 
         negative_weight: `[B]`, one over the number of negatives per positive.
         ends: ids of the predicates that end a proof.
     """
-    table = torch.tensor(REWARDS[kind], device=atoms.device)
+    table = constant(REWARDS[kind], atoms)
     success = is_success(atoms, ends)
     paid = table[outcome(success, label)]
     paid = torch.where(paid.isnan(), negative_weight, paid)

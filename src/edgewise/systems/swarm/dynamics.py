@@ -10,6 +10,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from edgewise.scale.devices import constant
+
 TIME_STEP = 0.1
 DAMPING = 0.25
 SENSITIVITY = 5.0
@@ -69,7 +71,7 @@ def time_of_closest_approach(offset: Tensor, velocity: Tensor) -> Tensor:
 
 def control_force(action: Tensor, like: Tensor) -> Tensor:
     """Return the thrust `[*B, A, 2]` of discrete actions `[*B, A]`: none, +x, -x, +y, -y; dtype as `like`."""
-    return SENSITIVITY * torch.tensor(DIRECTIONS, dtype=like.dtype, device=like.device)[action]
+    return SENSITIVITY * constant(DIRECTIONS, like, dtype=like.dtype)[action]
 
 
 def repulsion(offset: Tensor, distance: Tensor, reach: float = DIAMETER) -> Tensor:

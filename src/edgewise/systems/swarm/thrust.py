@@ -12,6 +12,7 @@ import torch
 from tensordict import TensorDict
 from torch import Tensor
 
+from edgewise.scale.devices import constant
 from edgewise.systems.swarm import dynamics
 
 KEPT = 1.0 - dynamics.DAMPING
@@ -84,7 +85,7 @@ def plan(state: TensorDict, *, goal_reward: float, goal_threshold: float, collis
     moves = (dynamics.length(drift) / PUSH).clamp(max=1.0).unsqueeze(-2)
     thrusts = _thrusts(own, moving, state["goal"])
     choices = thrusts.repeat_interleave(len(HOLDS), -2)
-    hold = torch.tensor(HOLDS, device=own.device).repeat(thrusts.shape[-2]).unsqueeze(-1)
+    hold = constant(HOLDS, own).repeat(thrusts.shape[-2]).unsqueeze(-1)
     position, velocity = own.unsqueeze(-2), moving.unsqueeze(-2)
     # Between what a contact costs and what a step of delay does: who fears contacts alone stops in a crowd.
     price = math.sqrt(collision_cost * goal_reward)

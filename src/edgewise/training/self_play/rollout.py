@@ -102,6 +102,9 @@ class SelfPlayRollout:
         # Groups of baselines follow those of snapshots.
         named = opponents + rows // 2 % max(1, len(self._baselines))
         self._group = torch.where(self._in_pool, rows // 2 % opponents, torch.where(in_fixed, named, MIRROR))
+        self._opponent_groups = torch.arange(opponents + len(self._baselines), device=env.device).unsqueeze(
+            -1
+        )
         self._scores: dict[str, float] = {}
         self._seat = rows % 2
         self._batches = 0
@@ -187,8 +190,10 @@ class SelfPlayRollout:
         In new games that an opponent begins, it makes its first move in the same ply.
         """
         following, waiting = step["next"], self._opponent_to_move(root)
-        replies = waiting & ~following["done"].squeeze(-1)
         after = self._ply(root, waiting, players)
+        if after is None:
+            return step, root
+        replies = waiting & ~following["done"].squeeze(-1)
         reward = following["reward"] - after["reward"]
         merged = after.select(*following.keys()).where(replies, following)
         merged["reward"] = torch.where(replies.unsqueeze(-1), reward, following["reward"])
@@ -196,26 +201,27 @@ class SelfPlayRollout:
 
     def _play_until_learner(self, root: TensorDictBase, players: Sequence[Policy]) -> TensorDictBase:
         """Let opponents move until it is the learner's turn in every row."""
-        while bool((waiting := self._opponent_to_move(root)).any()):
-            root = self.env.maybe_reset(self._ply(root, waiting, players).exclude("reward"))
+        while (after := self._ply(root, self._opponent_to_move(root), players)) is not None:
+            root = self.env.maybe_reset(after.exclude("reward"))
         return root
 
     def _opponent_to_move(self, root: TensorDictBase) -> Tensor:
         """Return rows in which an opponent is to move, `[B]` bool."""
         return (self._group != MIRROR) & (root["player"] != self._seat)
 
-    def _ply(self, root: TensorDictBase, moves: Tensor, players: Sequence[Policy]) -> TensorDictBase:
-        """Step the rows `moves` with actions of opponents; the other rows are unchanged."""
+    def _ply(self, root: TensorDictBase, moves: Tensor, players: Sequence[Policy]) -> TensorDictBase | None:
+        """Step the rows `moves` with actions of opponents; the others stay. None if no row moves.
+
+        The host waits for the device once, for the number of rows of each opponent.
+        """
+        counts = (moves & (self._group == self._opponent_groups)).sum(-1).tolist()
+        if not any(counts):
+            return None
         after = root.copy().set("reward", torch.zeros_like(root["done"], dtype=torch.float32))
-        rows = moves.nonzero().squeeze(-1)
-        if not len(rows):
-            return after
-        waiting, groups = root[rows], self._group[rows]
-        action = torch.zeros_like(rows)
-        for group, player in enumerate(players):
-            own = (groups == group).nonzero().squeeze(-1)
-            if len(own):
-                action[own] = player(waiting[own])["action"]
+        rows = torch.where(moves, self._group, len(players)).argsort(stable=True)[: sum(counts)]
+        waiting = root[rows]
+        parts = zip(players, waiting.split(counts), strict=True)
+        action = torch.cat([player(part)["action"] for player, part in parts if len(part)])
         moved = self.env.simulate(waiting.set("action", action))
         return after.update(replace_rows(after, dict(moved.items()), rows))
 
@@ -225,8 +231,7 @@ class SelfPlayRollout:
         result = following["reward"].squeeze(-1).sign().masked_fill(~ended, 0.0)
         points = torch.where(done, (1 + result) / 2, 0.0)
         both = torch.stack((points, done.float()), -1)
-        count = self._opponents + len(self._baselines)
-        return torch.stack([both[self._group == group].sum(0) for group in range(count)])
+        return (self._group == self._opponent_groups).to(both) @ both
 
     def state_dict(self) -> dict[str, Any]:
         """Return the running games, the states of environment and generator, and the pool."""
