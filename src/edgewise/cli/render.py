@@ -52,6 +52,9 @@ def configure(parser: Parser) -> None:
         "--width", type=whole_number(160), metavar="PIXELS", default=640, help="width of the picture (640)"
     )
     parser.add_argument("--theme", choices=["light", "dark"], default="light", help="colours (light)")
+    parser.add_argument(
+        "--bare", action="store_true", help="the scene alone, without title, time, curves and legend"
+    )
     parser.examples(
         "edgewise render runs/graphwalk-ppo-1 --to walk.gif",
         "edgewise render runs/graphwalk-ppo-1 --to step.svg --frame 10 --theme dark",
@@ -78,6 +81,7 @@ def run(options: Namespace, console: Console) -> int:
         fps=options.fps,
         width=options.width,
         theme=options.theme,
+        bare=options.bare,
         progress=progress,
     )
     data = {"picture": str(written), "frames": len(replay["frames"]), "bytes": written.stat().st_size}

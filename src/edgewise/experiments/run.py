@@ -155,7 +155,7 @@ class Run:
             to: a file that ends with .svg, .png, .gif or .mp4; if not given, a picture for notebooks.
             episode: which of the newest evaluation.
             frame: the moment of a picture, counted from 0, or from the end if negative.
-            options: `fps`, `width` and `theme` (`light` or `dark`).
+            options: `fps`, `width`, `bare` and `theme` (`light` or `dark`).
         """
         from edgewise.evaluation.request import EvaluationRequest
         from edgewise.experiments.episodes import play_episode, recorded_episode

@@ -174,3 +174,12 @@ def test_a_missing_program_is_named(tmp_path, monkeypatch):
     with pytest.raises(ConfigError, match="needs the program ffmpeg") as error:
         write(check(EVERY_KIND), tmp_path / "a.mp4")
     assert "write a .gif file" in error.value.hint
+
+
+def test_a_bare_picture_is_the_scene_alone():
+    episode = Episode(EVERY_KIND)
+    layout = Layout.of(episode, width=200, bare=True)
+    assert layout.scene == (0, 0, 200, layout.height)
+    assert layout.height == 150  # the bounds are 4 wide and 3 high
+    assert "everything" in svg(EVERY_KIND, width=200).partition("</title>")[2]
+    assert "everything" not in svg(EVERY_KIND, width=200, bare=True).partition("</title>")[2]

@@ -229,6 +229,13 @@ def test_a_replay_shows_the_tiles_and_the_moves():
     assert film["captions"][1].startswith("w")
     assert " " in film["captions"][2]
     assert len(film["frames"][8]["tiles"]["x"]) == int((states[8]["level"] >= 0).sum())
+    for frame, state in zip(film["frames"], states, strict=True):
+        movable = {
+            int(slot) for slot in state["moves"][:, 0] if slot >= 0 and slot < state["level"].shape[-1]
+        }
+        on_board = {slot for slot in movable if state["level"][slot] >= 0}
+        assert sum(ring > 0 for ring in frame["tiles"]["ring"]) == len(on_board)
+    assert any(ring > 0 for frame in film["frames"] for ring in frame["tiles"]["ring"])
 
 
 def test_the_recipe_makes_updates():

@@ -23,26 +23,35 @@ class Layout(NamedTuple):
         height: of the picture.
         scene: left, top, width and height of the scene.
         side: the left end of the column beside it; None without one.
+        bare: whether there is nothing but the scene.
     """
 
     width: int
     height: int
     scene: tuple[float, float, float, float]
     side: float | None
+    bare: bool = False
 
     @classmethod
-    def of(cls, episode: Episode, *, width: int) -> Layout:
+    def of(cls, episode: Episode, *, width: int, bare: bool = False) -> Layout:
         """Return the layout of a picture of a given width; its height follows from what is shown."""
+        if bare:
+            height = 2 * round(width * _shape(episode) / 2)
+            return cls(width, height, (0.0, 0.0, float(width), float(height)), None, bare=True)
         column = height_of(episode)
         inner = width - 2 * MARGIN - (SIDE + MARGIN if column else 0)
-        left, bottom, right, top = episode.area
-        shape = min(LARGEST_SHAPE, max(LEAST_SHAPE, (top - bottom) / (right - left)))
-        tall = max(inner * shape, column)
+        tall = max(inner * _shape(episode), column)
         foot = CAPTION if episode.replay.get("captions") else MARGIN
         # Whole, even numbers of pixels, as video encoders need them.
         height = 2 * round((TITLE + tall + foot) / 2)
         scene = (float(MARGIN), float(TITLE), float(inner), float(height - TITLE - foot))
         return cls(width, height, scene, MARGIN + inner + MARGIN if column else None)
+
+
+def _shape(episode: Episode) -> float:
+    """Return the height of a scene over its width."""
+    left, bottom, right, top = episode.area
+    return min(LARGEST_SHAPE, max(LEAST_SHAPE, (top - bottom) / (right - left)))
 
 
 def draw_picture(canvas: Canvas, episode: Episode, layout: Layout, *, time: float, palette: Palette) -> None:
@@ -52,6 +61,8 @@ def draw_picture(canvas: Canvas, episode: Episode, layout: Layout, *, time: floa
     frame = rectangle(left, top, left + width, top + height)
     canvas.polygon(frame, fill=tones["panel"])
     Scene(canvas, episode, layout.scene, palette).draw(time)
+    if layout.bare:
+        return
     for outside in (
         rectangle(0, 0, layout.width, top),
         rectangle(0, top + height, layout.width, layout.height),

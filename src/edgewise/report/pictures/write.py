@@ -7,7 +7,7 @@ import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from edgewise.config.errors import ConfigError
 from edgewise.report.pictures.episode import Episode
@@ -40,6 +40,7 @@ def write(
     fps: float | None = None,
     width: int = 640,
     theme: Theme = "light",
+    bare: bool = False,
     progress: Progress | None = None,
 ) -> Path:
     """Draw a replay and write it.
@@ -51,6 +52,7 @@ def write(
         fps: frames of the replay per second; as in the replay if not given.
         width: of the picture, in pixels.
         theme: light or dark.
+        bare: whether to leave out title, time, curves and legend.
         progress: called with the number of frames drawn and their number.
 
     Raises:
@@ -69,55 +71,71 @@ def write(
         raise ConfigError(
             f"frame: got {frame}, but the episode has {len(episode)} frames, 0 to {len(episode) - 1}"
         )
+    style = _Style(width, theme, bare)
     at = float(range(len(episode))[-1 if frame is None else frame])
     if ending == ".svg":
-        content = _svg(episode, at, width=width, theme=theme).encode()
+        content = _svg(episode, at, style).encode()
     elif ending == ".png":
-        content = _saved(_image(episode, at, width=width, theme=theme), "PNG", optimize=True)
+        content = _saved(_image(episode, at, style), "PNG", optimize=True)
     else:
         speed = fps or episode.fps
-        images = _images(episode, width=width, theme=theme, progress=progress)
+        images = _images(episode, style, progress)
         content = _gif(images, speed) if ending == ".gif" else _mp4(images, speed)
     target.parent.mkdir(parents=True, exist_ok=True)
     digests.replace(target, content)
     return target
 
 
-def svg(replay: Mapping[str, Any], *, frame: int = -1, width: int = 640, theme: Theme = "light") -> str:
+def svg(
+    replay: Mapping[str, Any],
+    *,
+    frame: int = -1,
+    width: int = 640,
+    theme: Theme = "light",
+    bare: bool = False,
+) -> str:
     """Return one moment of a replay as SVG."""
     episode = Episode(replay)
-    return _svg(episode, float(range(len(episode))[frame]), width=width, theme=theme)
+    return _svg(episode, float(range(len(episode))[frame]), _Style(width, theme, bare))
 
 
 def array(replay: Mapping[str, Any], *, frame: int = -1, width: int = 640) -> Any:
     """Return one moment of a replay as pixels `[height, width, 3]`, a NumPy array of uint8."""
     import numpy as np
 
-    episode = Episode(replay)
-    return np.asarray(_image(episode, float(range(len(episode))[frame]), width=width, theme="light"))
+    episode, style = Episode(replay), _Style(width, "light", bare=False)
+    return np.asarray(_image(episode, float(range(len(episode))[frame]), style))
 
 
-def _svg(episode: Episode, time: float, *, width: int, theme: Theme) -> str:
-    layout, colours = Layout.of(episode, width=width), palette(theme)
+class _Style(NamedTuple):
+    """How a picture looks, see `write`."""
+
+    width: int
+    theme: Theme
+    bare: bool
+
+
+def _svg(episode: Episode, time: float, style: _Style) -> str:
+    layout, colours = Layout.of(episode, width=style.width, bare=style.bare), palette(style.theme)
     title = str(episode.replay["title"])
     canvas = SvgCanvas(layout.width, layout.height, background=colours.tones["paper"], title=title)
     draw_picture(canvas, episode, layout, time=time, palette=colours)
     return canvas.content()
 
 
-def _image(episode: Episode, time: float, *, width: int, theme: Theme) -> Any:
+def _image(episode: Episode, time: float, style: _Style) -> Any:
     """Return a moment as a `PIL.Image.Image`."""
     from edgewise.report.pictures.raster_canvas import RasterCanvas
 
-    layout, colours = Layout.of(episode, width=width), palette(theme)
+    layout, colours = Layout.of(episode, width=style.width, bare=style.bare), palette(style.theme)
     canvas = RasterCanvas(layout.width, layout.height, background=colours.tones["paper"])
     draw_picture(canvas, episode, layout, time=time, palette=colours)
     return canvas.content()
 
 
-def _images(episode: Episode, *, width: int, theme: Theme, progress: Progress | None) -> Iterator[Any]:
+def _images(episode: Episode, style: _Style, progress: Progress | None) -> Iterator[Any]:
     for index in range(len(episode)):
-        yield _image(episode, float(index), width=width, theme=theme)
+        yield _image(episode, float(index), style)
         if progress is not None:
             progress(index + 1, len(episode))
 

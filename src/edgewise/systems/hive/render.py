@@ -1,4 +1,7 @@
-"""Replay of one game of Hive: hexagonal tiles coloured by player, with the moves in UHP as captions."""
+"""Replay of one game of Hive: hexagonal tiles coloured by player, with the moves in UHP as captions.
+
+A circle on a tile says that it can move.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,8 @@ from edgewise.systems.hive.notation import Hive, write_move, write_tile
 from edgewise.systems.hive.pieces import Hand
 
 COLOURS = ("accent", "orange")
+MOVABLE = 0.72
+"""Radius of the circle on a tile that can move."""
 LIFT = 0.28
 """How far each level of a stack is drawn above the one below."""
 
@@ -40,6 +45,7 @@ def replay(states: TensorDict) -> dict[str, Any]:
                 "shape": "hexagon",
                 "size": 0.97,
                 "unit": "world",
+                "ring_color": "ink",
                 "label_place": "center",
             }
         ],
@@ -53,6 +59,7 @@ def replay(states: TensorDict) -> dict[str, Any]:
         "legend": [
             {"label": "white, moves first", "color": COLOURS[0]},
             {"label": "black", "color": COLOURS[1]},
+            {"label": "circled: can move", "color": "ink"},
         ],
     }
 
@@ -65,11 +72,13 @@ def _tiles(hive: Hive, last: int) -> dict[str, list[Any]]:
         for level, slot in enumerate(stack)
     ]
     found.sort()
+    movable = {slot for slot, _, _ in hive.moves}
     return {
         "x": [x for _, _, x, _ in found],
         "y": [y for _, _, _, y in found],
         "color": [COLOURS[slot // hive.hand.size] for _, slot, _, _ in found],
         "outline": ["ink" if slot == last else "faint" for _, slot, _, _ in found],
+        "ring": [MOVABLE if slot in movable else 0 for _, slot, _, _ in found],
         "label": [write_tile(slot, hive.hand)[1:] for _, slot, _, _ in found],
     }
 
