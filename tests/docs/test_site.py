@@ -11,6 +11,8 @@ from urllib.parse import unquote
 import pytest
 
 import edgewise as ew
+from edgewise.algorithms.registry import ALGORITHMS
+from edgewise.plugins import environments
 from edgewise.systems import SYSTEMS
 
 ROOT = Path(__file__).parents[2]
@@ -130,3 +132,27 @@ def test_the_site_builds_without_a_warning(tmp_path):
     assert done.returncode == 0, done.stderr
     assert "edgewise train" in (tmp_path / "reference/commands.html").read_text()
     assert not list(broken_links(tmp_path))
+
+
+def test_every_algorithm_has_a_page_whose_settings_and_defaults_are_true():
+    for name, entry in ALGORITHMS.items():
+        text = (DOCS / f"algorithms/{name.replace('_', '-')}.md").read_text()
+        fields = entry.load("config").model_fields
+        shown = re.findall(r"^\| `--algorithm\.([\w-]+)` \| (\S+) \|", text, re.MULTILINE)
+        assert shown
+        for setting, default in shown:
+            value = fields[setting.replace("-", "_")].get_default(call_default_factory=True)
+            assert default == {None: "none"}.get(
+                value, f"{value:g}" if isinstance(value, float) else str(value).lower()
+            )
+
+
+def test_every_environment_is_in_the_gallery():
+    shown = re.findall(r"^## (\w+)$", (DOCS / "gallery.md").read_text(), re.MULTILINE)
+    assert set(environments()) - {
+        "multihop_lengths",
+        "reentrant",
+        "reentrant_potentials",
+        "hive",
+        "cvrptw",
+    } <= set(shown)

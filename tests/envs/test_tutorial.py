@@ -75,13 +75,29 @@ def test_every_command_of_the_tutorial_runs_in_the_readers_folder(folder, tmp_pa
     assert (folder / "runs/wide/config.json").is_file()
 
 
-def test_the_python_of_the_readme_runs(tmp_path):
-    (code,) = blocks(ROOT / "README.md", "python")
-    for shown, here in (("200_000", "2_000"), ("400_000", "3_000"), ("episodes=200", "episodes=8")):
-        assert shown in code
-        code = code.replace(shown, here)
-    run(code, place=tmp_path / "readme", folder=tmp_path)
-    assert (tmp_path / "runs/graphwalk-ppo-1/report.html").is_file()
+README = ROOT / "README.md"
+
+
+def test_the_environment_of_the_readme_is_trained_and_runs_on_larger_graphs(tmp_path):
+    (code,) = blocks(README, "python")
+    assert len([line for line in code.splitlines() if line.strip()]) <= 26
+    (tmp_path / "beacons.py").write_text(code)
+    typed = re.findall(r"^\$ edgewise (.+?)(?:  +#.*)?$", README.read_text(), re.MULTILINE)
+    (train,) = [shlex.split(line) for line in typed if line.startswith("train")]
+    (evaluate,) = [shlex.split(line) for line in typed if line.startswith("eval")]
+    small = ["--total-frames", "2e3", "--hidden", "16", "--layers", "1", "--evaluation.episodes", "8"]
+    shown = run(edgewise, *train, *small, place=tmp_path / "train", folder=tmp_path)
+    assert "runs/beacons-1/report.html" in shown
+    shown = run(edgewise, *evaluate, "--episodes", "8", place=tmp_path / "eval", folder=tmp_path)
+    assert shown.splitlines()[1].split()[:3] == ["40", "beacons-1", "8"]
+
+
+def test_the_readme_says_what_it_is_how_to_install_and_how_to_train_above_line_sixty():
+    lines = README.read_text().splitlines()
+    assert len(lines) <= 150
+    above = "\n".join(lines[:60])
+    for words in ("Reinforcement learning on graphs", "pip install .", "edgewise train beacons.py"):
+        assert words in above
 
 
 def test_the_trained_policy_beats_chance_on_sizes_seen_and_unseen(parts):

@@ -25,7 +25,7 @@ ALGORITHMS = {
         algorithm=f"{_HOME}.expert_iteration:ExpertIteration",
         config=f"{_HOME}.expert_iteration_config:ExpertIterationConfig",
         self_play_config=f"{_HOME}.expert_iteration_config:ExpertIterationConfig",
-        summary="in games, a network learns what tree search makes of it, with Gumbel root selection",
+        summary="expert iteration (AlphaZero-style) with Gumbel root selection",
     ),
     "apg": AlgorithmEntry(
         algorithm=f"{_HOME}.apg:APG",
