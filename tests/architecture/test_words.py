@@ -39,6 +39,7 @@ def test_every_package_is_of_the_core_or_a_system():
         *CORE,
         "systems",
         "problems",
+        "benchmark",
     }
 
 

@@ -40,15 +40,15 @@ def test_less_is_better_where_a_measure_is_minimised(monkeypatch):
     assert row.rule == "max-departures"
     assert row.gain.estimate == pytest.approx(row.rule_value.estimate - row.policy.estimate)
     assert row.optimum.estimate == row.rule_value.estimate
-    monkeypatch.setattr(learning_pays, "_references", lambda *_: References(("maxweight",)))
+    monkeypatch.setattr(learning_pays, "references_of", lambda *_: References(("maxweight",)))
     assert compare_with_rules(QUEUES, EvaluationRequest(episodes=8, seed=5)).gain.estimate > 0.1
 
 
 def test_the_strongest_rule_is_chosen_by_its_value(monkeypatch):
-    monkeypatch.setattr(learning_pays, "_references", lambda *_: References(("random", "shortest_path")))
+    monkeypatch.setattr(learning_pays, "references_of", lambda *_: References(("random", "shortest_path")))
     row = compare_with_rules(WALK, EvaluationRequest(episodes=10, seed=5))
     assert row.rule == "shortest_path"
-    monkeypatch.setattr(learning_pays, "_references", lambda *_: References(("random",)))
+    monkeypatch.setattr(learning_pays, "references_of", lambda *_: References(("random",)))
     assert compare_with_rules(WALK, EvaluationRequest(episodes=10, seed=5)).verdict == PAYS
 
 

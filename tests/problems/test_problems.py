@@ -11,6 +11,7 @@ import edgewise as ew
 from edgewise.evaluation.evaluate import evaluate
 from edgewise.plugins import environments
 from edgewise.problems import SYSTEM
+from edgewise.problems.immunisation import betweenness_of, influence_of
 from edgewise.problems.plane import symmetric
 from edgewise.problems.random_graphs import preferential_attachment, small_world
 
@@ -23,6 +24,7 @@ SMALL = {
     "independent_set": {"num_nodes": (5, 7)},
     "max_cut": {"num_nodes": (6, 8)},
     "coloring": {"num_nodes": (5, 7)},
+    "immunisation": {"num_nodes": (6, 8)},
 }
 
 
@@ -237,3 +239,37 @@ def test_graphs_of_barabasi_and_albert():
 def test_impossible_settings_are_refused(name, settings, message):
     with pytest.raises(ew.ConfigError, match=message):
         ew.make_env(name, num_envs=1, **settings)
+
+
+def graphs_left(state):
+    """The networkx graph of the nodes left in every world."""
+    for world in range(len(state)):
+        left = (state["exists"][world] & ~state["chosen"][world]).nonzero().squeeze(-1).tolist()
+        yield networkx.from_numpy_array(state["adjacent"][world].numpy()).subgraph(left)
+
+
+def test_connectivity_is_the_share_of_pairs_that_a_path_joins():
+    env = ew.make_env("immunisation", num_envs=16, seed=0, num_nodes=(6, 14), attachment=1, share=0.5)
+    start, actions, returns, root = played(env, env.rand_action)
+    assert ((actions >= 0).sum(-1) == (0.5 * start["exists"].sum(-1)).ceil()).all()
+    for world, graph in enumerate(graphs_left(root["state"])):
+        nodes = int(start["exists"][world].sum())
+        pairs = sum(len(each) * (len(each) - 1) for each in networkx.connected_components(graph))
+        expected = pairs / (nodes * (nodes - 1))
+        assert root["metrics", "connected"][world] == pytest.approx(expected)
+        assert returns[world] == pytest.approx(1 - expected, abs=1e-5)
+
+
+def test_rules_of_immunisation_score_nodes_as_networkx_does():
+    env = ew.make_env("immunisation", num_envs=8, seed=1, num_nodes=(8, 16))
+    root = env.rand_step(env.reset())["next"]
+    between = betweenness_of(root["state"])
+    for world, graph in enumerate(graphs_left(root["state"])):
+        expected = networkx.betweenness_centrality(graph, normalized=False)
+        for node, value in expected.items():
+            assert between[world, node] == pytest.approx(2 * value, abs=1e-3)
+    influence = influence_of(root["state"])
+    for world, graph in enumerate(graphs_left(root["state"])):
+        for node in graph:
+            around = sum(max(graph.degree[other] - 1, 0) for other in graph[node])
+            assert influence[world, node] == max(graph.degree[node] - 1, 0) * around

@@ -17,12 +17,21 @@ if TYPE_CHECKING:
 
 def configure(parser: Parser) -> None:
     """Add the arguments of the verb."""
-    parser.add_argument("run", metavar="RUN", type=run_path, help="run folder or zoo:NAME")
+    parser.add_argument(
+        "run",
+        metavar="RUN",
+        type=run_path,
+        help="run folder, zoo:NAME, or results of `edgewise benchmark graphs`",
+    )
     parser.examples("edgewise verify runs/graphwalk-ppo-1", "edgewise verify runs/graphwalk-ppo-1 --json")
 
 
 def checked_files(run: Path) -> list[CheckedFile]:
-    """Check every file of a run with the reader of the package that writes it."""
+    """Check every file of a run, or of results of the benchmark, with the package that writes it."""
+    from edgewise.benchmark.verify import is_benchmark, verify_benchmark
+
+    if is_benchmark(run):
+        return verify_benchmark(run)
     from edgewise.evaluation.replays import files as replays
     from edgewise.evaluation.result import Evaluation
     from edgewise.graphs.graph_store import load_graph_set

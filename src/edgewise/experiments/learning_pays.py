@@ -137,7 +137,7 @@ def _by_episodes(run: Path, entry: Environment, request: EvaluationRequest) -> R
             raise ConfigError(f"{run}: evaluations have no measure {chosen.metric}")
         return measured[chosen.metric]
 
-    references = _references(entry, instances)
+    references = references_of(entry, instances)
     names = tuple(dict.fromkeys((*references.rules, *filter(None, (references.optimum,)))))
     rules = {name: values(policy) for name, policy in instances.baselines(names).items()}
     strongest = max(references.rules, key=lambda name: sign * float(np.nanmean(rules[name])), default=None)
@@ -174,7 +174,7 @@ def _by_matches(run: Path, entry: Environment, request: EvaluationRequest) -> Ro
     settings = {**config.evaluation.settings, **request.settings}
     games = (request.episodes or config.evaluation.episodes) // 2 * 2
     trained = load_trained(run, settings=settings, which=request.checkpoint, device="cpu", config=config)
-    references = _references(entry, None)
+    references = references_of(entry, None)
     contest = make_contest(
         [run], games=games, opponents=references.rules, settings=settings, which=request.checkpoint
     )
@@ -213,7 +213,7 @@ def _by_matches(run: Path, entry: Environment, request: EvaluationRequest) -> Ro
     )
 
 
-def _references(entry: Environment, instances: Instances | None) -> References:
+def references_of(entry: Environment, instances: Instances | None) -> References:
     """Return the rules of an environment that count: as it declares, or all of its baselines but `random`."""
     declared = entry.load("references")
     if declared is not None:

@@ -46,6 +46,9 @@ SYSTEM = System(
         "coloring": _problem(
             "coloring", "Coloring", "colour nodes with few colours, neighbours differently", replay="colours"
         ),
+        "immunisation": _problem(
+            "immunisation", "Immunisation", "remove nodes so that few pairs stay connected", replay="chosen"
+        ),
     },
     verbs=(
         Verb("solve", "solve instances of files with a trained policy", "edgewise.problems.commands.solve"),

@@ -102,3 +102,16 @@ class ColoringConfig(SelectionConfig):
     """Nodes of a graph, six or more, or the range that their number is drawn from."""
     density: RealRange = (0.2, 0.5)
     """Probability of an edge between two nodes, or its range, in graphs of Erdős and Rényi."""
+
+
+class ImmunisationConfig(SelectionConfig):
+    """Settings of immunisation."""
+
+    num_nodes: WholeRange = 50
+    """Nodes of a graph, six or more, or the range that their number is drawn from."""
+    family: Literal["er", "ba", "ws"] = "ba"
+    """Random graphs of Erdős and Rényi, of Barabási and Albert, or of Watts and Strogatz."""
+    attachment: int = Field(2, ge=1, le=NODES)
+    """Edges of each new node, in graphs of Barabási and Albert."""
+    share: float = Field(0.2, gt=0, le=1)
+    """Share of the nodes that are removed."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -84,6 +85,7 @@ def cell(
     href: str | None = None,
     range_: str | None = None,
     state: str | None = None,
+    shade: str | None = None,
 ) -> dict[str, Any]:
     """Return a cell of a table.
 
@@ -93,8 +95,9 @@ def cell(
         href: relative address that the text leads to.
         range_: small text below.
         state: `good`, `warn`, `bad` or empty for a dot before the text.
+        shade: `good` or `bad` for a cell in green or red.
     """
-    given = {"text": text, "order": order, "href": href, "range": range_, "state": state}
+    given = {"text": text, "order": order, "href": href, "range": range_, "state": state, "shade": shade}
     return {name: value for name, value in given.items() if value is not None}
 
 
@@ -140,6 +143,13 @@ def intervals(plots: Mapping[str, Mapping[str, Interval]]) -> Block:
             for name, rows in plots.items()
         ],
     }
+
+
+def pictures(drawn: Mapping[str, str]) -> Block:
+    """Return drawings, SVG by name. They are shown as images, in which no script runs."""
+    encoded = {name: base64.b64encode(text.encode()).decode() for name, text in drawn.items()}
+    shown = [{"name": name, "source": f"data:image/svg+xml;base64,{text}"} for name, text in encoded.items()]
+    return {"type": "pictures", "pictures": shown}
 
 
 def _cell(value: Any) -> Any:

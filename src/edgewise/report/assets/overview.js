@@ -5,7 +5,12 @@ const BLOCKS = {
   scatters: (block) => gridOf(block.plots.map(scatterPlot)),
   intervals: (block) => gridOf(block.plots.map((plot) => intervalPlot(plot.rows, plot.name))),
   table: sortableTable,
+  pictures: (block) => gridOf(block.pictures.map(drawing)),
 };
+
+function drawing({ name, source }) {
+  return element("figure", {}, element("figcaption", {}, name), element("img", { src: source, alt: name }));
+}
 
 function gridOf(nodes) {
   if (!nodes.length) return null;

@@ -42,7 +42,8 @@ function compareCells(left, right, descending) {
 }
 
 function cellOf(cell, numeric) {
-  const kind = { class: numeric ? "number" : null };
+  const names = [numeric ? "number" : "", cell?.shade ?? ""].filter(Boolean).join(" ");
+  const kind = { class: names || null };
   if (cell === null || cell === undefined) return element("td", kind, "–");
   if (typeof cell === "number") return element("td", kind, formatNumber(cell));
   if (typeof cell !== "object") return element("td", kind, String(cell));
