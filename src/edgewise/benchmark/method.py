@@ -23,6 +23,8 @@ from edgewise.plugins.addresses import Address, import_place
 NAME = re.compile(r"[a-z0-9][a-z0-9._/-]{0,39}")
 COLUMNS = ("task", "split", "seed", "instance", "value")
 """Columns of a recorded table."""
+SIZE = ("hidden", "layers")
+"""Settings of an encoder that one of another kind keeps."""
 Recorded = dict[tuple[str, int], dict[str, list[float]]]
 """Values by task and seed, then by split, in the order of instances."""
 
@@ -137,12 +139,13 @@ def merged(*given: Mapping[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for settings in given:
         for name, value in settings.items():
-            before = found.get(name)
-            is_section = isinstance(value, Mapping) and "kind" not in value
-            if is_section and isinstance(before, Mapping):
-                found[name] = merged(before, value)
+            before = found.get(name, {})
+            if not isinstance(value, Mapping):
+                found[name] = value
+            elif "kind" in value:  # of another kind, most other settings have no meaning
+                found[name] = {**{each: before[each] for each in SIZE if each in before}, **value}
             else:
-                found[name] = dict(value) if isinstance(value, Mapping) else value
+                found[name] = merged(before, value)
     return found
 
 
