@@ -28,6 +28,8 @@ UPWARD = {
     "experiments/build.py": "edgewise.systems",
     "terminal/console.py": "edgewise.systems.graphwalk",
     "studies/sweep.py": "edgewise.systems.graphwalk",
+    "problems/tsp.py": "edgewise.benchmark",
+    "benchmark/run.py": "edgewise.cli",
     "systems/graphwalk/env.py": "edgewise.cli",
     "plugins/trust.py": "edgewise.systems",
     "runs/folder.py": "edgewise.evaluation",

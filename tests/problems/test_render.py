@@ -21,6 +21,7 @@ PROBLEMS = {
     "independent_set": {"num_nodes": (6, 9)},
     "max_cut": {"num_nodes": (6, 9), "signs": True},
     "coloring": {"num_nodes": (6, 9)},
+    "immunisation": {"num_nodes": (6, 9)},
 }
 
 
