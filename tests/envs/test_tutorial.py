@@ -85,7 +85,8 @@ def test_the_environment_of_the_readme_is_trained_and_runs_on_larger_graphs(tmp_
     typed = re.findall(r"^\$ edgewise (.+?)(?:  +#.*)?$", README.read_text(), re.MULTILINE)
     (train,) = [shlex.split(line) for line in typed if line.startswith("train")]
     (evaluate,) = [shlex.split(line) for line in typed if line.startswith("eval")]
-    small = ["--total-frames", "2e3", "--hidden", "16", "--layers", "1", "--evaluation.episodes", "8"]
+    train[train.index("1e5")] = "2e3"
+    small = ["--hidden", "16", "--layers", "1", "--evaluation.episodes", "8"]
     shown = run(edgewise, *train, *small, place=tmp_path / "train", folder=tmp_path)
     assert "runs/beacons-1/report.html" in shown
     shown = run(edgewise, *evaluate, "--episodes", "8", place=tmp_path / "eval", folder=tmp_path)
