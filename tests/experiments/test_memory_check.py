@@ -9,8 +9,10 @@ import pytest
 from edgewise.cli.main import main
 from edgewise.config.errors import ConfigError
 from edgewise.envs.registry import make_env
+from edgewise.experiments import memory_check
+from edgewise.experiments.build import Builder
 from edgewise.experiments.load import load_config
-from edgewise.experiments.memory_check import refuse_too_large
+from edgewise.experiments.memory_check import PER_PARAMETER, refuse_too_large
 from edgewise.experiments.recipes import recipe
 from edgewise.plugins import recipes
 from edgewise.runs import zoo
@@ -25,6 +27,11 @@ REQUESTS = {
         "8 TB were asked for",
     ),
     "hidden": (["graphwalk-ppo", "--model.encoder.hidden", "1000000"], "model"),
+    "networks of an off-policy agent": (
+        ["swarm-sac", "--model.encoder.hidden", "1000000"],
+        "or more parameters would take",
+    ),
+    "a prover": (["reasoning-countries", "--model.hidden", "1000000"], "or more parameters would take"),
     "replay": (["marine-quick", "--replay-size", "1000000000"], "kept transitions"),
     "replay on disk": (
         ["marine-quick", "--replay-size", "1000000000", "--replay-storage", "memmap"],
@@ -118,3 +125,15 @@ def test_a_forged_size_is_refused_before_anything_is_built(tmp_path, capsys):
     assert main(["eval", str(run), "--episodes", "2"]) == 3
     assert "parameters, but the checkpoint" in capsys.readouterr().err
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000
+
+
+def test_parameters_that_fit_one_by_one_are_refused_together(monkeypatch):
+    """Two networks of an off-policy agent, each of them half of the memory."""
+    config = load_config("swarm-sac")
+    parameters = sum(each.numel() for each in Builder(config, num_envs=1).algorithm.networks.parameters())
+    room = PER_PARAMETER * 4 * parameters
+    monkeypatch.setattr(memory_check, "total_memory", lambda _: 3 * room)
+    assert Builder(config, num_envs=1).algorithm
+    monkeypatch.setattr(memory_check, "total_memory", lambda _: int(1.5 * room))
+    with pytest.raises(ConfigError, match="or more parameters would take about"):
+        Builder(config, num_envs=1).algorithm  # noqa: B018 - built when asked for

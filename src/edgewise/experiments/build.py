@@ -27,7 +27,7 @@ from edgewise.evaluation.instances import Instances, apply_stage
 from edgewise.evaluation.intervention import with_intervention
 from edgewise.experiments.compilation import compile_models
 from edgewise.experiments.load import from_plain
-from edgewise.experiments.memory_check import refuse_large_model
+from edgewise.experiments.memory_check import limited
 from edgewise.experiments.replays import replay_function
 from edgewise.plugins import Environment, algorithm, environment, load
 from edgewise.scale.devices import check_device
@@ -45,6 +45,7 @@ class Builder:
         num_envs: replaces the config's number of worlds.
         rollout_length: replaces the config's number of steps in a batch.
         episodes: replaces the config's number of evaluation episodes.
+        kept: numbers in the checkpoint that is loaded afterwards, which limits the size of the model.
         group: the processes that train together. Each builds its share of the worlds, with random numbers of
             its own, and the same model.
 
@@ -61,6 +62,7 @@ class Builder:
     num_envs: int | None = None
     rollout_length: int | None = None
     episodes: int | None = None
+    kept: int | None = None
     group: Group = ALONE
 
     def __post_init__(self) -> None:
@@ -89,7 +91,6 @@ class Builder:
     def algorithm(self) -> Algorithm:
         """The algorithm with a freshly initialised model."""
         config, env = self.config, self.env
-        refuse_large_model(config, env)
         torch.manual_seed(derive_seed(config.seed, "model"))
         setup = Setup(
             env=env,
@@ -101,7 +102,9 @@ class Builder:
             device=config.device,
             group=self.group,
         )
-        made: Algorithm = algorithm(config.algorithm_name).load("algorithm").from_setup(setup)
+        make = algorithm(config.algorithm_name).load("algorithm").from_setup
+        with limited(config, kept=self.kept):
+            made: Algorithm = make(setup)
         if made.group is not self.group:
             raise ConfigError(
                 f"processes: {config.algorithm_name} cannot learn in {self.group.size} processes, since it "

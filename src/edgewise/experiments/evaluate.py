@@ -24,7 +24,6 @@ from edgewise.experiments.build import Builder
 from edgewise.experiments.graph_record import refuse_trained_graphs
 from edgewise.experiments.load import load_config
 from edgewise.experiments.lookahead import search_policy
-from edgewise.experiments.memory_check import refuse_large_model
 from edgewise.experiments.policy import TrainedPolicy
 from edgewise.graphs.datasets import with_named_graphs
 from edgewise.plugins import environment
@@ -103,9 +102,8 @@ def load_trained(
     config = config.model_copy(update={"env": changed(config.env, settings)})
     state = checkpoint.load(path, parts=WEIGHTS)
     check_revision(path, state["trainer"])
-    built = Builder(without_curriculum(config), num_envs=1)
-    refuse_large_model(built.config, built.env, kept=_numbers_in(state["algorithm"]))
-    algorithm = built.algorithm
+    kept = _numbers_in(state["algorithm"])
+    algorithm = Builder(without_curriculum(config), num_envs=1, kept=kept).algorithm
     try:
         algorithm.load_state_dict(state["algorithm"])
     except (KeyError, TypeError, ValueError, RuntimeError) as error:

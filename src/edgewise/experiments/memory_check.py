@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import torch
 from tensordict import TensorDictBase
 from torch import nn
+from torch.nn.modules.module import register_module_parameter_registration_hook
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from edgewise.config.errors import CheckpointError, ConfigError
 from edgewise.config.run import AnyRun
@@ -17,6 +21,14 @@ from edgewise.plugins import environment, load
 from edgewise.runs.checkpoint import random_state
 from edgewise.scale.devices import in_bytes, total_memory
 
+_ATEN = torch.ops.aten
+ALLOCATING = {
+    *(_ATEN.empty, _ATEN.empty_strided, _ATEN.zeros, _ATEN.ones, _ATEN.full, _ATEN.rand, _ATEN.randn),
+}
+"""Operations that allocate a tensor of a given size."""
+META = torch.device("meta")
+SMALL = 2**24
+"""Numbers that may be allocated at once whatever a checkpoint has: models also build tables."""
 PER_PARAMETER = 4
 """Numbers that training holds for each parameter: its value, its gradient and two moments of Adam."""
 BUFFERS = ("replay_size", "buffer_size")
@@ -53,26 +65,56 @@ def refuse_too_large(config: AnyRun) -> None:
         _refuse({buffer: kept * transition}, disk.f_bavail * disk.f_frsize, f"the disk of {place}")
 
 
-def refuse_large_model(config: AnyRun, env: Any, *, kept: int | None = None) -> None:
-    """Check the shapes of a model before it is built, on a device without memory.
+@contextmanager
+def limited(config: AnyRun, *, kept: int | None = None) -> Iterator[None]:
+    """Refuse what is built inside as soon as its parameters are too many, before the next is allocated.
 
     Args:
         config: of the run.
-        env: environment that the model is for.
         kept: numbers in the checkpoint that the model is loaded from; None for a new model.
 
     Raises:
         CheckpointError: the model has more parameters than the checkpoint has numbers.
         ConfigError: it does not fit into memory.
     """
-    parameters = count_parameters(config, env)
-    if kept is not None and parameters > kept:
-        raise CheckpointError(
-            f"the model of config.json has {parameters:,} parameters, but the checkpoint {kept:,} numbers",
-            hint="config.json is not the one that this checkpoint was trained with",
-        )
-    needed = {f"the sizes of the model: {parameters:,} parameters": PER_PARAMETER * parameters}
-    _refuse(needed, total_memory(config.device), config.device)
+    found = 0
+
+    def refuse(numbers: int, *, at_least: int = 0) -> None:
+        if kept is not None and numbers > max(kept, at_least):
+            raise CheckpointError(
+                f"the model of config.json has {numbers:,} or more parameters, but the checkpoint {kept:,} "
+                "numbers",
+                hint="config.json is not the one that this checkpoint was trained with",
+            )
+        needed = {f"the sizes of the model: {numbers:,} or more parameters": 4 * PER_PARAMETER * numbers}
+        _refuse(needed, total_memory(config.device), config.device)
+
+    def count(_module: nn.Module, _name: str, parameter: nn.Parameter | None) -> None:
+        nonlocal found
+        found += 0 if parameter is None else parameter.numel()
+        refuse(found)
+
+    counted = register_module_parameter_registration_hook(count)
+    try:
+        with _Watched(lambda numbers: refuse(found + numbers, at_least=SMALL)):
+            yield
+    finally:
+        counted.remove()
+
+
+class _Watched(TorchDispatchMode):
+    """Calls a function with the size of every tensor that is about to be allocated."""
+
+    def __init__(self, check: Callable[[int], None]) -> None:
+        super().__init__()
+        self._check = check
+
+    def __torch_dispatch__(
+        self, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        if function.overloadpacket in ALLOCATING and (kwargs or {}).get("device") != META:
+            self._check(math.prod(args[0]))
+        return function(*args, **(kwargs or {}))
 
 
 def _refuse(needs: Mapping[str, int], there: int, where: str) -> None:
