@@ -8,7 +8,7 @@ see 18 numbers each (position, velocity, goal, twelve distances of a range finde
 VMAS navigation there, in a swarm with the same observation here. Actor and critic are one GATv2 layer and an
 MLP each, with the same parameters. The critic values every agent, here and in BenchMARL's IPPO (`node`);
 in its MAPPO it values the team once, after pooling, which is a little less work (`pooled`). Iterations
-alternate; CPU time of one thread, medians. This process keeps freed memory, as the commands of edgewise do.
+alternate; CPU time of one thread, medians. Both processes keep freed memory, as the commands of edgewise do.
 
 *networks* is the floor of eager kernels: forward and backward of both networks alone, on a minibatch whose
 edges are ready, times the number of minibatches.
@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from benchmarks.program import Figures, main
+from benchmarks.program import Figures, kept_memory, main
 from tensordict import TensorDict
 from torch import Tensor
 from torch_geometric.nn import GATv2Conv
@@ -164,7 +164,7 @@ def peer(settings: dict[str, Any]) -> Iterator[tuple[dict[str, int], Callable[[]
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
-        env=environment | {"OMP_NUM_THREADS": "1"},
+        env={**environment, "OMP_NUM_THREADS": "1", **kept_memory()},
     ) as process:
         assert process.stdin is not None
         assert process.stdout is not None

@@ -5,7 +5,7 @@
 
 RL4CO runs in a process of its own with the Python named by EDGEWISE_RL4CO_PYTHON, which needs rl4co
 (`benchmarks/rl4co_peer.py`). All have embeddings of 64 numbers, two layers with four heads and a feed-forward
-part of 256, and learn by REINFORCE with ten starts and the mean over them as baseline (POMO) from 64
+part of 256, the same settings of the C allocator, and learn by REINFORCE with ten starts and the mean over them as baseline (POMO) from 64
 instances per update.
 
 The first command prints speeds: training instances, environment steps and decoded instances per CPU second of
@@ -31,6 +31,7 @@ from typing import Any
 
 import torch
 from benchmarks.bare_tsp import BareTSP, train_step
+from benchmarks.program import kept_memory
 from torch import Tensor
 
 import edgewise as ew
@@ -69,7 +70,7 @@ class Peer:
             "seed": seed,
         }
         command = [os.environ[VARIABLE], "-P", str(PEER), json.dumps(settings)]
-        one = {**os.environ, "OMP_NUM_THREADS": "1"}
+        one = {**os.environ, "OMP_NUM_THREADS": "1", **kept_memory()}
         self.process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
