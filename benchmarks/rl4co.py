@@ -5,8 +5,8 @@
 
 RL4CO runs in a process of its own with the Python named by EDGEWISE_RL4CO_PYTHON, which needs rl4co
 (`benchmarks/rl4co_peer.py`). All have embeddings of 64 numbers, two layers with four heads and a feed-forward
-part of 256, the same settings of the C allocator, and learn by REINFORCE with ten starts and the mean over them as baseline (POMO) from 64
-instances per update.
+part of 256, and the same settings of the C allocator. They learn by REINFORCE with ten starts and the mean
+over them as baseline (POMO) from 64 instances per update.
 
 The first command prints speeds: training instances, environment steps and decoded instances per CPU second of
 one thread. Measurements alternate between the programs. The second lets each learn for some CPU minutes while
