@@ -15,7 +15,7 @@ import torch
 
 from edgewise import plugins
 from edgewise.benchmark.adapters import following_plans, reading_arrays
-from edgewise.benchmark.columns import Field
+from edgewise.benchmark.columns import Field, run_config
 from edgewise.benchmark.method import Budget, Method, read_method
 from edgewise.benchmark.results import DIGESTS, hashed_files, sha256
 from edgewise.benchmark.run import run_benchmark
@@ -192,6 +192,9 @@ def methods_of_the_page(folder):
 def test_methods_written_as_on_the_page_get_their_columns(tmp_path):
     files = {name: file for name, file in methods_of_the_page(tmp_path) if name != "am"}
     assert set(files) == {"my-gine", "highest-degree", "random-search"}
+    trained = read_method(str(files.pop("my-gine")))
+    for name in trained.tasks:
+        assert run_config(tasks()[name], trained, 0, SMOKE).model.encoder.conv == "GINEConv"
     methods = [read_method(str(file)) for file in files.values()]
     found = run_benchmark(
         methods, chosen_tasks("vertex-cover"), seeds=1, budget=SMOKE, folder=tmp_path / "r"

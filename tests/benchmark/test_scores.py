@@ -1,5 +1,7 @@
 """From values to the table: gains, verdicts, references, scores and costs."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -44,7 +46,7 @@ def row_of(found, split="n"):
 
 @pytest.mark.parametrize(("offset", "expected"), [(-0.5, BETTER), (0.0, EQUAL), (0.5, WORSE)])
 def test_less_is_better_where_the_task_says_so(offset, expected):
-    found = row_of(results({"tour": TASK}, table(*learned(offset)), INSTANCES))
+    found = row_of(results({"tour": TASK}, table(*learned(offset)), INSTANCES, smoke=True))
     (column,) = found["columns"]
     assert found["rule"]["name"] == "nearest"
     assert column["verdict"] == expected
@@ -54,20 +56,20 @@ def test_less_is_better_where_the_task_says_so(offset, expected):
 
 def test_more_is_better_where_the_task_says_so():
     task = Task("tour", "A card.", "tsp", "tour", splits=TASK.splits, maximise=True)
-    found = row_of(results({"tour": task}, table(*learned(6.0)), INSTANCES))
+    found = row_of(results({"tour": task}, table(*learned(6.0)), INSTANCES, smoke=True))
     assert found["rule"]["name"] == "far"
     assert found["columns"][0]["verdict"] == BETTER
 
 
 def test_the_reference_is_that_of_the_solver_or_the_best_of_every_instance():
     columns = table(stored(METHOD, [3.0, 9, 9, 9], "mine", seed=0))
-    assert row_of(results({"tour": TASK}, columns, INSTANCES))["reference"] == {
+    assert row_of(results({"tour": TASK}, columns, INSTANCES, smoke=True))["reference"] == {
         "value": pytest.approx((3 + 5 + 4 + 5) / 4),
         "by": "best column",
         "proven": 0,
     }
     solved = [*columns, stored(SOLVER, [3.0, 3, 3, 3])]
-    assert row_of(results({"tour": TASK}, solved, INSTANCES))["reference"] == {
+    assert row_of(results({"tour": TASK}, solved, INSTANCES, smoke=True))["reference"] == {
         "value": 3.0,
         "by": "S",
         "proven": 4,
@@ -83,12 +85,26 @@ def test_scores_are_0_for_random_actions_and_1_for_the_rule():
     assert made["n"].measures["IQM"]["as-bad"].estimate == pytest.approx(0.0)
 
 
+def test_a_column_without_all_tasks_says_so():
+    other = Task("other", "A card.", "tsp", "tour", splits=TASK.splits)
+    rows = [replace(each, column=replace(each.column, task="other")) for each in table(*learned(0.0))]
+    rows += table(
+        *learned(0.0), *(replace(one, column=replace(one.column, name="few")) for one in learned(0.1))
+    )
+    made = aggregates(cells({"tour": TASK, "other": other}, rows))
+    assert set(made["n"].measures["IQM"]) == {"few (1 of 2 tasks)", "mine"}
+    assert set(made["n"].profiles) == {"few (1 of 2 tasks)", "mine"}
+
+
 def test_the_cost_is_the_first_point_that_reaches_the_rule():
     curve = [(0, 9.0), (100, 4.5), (200, 4.0)]
     reached, missed = learned(0, 1, curve=curve), learned(0, 1, curve=curve[:1])
-    found = results({"tour": TASK}, table(*reached), INSTANCES)["frames to the rule"]
+    found = results({"tour": TASK}, table(*reached), INSTANCES, smoke=True)["frames to the rule"]
     assert found == [{"task": "tour", "column": "mine", "seed": 0, "frames": 100, "trained": 200}]
-    assert results({"tour": TASK}, table(*missed), INSTANCES)["frames to the rule"][0]["frames"] is None
+    assert (
+        results({"tour": TASK}, table(*missed), INSTANCES, smoke=True)["frames to the rule"][0]["frames"]
+        is None
+    )
 
 
 def test_an_interval_over_seeds_and_instances_covers_both():

@@ -9,6 +9,7 @@ import torch
 import edgewise.benchmark.tasks as folder
 from edgewise.benchmark import given
 from edgewise.benchmark.columns import Field
+from edgewise.benchmark.published import other_instances
 from edgewise.benchmark.task import VERSION, digest, starts
 from edgewise.benchmark.tasks import chosen_tasks, tasks
 from edgewise.config.errors import ConfigError
@@ -29,6 +30,19 @@ def test_every_task_has_a_card_sizes_and_another_family(name):
     assert len(task.card.splitlines()) >= 3
     assert [split.name for split in task.splits[:4]] == ["n", "2n", "10n", "family"]
     assert not task.splits[0].given, "curves are on the instances of size n, which have to be sampled"
+
+
+@pytest.mark.parametrize("smoke", [True, False])
+@pytest.mark.parametrize("name", NAMES)
+def test_instances_are_those_that_were_published(name, smoke):
+    """A change here needs another version, or the same instances again."""
+    task = tasks()[name].smaller() if smoke else tasks()[name]
+    assert other_instances({name: Field(task).record()}, smoke=smoke) == []
+
+
+def test_other_instances_are_named():
+    changed = {"tsp": {"n": {"sha256": "0"}, "odd": {"sha256": "0"}}}
+    assert other_instances(changed, smoke=True) == ["tsp, n", "tsp, odd"]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from edgewise.benchmark.results import MLP, NO_EDGES, UNTRAINED, WHOLE, ResultsFolder, Stored
+from edgewise.benchmark.results import METHOD, MLP, NO_EDGES, UNTRAINED, WHOLE, ResultsFolder, Stored
 from edgewise.benchmark.scores import BETTER, WORSE, Plain, label
-from edgewise.benchmark.task import Task
+from edgewise.benchmark.task import VERSION, Task
 from edgewise.config import files
 from edgewise.report.curves import mean_curve
 from edgewise.report.metrics_table import Curve
@@ -56,7 +56,7 @@ def write_page(
                 "profiles",
                 "Performance profiles",
                 "The share of runs with a score above each value; at 1 a run is as good as the rule.",
-                _profiles(made),
+                _profiles(made, _colours(stored)),
             ),
             Section(
                 "curves",
@@ -78,6 +78,7 @@ def write_page(
                 "instances", "Instances", "Equal digests are equal instances.", [_instances(found["table"])]
             ),
         ],
+        notes=[f"{each}: the instances are not those of {VERSION}" for each in found["other instances"]],
         footer="edgewise benchmark graphs",
     )
     durable.replace_whole(store.path / "report.html", page.html().encode())
@@ -97,9 +98,9 @@ def _tables(found: Plain, methods: Sequence[str]) -> list[Section]:
 
 
 def _table(rows: Sequence[Plain], method: str) -> Block:
-    parts = [part for part in (UNTRAINED, NO_EDGES, MLP, WHOLE) if _has(rows, method, part)]
+    parts = [part for part in (WHOLE, UNTRAINED, NO_EDGES, MLP) if _has(rows, method, part)]
     names = [part or "learned" for part in parts]
-    header = ["task", "split", "measure", "reference", "strongest rule", *names]
+    header = ["task", "split", "reference", "strongest rule", *names]
     shown = []
     for row in rows:
         own = {one["part"]: one for one in row["columns"] if one["method"] == method}
@@ -108,9 +109,8 @@ def _table(rows: Sequence[Plain], method: str) -> Block:
         better = "more is better" if row["maximise"] else "less is better"
         shown.append(
             [
-                row["task"],
+                cell(row["task"], range_=f"{row['measure']}, {better}"),
                 row["split"],
-                cell(row["measure"], range_=better),
                 _number(reference["value"], proven if reference["proven"] else reference["by"]),
                 _number(rule["value"], rule["name"]),
                 *(_cell(own.get(part)) for part in parts),
@@ -136,11 +136,17 @@ def _cell(one: Plain | None) -> dict[str, Any] | None:
     return cell(f"{value:.4g}", order=value, range_=below, shade=STATES.get(one["verdict"]))
 
 
-def _profiles(made: Mapping[str, Aggregates]) -> list[Block]:
+def _colours(stored: Sequence[Stored]) -> dict[str, int]:
+    """Return the colour of every column, the same in all charts."""
+    names = (label((one.column.name, one.column.part)) for one in stored if one.column.kind == METHOD)
+    return {name: number % COLOURS for number, name in enumerate(sorted(set(names)))}
+
+
+def _profiles(made: Mapping[str, Aggregates], colours: Mapping[str, int]) -> list[Block]:
     drawn = {
         name: [
-            line(column, list(one.thresholds), list(one.share), colour=number % COLOURS)
-            for number, (column, one) in enumerate(each.profiles.items())
+            line(column, list(one.thresholds), list(one.share), colour=colours[column.partition(" (")[0]])
+            for column, one in each.profiles.items()
         ]
         for name, each in made.items()
     }
@@ -155,6 +161,7 @@ def _minutes(one: Stored, times: Mapping[str, float]) -> float:
 
 def _curves(tasks: Mapping[str, Task], stored: Sequence[Stored], times: Mapping[str, float]) -> list[Block]:
     drawn: dict[str, list[Block]] = {}
+    colours = _colours(stored)
     for name, task in tasks.items():
         runs: dict[str, list[Curve]] = {}
         for one in stored:
@@ -163,10 +170,10 @@ def _curves(tasks: Mapping[str, Task], stored: Sequence[Stored], times: Mapping[
                 key = label((one.column.name, one.column.part))
                 runs.setdefault(key, []).append(Curve(x * _minutes(one, times), y, y, y))
         lines = []
-        for number, (key, curves) in enumerate(runs.items()):
+        for key, curves in runs.items():
             mean = mean_curve(curves)
             band = (list(mean.low), list(mean.high))
-            colour = number % COLOURS
+            colour = colours[key]
             lines.append(line(key, list(mean.x), list(mean.y), colour=colour, band=band, cut=mean.cut))
         if lines:
             drawn[f"{name}: {task.measure}"] = lines

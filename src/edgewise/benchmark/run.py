@@ -214,7 +214,7 @@ def write_all(store: ResultsFolder) -> Plain:
     """Compute the table from the values in a folder, write everything that shows it, and record digests."""
     stored = store.stored()
     chosen = tasks_of(store.study.plan)
-    found = results(chosen, stored, store.read(INSTANCES))
+    found = results(chosen, stored, store.read(INSTANCES), smoke=store.study.plan["smoke"])
     store.write(RESULTS, found)
     write_tables(store, chosen, stored, found)
     store.seal()

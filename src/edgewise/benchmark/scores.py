@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from edgewise.benchmark.published import other_instances
 from edgewise.benchmark.results import METHOD, PARTS, RULE, SOLVER, WHOLE, Stored
 from edgewise.benchmark.task import Task
 from edgewise.evaluation.bounds import FEWEST, Values, strata_bounds
@@ -191,10 +192,23 @@ def aggregates(found: Sequence[Cell]) -> dict[str, Aggregates]:
         by_split.setdefault(cell.split if cell.split in SIZES else OTHERS, []).append(cell)
     made = {}
     for name, own in by_split.items():
-        scores = {label(key): rows for key in _keys(own) if (rows := _scores(own, key)) is not None}
-        if scores:
-            made[name] = aggregate(scores)
+        rows = {key: found for key in _keys(own) if (found := _scores(own, key)) is not None}
+        most = max((found.shape[1] for found in rows.values()), default=0)
+        columns = {_with_tasks(label(key), found.shape[1], most): found for key, found in rows.items()}
+        if columns:
+            made[name] = _together({column: aggregate({column: found}) for column, found in columns.items()})
     return made
+
+
+def _with_tasks(name: str, count: int, most: int) -> str:
+    return name if count == most else f"{name} ({count} of {most} tasks)"
+
+
+def _together(parts: Mapping[str, Aggregates]) -> Aggregates:
+    """Return aggregates of columns that have values of different tasks, and are not compared in pairs."""
+    names = next(iter(parts.values())).measures
+    measures = {name: {column: one.measures[name][column] for column, one in parts.items()} for name in names}
+    return Aggregates(measures, {column: one.profiles[column] for column, one in parts.items()}, {})
 
 
 def _keys(own: Sequence[Cell]) -> list[Key]:
@@ -237,7 +251,9 @@ def costs(found: Sequence[Cell], stored: Sequence[Stored]) -> list[Plain]:
     return rows
 
 
-def results(tasks: Mapping[str, Task], stored: Sequence[Stored], instances: Mapping[str, Any]) -> Plain:
+def results(
+    tasks: Mapping[str, Task], stored: Sequence[Stored], instances: Mapping[str, Any], *, smoke: bool
+) -> Plain:
     """Return the whole table as plain values; equal values give equal results."""
     found = cells(tasks, stored)
     return {
@@ -247,6 +263,7 @@ def results(tasks: Mapping[str, Task], stored: Sequence[Stored], instances: Mapp
             for name, made in aggregates(found).items()
         },
         "frames to the rule": costs(found, stored),
+        "other instances": other_instances(instances, smoke=smoke),
     }
 
 

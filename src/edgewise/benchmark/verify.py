@@ -87,7 +87,8 @@ def _computed(store: ResultsFolder) -> Iterator[CheckedFile]:
             return
     try:
         instances, given, chosen = store.read(INSTANCES), store.read(RESULTS), tasks_of(store.study.plan)
-        table = json.loads(as_json(results(chosen, stored, instances)))
+        found = results(chosen, stored, instances, smoke=bool(store.study.plan["smoke"]))
+        table = json.loads(as_json(found))
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         yield CheckedFile(RESULTS, f"the table cannot be computed: {error!r}")
         return

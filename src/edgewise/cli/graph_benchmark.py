@@ -75,6 +75,8 @@ def run(options: Namespace, console: Console) -> int:
     ]
     if rows:
         text.append(table(["splits", "column", "IQM score", "95 %"], rows))
+    for where in found["other instances"]:
+        console.note(f"{where}: the instances are not those that were published, so tables do not compare")
     text.append(f"results: {outcome.folder}\nreport:  {outcome.folder / 'report.html'}")
     console.show({"folder": str(outcome.folder), **found}, "\n\n".join(text))
     return 0
