@@ -70,7 +70,7 @@ def entries(root: Path = ROOT, *, today: datetime.date | None = None) -> list[En
         ),
         Entry("docs", ("make", "docs"), 15),
         Entry("notebooks", (*PYTEST, "tests/examples/test_notebooks.py"), 15),
-        Entry("smoke benchmark", (PYTHON, "-m", "edgewise", "benchmark", "graphs", "--smoke"), 15),
+        Entry("smoke benchmark", (PYTHON, "-m", "tests.benchmark.smoke"), 40),
     ]
 
 

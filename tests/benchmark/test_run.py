@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from tests.benchmark.smoke import TABLES
 
 from edgewise import plugins
 from edgewise.benchmark.adapters import following_plans, reading_arrays
@@ -25,15 +26,6 @@ from edgewise.cli.main import main
 from edgewise.config.errors import ConfigError, DataError, IllegalActionError
 
 PAGE = Path(__file__).parents[2] / "docs/benchmark.md"
-TABLES = (
-    "results.json",
-    "table.csv",
-    "table.tex",
-    "aggregates.csv",
-    "aggregates.tex",
-    "profiles.csv",
-    "curves.csv",
-)
 COMMAND = ("benchmark", "graphs", "--smoke", "--tasks", "tsp", "--seeds", "1")
 SMOKE = Budget(smoke=True)
 

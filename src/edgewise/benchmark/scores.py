@@ -192,11 +192,11 @@ def aggregates(found: Sequence[Cell]) -> dict[str, Aggregates]:
         by_split.setdefault(cell.split if cell.split in SIZES else OTHERS, []).append(cell)
     made = {}
     for name, own in by_split.items():
-        rows = {key: found for key in _keys(own) if (found := _scores(own, key)) is not None}
-        most = max((found.shape[1] for found in rows.values()), default=0)
-        columns = {_with_tasks(label(key), found.shape[1], most): found for key, found in rows.items()}
+        rows = {key: scores for key in _keys(own) if (scores := _scores(own, key)) is not None}
+        most = max((scores.shape[1] for scores in rows.values()), default=0)
+        columns = {_with_tasks(label(key), scores.shape[1], most): scores for key, scores in rows.items()}
         if columns:
-            made[name] = _together({column: aggregate({column: found}) for column, found in columns.items()})
+            made[name] = _together({column: aggregate({column: each}) for column, each in columns.items()})
     return made
 
 
