@@ -22,12 +22,13 @@ def tour(states: TensorDict) -> dict[str, Any]:
     """Draw a round trip; `states` are those of one world over time, `[T + 1]`."""
     start, visits = states[0], states["current"].tolist()[1:]
     ways = list(pairwise(visits))
-    ways = [*ways, (visits[-1], visits[0])]
     count = int(start["exists"].sum())
+    if len(visits) == count:
+        ways = [*ways, (visits[-1], visits[0])]
     frames = []
     for step in range(len(states)):
         # The last step also leads back to the first city.
-        made = ways[: max(0, step - 1)] if step < len(states) - 1 else ways
+        made = ways[: max(0, step - 1)] if step < count else ways
         seen = set(visits[:step])
         frames.append(
             {

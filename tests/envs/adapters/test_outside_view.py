@@ -2,6 +2,7 @@
 
 import warnings
 
+import gymnasium
 import numpy as np
 import pytest
 import torch
@@ -28,6 +29,29 @@ def _quiet():
 @pytest.mark.parametrize("name", environments())
 def test_gymnasium_accepts_every_environment(name, graphs):
     check_env(ew.to_gymnasium(ew.make_env(name), illegal="ignore", graphs=graphs), skip_render_check=True)
+
+
+@pytest.mark.parametrize("name", sorted(environments()))
+def test_a_world_is_drawn_as_pixels_that_change_with_its_state(name):
+    world = gymnasium.make(f"edgewise.gym:edgewise/{name}", render_mode="rgb_array", illegal="ignore")
+    world.reset(seed=1)
+    frames = [world.render()]
+    for _ in range(3):
+        *_, terminated, truncated, _ = world.step(world.action_space.sample())
+        frames.append(world.render())
+        if terminated or truncated:
+            break
+    assert frames[0].dtype == np.uint8
+    assert frames[0].shape == frames[-1].shape == (480, 640, 3)
+    assert any((frame != frames[0]).any() for frame in frames[1:])
+
+
+def test_worlds_by_name_step_together():
+    worlds = gymnasium.make_vec(
+        "edgewise.gym:edgewise/graphwalk", num_envs=3, vectorization_mode="vector_entry_point"
+    )
+    observation, _ = worlds.reset(seed=0)
+    assert observation["graph"]["x"].shape[0] == 3
 
 
 @pytest.mark.parametrize("name", TEAMS)
@@ -144,6 +168,8 @@ def test_the_winner_gains_what_the_loser_loses():
         (lambda: ew.to_pettingzoo(ew.make_env("graphwalk")), "one player and no agents"),
         (lambda: ew.to_pettingzoo(ew.make_env("swarm", num_envs=2)), "takes one world, got 2"),
         (lambda: ew.to_gymnasium(ew.make_env("graphwalk"), illegal="allow"), "expected 'raise' or 'ignore'"),
+        (lambda: ew.to_gymnasium(ew.make_env("graphwalk"), render_mode="human"), "expected 'rgb_array'"),
+        (lambda: ew.to_gymnasium(ew.make_env("graphwalk", num_envs=2), render_mode="rgb_array"), "one world"),
         (lambda: ew.to_gymnasium(ew.make_env("graphwalk", num_envs=2), graphs="space"), "takes one world"),
         (lambda: ew.to_gymnasium(ew.make_env("graphwalk")).step(0), "before reset"),
     ],

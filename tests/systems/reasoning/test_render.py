@@ -22,4 +22,4 @@ def test_a_rule_puts_its_atoms_below_the_first_and_the_rest_waits():
 def test_the_end_of_a_proof_is_no_row():
     rows, waiting = tree([QUERY, ["True"], ["True"]])
     assert len(rows) == 1
-    assert waiting == [[0], [], []]
+    assert waiting == [[0], [0], [0]]

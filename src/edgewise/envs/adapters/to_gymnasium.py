@@ -21,14 +21,22 @@ from edgewise.envs.adapters.outside_view import (
     world_action_space,
 )
 from edgewise.envs.base import GraphEnv
+from edgewise.plugins import load
 
 gymnasium = needed("gymnasium", "gymnasium")
 
 Illegal = Literal["raise", "ignore"]
+FRAME = "edgewise.experiments.frames:newest_frame"
+"""What draws a world; an address, since it is above the environments."""
+FPS = 4
 
 
 def to_gymnasium(
-    env: GraphEnv[Any], *, illegal: Illegal = "raise", graphs: Literal["dict", "space"] = "dict"
+    env: GraphEnv[Any],
+    *,
+    illegal: Illegal = "raise",
+    graphs: Literal["dict", "space"] = "dict",
+    render_mode: Literal["rgb_array"] | None = None,
 ) -> Any:
     """Return a Gymnasium environment that steps the worlds of a graph environment.
 
@@ -44,6 +52,7 @@ def to_gymnasium(
         illegal: `raise` refuses illegal actions. `ignore` takes a random legal action in place of an illegal
             one and says so in `info["illegal"]`, for callers that sample without masks.
         graphs: `dict` for padded arrays; `space` for `gymnasium.spaces.Graph` without padding, of one world.
+        render_mode: `rgb_array` for pictures by `render()`, of one world; needs Pillow.
 
     Example:
         >>> world = to_gymnasium(make_env("graphwalk"))
@@ -55,8 +64,12 @@ def to_gymnasium(
         raise ConfigError(f"to_gymnasium: illegal is {illegal!r}, expected 'raise' or 'ignore'")
     if graphs not in ("dict", "space"):
         raise ConfigError(f"to_gymnasium: graphs is {graphs!r}, expected 'dict' or 'space'")
+    if render_mode not in (None, "rgb_array"):
+        raise ConfigError(f"to_gymnasium: render_mode is {render_mode!r}, expected 'rgb_array' or None")
     if env.num_envs == 1:
-        return GymnasiumWorld(env, illegal=illegal, graphs=graphs)
+        return GymnasiumWorld(env, illegal=illegal, graphs=graphs, render_mode=render_mode)
+    if render_mode is not None:
+        raise ConfigError("to_gymnasium: render_mode takes one world", hint="build it with num_envs=1")
     if graphs == "space":
         raise ConfigError("to_gymnasium: graphs='space' takes one world", hint="build it with num_envs=1")
     return GymnasiumWorlds(env, illegal=illegal)
@@ -111,12 +124,16 @@ class GymnasiumWorld(gymnasium.Env):  # type: ignore[name-defined]
         env: with one world.
         illegal: as in `to_gymnasium`.
         graphs: as in `to_gymnasium`.
+        render_mode: as in `to_gymnasium`.
     """
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": []}
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array"], "render_fps": FPS}
 
-    def __init__(self, env: GraphEnv[Any], *, illegal: Illegal, graphs: str) -> None:
+    def __init__(
+        self, env: GraphEnv[Any], *, illegal: Illegal, graphs: str, render_mode: str | None = None
+    ) -> None:
         self._stepper, self._graphs = _Stepper(env, illegal), graphs
+        self._states: list[TensorDictBase] = []
         self._is_done = False
         example = first_world(observation_of(env.fake_tensordict(), env))
         space = space_of(example, most_nodes=env.graph.num_nodes)
@@ -124,7 +141,7 @@ class GymnasiumWorld(gymnasium.Env):  # type: ignore[name-defined]
             space["graph"] = _graph_space(example["graph"])
         self.observation_space = space
         self.action_space = world_action_space(env)
-        self.render_mode = None
+        self.render_mode = render_mode
 
     def reset(
         self,
@@ -136,6 +153,8 @@ class GymnasiumWorld(gymnasium.Env):  # type: ignore[name-defined]
         super().reset(seed=seed)
         root = self._stepper.reset(seed)
         self._is_done = False
+        self._states.clear()
+        self._remember(root)
         return self._observation(root), self._info(root)
 
     def step(self, action: Any) -> tuple[Arrays, float, bool, bool, Arrays]:
@@ -143,6 +162,7 @@ class GymnasiumWorld(gymnasium.Env):  # type: ignore[name-defined]
         if self._is_done:
             raise ConfigError("step was called after the end of an episode", hint="call reset first")
         outcome, replaced = self._stepper.step(_batch_of_one(action))
+        self._remember(outcome)
         terminated, truncated = bool(_flags(outcome, "terminated")[0]), bool(_flags(outcome, "truncated")[0])
         self._is_done = terminated or truncated
         info = self._info(outcome)
@@ -152,6 +172,18 @@ class GymnasiumWorld(gymnasium.Env):  # type: ignore[name-defined]
             info["metrics"] = {name: value[0] for name, value in _metrics(outcome).items()}
         reward = float(self._stepper.rewards(outcome)[0])
         return self._observation(outcome), reward, terminated, truncated, info
+
+    def render(self) -> Any:
+        """Return the current moment as pixels `[height, width, 3]`; None without a `render_mode`."""
+        if self.render_mode is None:
+            return None
+        if not self._states:
+            raise ConfigError("render was called before reset")
+        return load(FRAME)(self._stepper.env, self._states)
+
+    def _remember(self, root: TensorDictBase) -> None:
+        if self.render_mode is not None:
+            self._states.append(root["state"].clone())
 
     def _observation(self, root: TensorDictBase) -> Arrays:
         found: Arrays = first_world(observation_of(root, self._stepper.env))

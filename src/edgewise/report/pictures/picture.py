@@ -33,17 +33,17 @@ class Layout(NamedTuple):
     bare: bool = False
 
     @classmethod
-    def of(cls, episode: Episode, *, width: int, bare: bool = False) -> Layout:
-        """Return the layout of a picture of a given width; its height follows from what is shown."""
+    def of(cls, episode: Episode, *, width: int, height: int | None = None, bare: bool = False) -> Layout:
+        """Return the layout of a picture; without a height, it follows from what is shown."""
         if bare:
-            height = 2 * round(width * _shape(episode) / 2)
+            height = height or 2 * round(width * _shape(episode) / 2)
             return cls(width, height, (0.0, 0.0, float(width), float(height)), None, bare=True)
         column = height_of(episode)
         inner = width - 2 * MARGIN - (SIDE + MARGIN if column else 0)
         tall = max(inner * _shape(episode), column)
         foot = CAPTION if episode.replay.get("captions") else MARGIN
         # Whole, even numbers of pixels, as video encoders need them.
-        height = 2 * round((TITLE + tall + foot) / 2)
+        height = height or 2 * round((TITLE + tall + foot) / 2)
         scene = (float(MARGIN), float(TITLE), float(inner), float(height - TITLE - foot))
         return cls(width, height, scene, MARGIN + inner + MARGIN if column else None)
 

@@ -99,11 +99,11 @@ def svg(
     return _svg(episode, float(range(len(episode))[frame]), _Style(width, theme, bare))
 
 
-def array(replay: Mapping[str, Any], *, frame: int = -1, width: int = 640) -> Any:
+def array(replay: Mapping[str, Any], *, frame: int = -1, width: int = 640, height: int | None = None) -> Any:
     """Return one moment of a replay as pixels `[height, width, 3]`, a NumPy array of uint8."""
     import numpy as np
 
-    episode, style = Episode(replay), _Style(width, "light", bare=False)
+    episode, style = Episode(replay), _Style(width, "light", bare=False, height=height)
     return np.asarray(_image(episode, float(range(len(episode))[frame]), style))
 
 
@@ -113,6 +113,7 @@ class _Style(NamedTuple):
     width: int
     theme: Theme
     bare: bool
+    height: int | None = None
 
 
 def _svg(episode: Episode, time: float, style: _Style) -> str:
@@ -127,7 +128,10 @@ def _image(episode: Episode, time: float, style: _Style) -> Any:
     """Return a moment as a `PIL.Image.Image`."""
     from edgewise.report.pictures.raster_canvas import RasterCanvas
 
-    layout, colours = Layout.of(episode, width=style.width, bare=style.bare), palette(style.theme)
+    layout, colours = (
+        Layout.of(episode, width=style.width, height=style.height, bare=style.bare),
+        palette(style.theme),
+    )
     canvas = RasterCanvas(layout.width, layout.height, background=colours.tones["paper"])
     draw_picture(canvas, episode, layout, time=time, palette=colours)
     return canvas.content()

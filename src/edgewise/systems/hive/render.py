@@ -1,6 +1,6 @@
 """Replay of one game of Hive: hexagonal tiles coloured by player, with the moves in UHP as captions.
 
-A circle on a tile says that it can move.
+A dot on a tile says that it can move.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from edgewise.systems.hive.notation import Hive, write_move, write_tile
 from edgewise.systems.hive.pieces import Hand
 
 COLOURS = ("accent", "orange")
-MOVABLE = 0.72
-"""Radius of the circle on a tile that can move."""
+DOT, ABOVE = 0.14, 0.58
+"""Radius of the dot on a tile that can move, and how far it is above the centre."""
 LIFT = 0.28
 """How far each level of a stack is drawn above the one below."""
 
@@ -30,7 +30,10 @@ def replay(states: TensorDict) -> dict[str, Any]:
     hand = Hand(tuple(states["kinds"][0].tolist()))
     hives = [Hive.of(states, hand, game=time) for time in range(len(states))]
     last = states["last"].tolist()
-    frames = [{"tiles": _tiles(hive, moved)} for hive, moved in zip(hives, last, strict=True)]
+    frames = [
+        {"tiles": _tiles(hive, moved), "movable": _movable(hive)}
+        for hive, moved in zip(hives, last, strict=True)
+    ]
     around = dynamics.around_queens(states, hand).tolist()
     return {
         "format": "edgewise-replay/1",
@@ -45,9 +48,9 @@ def replay(states: TensorDict) -> dict[str, Any]:
                 "shape": "hexagon",
                 "size": 0.97,
                 "unit": "world",
-                "ring_color": "ink",
                 "label_place": "center",
-            }
+            },
+            {"name": "movable", "kind": "nodes", **frames[0]["movable"], "size": DOT, "unit": "world"},
         ],
         "frames": frames,
         "captions": ["", *(_caption(states, hives, time) for time in range(1, len(states)))],
@@ -59,7 +62,7 @@ def replay(states: TensorDict) -> dict[str, Any]:
         "legend": [
             {"label": "white, moves first", "color": COLOURS[0]},
             {"label": "black", "color": COLOURS[1]},
-            {"label": "circled: can move", "color": "ink"},
+            {"label": "dot: can move", "color": "ink"},
         ],
     }
 
@@ -72,15 +75,26 @@ def _tiles(hive: Hive, last: int) -> dict[str, list[Any]]:
         for level, slot in enumerate(stack)
     ]
     found.sort()
-    movable = {slot for slot, _, _ in hive.moves}
     return {
         "x": [x for _, _, x, _ in found],
         "y": [y for _, _, _, y in found],
         "color": [COLOURS[slot // hive.hand.size] for _, slot, _, _ in found],
         "outline": ["ink" if slot == last else "faint" for _, slot, _, _ in found],
-        "ring": [MOVABLE if slot in movable else 0 for _, slot, _, _ in found],
         "label": [write_tile(slot, hive.hand)[1:] for _, slot, _, _ in found],
     }
+
+
+def _movable(hive: Hive) -> dict[str, Any]:
+    """Return dots on the tiles that can move in this position."""
+    slots = {slot for slot, _, _ in hive.moves}
+    places = [
+        centre(q, r, level)
+        for (q, r), stack in hive.stacks.items()
+        for level, slot in enumerate(stack)
+        if slot in slots
+    ]
+    x, y = [x for x, _ in places], [y + ABOVE for _, y in places]
+    return {"x": x, "y": y, "color": ["ink"] * len(places)}
 
 
 def _caption(states: TensorDict, hives: list[Hive], time: int) -> str:

@@ -11,7 +11,7 @@ from edgewise.systems.reasoning.knowledge.vocabulary import Vocabulary
 
 INDENT, LETTER = 0.9, 0.33
 """Distance between levels and width of a letter, in heights of a row."""
-ENDS = ("True", "False")
+PROVED, FAILED = ("True", "Endt"), ("False", "Endf")
 """Atoms that say how a proof ended."""
 
 
@@ -43,16 +43,18 @@ def replay(states: TensorDict, env: Any = None) -> dict[str, Any]:
     shown: list[dict[str, list[Any]]] = []
     labels: dict[int, str] = {}
     for step, (goal, waiting) in enumerate(zip(goals, open_rows, strict=True)):
-        if goal[0] not in ENDS:
+        if goal[0] not in PROVED + FAILED:
             labels |= dict(zip(waiting, goal, strict=True))
-        is_proved = goal[0] == ENDS[0]
+        tones = {number: "accent" if number == waiting[0] else "muted" for number in waiting}
+        if goal[0] in PROVED + FAILED:
+            tones = dict.fromkeys(waiting, "good" if goal[0] in PROVED else "bad")
         present = [number for number, row in enumerate(rows) if row.step <= step and number in labels]
         shown.append(
             {
                 "x": [INDENT * rows[number].level for number in present],
                 "y": [-float(place[number]) for number in present],
                 "label": [labels[number] for number in present],
-                "color": [_colour(number, [] if is_proved else waiting) for number in present],
+                "color": [tones.get(number, "good") for number in present],
             }
         )
     widest = max(INDENT * rows[number].level + LETTER * len(text) for number, text in labels.items())
@@ -87,6 +89,7 @@ def replay(states: TensorDict, env: Any = None) -> dict[str, Any]:
             {"label": "resolved", "color": "good"},
             {"label": "next", "color": "accent"},
             {"label": "waiting", "color": "muted"},
+            {"label": "given up", "color": "bad"},
         ],
     }
 
@@ -100,8 +103,8 @@ def tree(goals: list[list[str]]) -> tuple[list[Row], list[list[int]]]:
     open_rows = [waiting]
     for step, (goal, following) in enumerate(pairwise(goals), 1):
         new = max(0, len(following) - len(goal) + 1)
-        if following[0] in ENDS:
-            open_rows.append([])
+        if following[0] in PROVED + FAILED:
+            open_rows.append(waiting)
             continue
         first, *rest = waiting
         added = [Row(first, rows[first].level + 1, step) for _ in range(new)]
@@ -125,12 +128,6 @@ def _from_the_top(rows: list[Row]) -> list[int]:
         if row.level == 0:
             visit(number)
     return order
-
-
-def _colour(number: int, waiting: list[int]) -> str:
-    if number not in waiting:
-        return "good"
-    return "accent" if number == waiting[0] else "muted"
 
 
 def _text(atom: list[int], vocabulary: Vocabulary | None) -> str:
