@@ -1,4 +1,4 @@
-"""Names of our environments for `gymnasium.make`, such as `edgewise/graphwalk`. Never imports torch.
+"""Names of our environments for `gymnasium.make`, `edgewise/NAME`. Never imports torch.
 
 `import edgewise.gym` calls `register`.
 """
