@@ -78,7 +78,6 @@ def test_the_command_shows_difference_and_ratio(runs, capsys):
         (["--against", "random", "--ablate", "edges"], "two comparisons"),
         (["--against", "random", "--decode", "sample:2"], "no effect with --against"),
         (["--against", "random", "--measures", "wind"], "--measures: got wind"),
-        (["--measures", "success"], "no effect without --ablate or --against"),
     ],
 )
 def test_what_cannot_be_compared_is_refused(flags, message, runs, capsys):

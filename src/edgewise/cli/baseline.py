@@ -30,6 +30,12 @@ def configure(parser: Parser) -> None:
         metavar="FIELD=A,B",
         help="set a field of the environment; every combination is evaluated",
     )
+    parser.add_argument(
+        "--measures",
+        metavar="NAMES",
+        default="",
+        help="measures to show, separated by commas, or `all` (those that fit into the window)",
+    )
     parser.add_machine()
     parser.examples(
         "edgewise baseline graphwalk",
@@ -63,5 +69,8 @@ def run(options: Namespace, console: Console) -> int:
             device=options.device or "cpu",
         )
         found += evaluate_baselines(instances, names)
-    console.show([summary(evaluation) for evaluation in found], summary_table(found))
+    console.show(
+        [summary(evaluation) for evaluation in found],
+        summary_table(found, measures=[name for name in options.measures.split(",") if name]),
+    )
     return 0

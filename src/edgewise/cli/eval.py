@@ -78,7 +78,7 @@ def configure(parser: Parser) -> None:
     parser.add_argument(
         "--measures",
         metavar="NAMES",
-        help="measures that --ablate and --against show, separated by commas (all)",
+        help="measures to show, separated by commas, or `all` (those that fit into the window)",
     )
     parser.add_argument(
         "--set",
@@ -110,8 +110,6 @@ def run(options: Namespace, console: Console) -> int:
     _check_decoding(options)
     if options.ablate and options.against:
         raise ConfigError("--ablate and --against are two comparisons", hint="give one of them")
-    if options.measures and not (options.ablate or options.against):
-        _check_unused(["measures"], "has no effect without --ablate or --against", "omit it")
     requests = [
         _request(options, settings)
         for settings in combinations(config.env, given_settings(options.set, options.settings))
@@ -125,11 +123,11 @@ def run(options: Namespace, console: Console) -> int:
     _note_threads(configs, options, console)
     if options.ablate or options.against:
         return _compare(options, requests, console)
-    evaluated = []
+    evaluated, first = [], config.evaluation.metric
     for request in requests:
         evaluated.append(_evaluate(options, request))
         if len(requests) > 1:
-            console.note(summary_table(evaluated[-1]))
+            console.note(summary_table(evaluated[-1], measures=_names(options.measures or ""), first=first))
     over_seeds = _over_seeds(evaluated) if len(options.runs) > 1 else []
     flat = [evaluation for evaluations in evaluated for evaluation in evaluations]
     data: dict[str, Any] = {"results": [summary(evaluation) for evaluation in flat], "over_seeds": over_seeds}
@@ -138,7 +136,7 @@ def run(options: Namespace, console: Console) -> int:
     ]
     if changes:
         data["changed_code"] = changes
-    text = summary_table(flat)
+    text = summary_table(flat, measures=_names(options.measures or ""), first=first)
     if note := decoding_note(flat):
         text += f"\n\n{note}"
     if over_seeds:
@@ -184,7 +182,7 @@ def _compare(options: Namespace, requests: Sequence[EvaluationRequest], console:
     _check_unused([name for name in unused if vars(options)[name]], f"has no effect with {flag}", "omit them")
     pairs = _ablated_in_games if game else _ablated if options.ablate else _against
     rows = [row for request in requests for row in pairs(options, request)]
-    if options.measures:
+    if options.measures and options.measures != "all":
         rows = _of_measures(rows, _names(options.measures))
     console.show({"ablations" if options.ablate else "pairs": rows}, paired_table(rows))
     return 0

@@ -5,9 +5,13 @@ from __future__ import annotations
 import errno
 import json
 import math
+import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, TextIO
+
+SHORTEST = 12
+"""Letters of the last column of a table that are shown at least."""
 
 
 class Console:
@@ -53,8 +57,30 @@ def finite(value: Any) -> Any:
     return value
 
 
+def window() -> int | None:
+    """Return the columns of the terminal that results go to; None if they go to a file or another program."""
+    if sys.stdout is None or sys.stdout.closed or not sys.stdout.isatty():
+        return None
+    return shutil.get_terminal_size().columns
+
+
+def fitting(header: Sequence[str], rows: Sequence[Sequence[str]], *, needed: int) -> int:
+    """Return how many columns of a table fit into the window, `needed` of them at least."""
+    width = window()
+    if width is None:
+        return len(header)
+    used = -2
+    for column, name in enumerate(header):
+        used += 2 + max(len(name), *(len(str(row[column])) for row in rows))
+        if used > width and column >= needed:
+            return column
+    return len(header)
+
+
 def table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     """Format rows as a table with aligned columns: numbers to the right, text to the left.
+
+    In a window, text of the last column that does not fit ends with an ellipsis.
 
     Example:
         >>> print(table(["name", "frames"], [["a", 12], ["long", 3]]))
@@ -75,7 +101,17 @@ def table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
         )
         for row in cells
     )
-    return "\n".join(line.rstrip() for line in lines)
+    return "\n".join(
+        _cropped(line.rstrip(), before=sum(widths[:-1]) + 2 * (len(widths) - 1)) for line in lines
+    )
+
+
+def _cropped(line: str, *, before: int) -> str:
+    """Shorten a line to the window, unless more than its last column would be lost."""
+    width = window()
+    if width is None or len(line) <= width or before + SHORTEST > width:
+        return line
+    return f"{line[: width - 1]}…"
 
 
 def _cell(value: Any) -> str:

@@ -8,12 +8,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from edgewise.config.errors import DataError
+from edgewise.config.errors import ConfigError, DataError
 from edgewise.evaluation.result import Evaluation
 from edgewise.experiments.launch import REPORT
-from edgewise.terminal.console import Console, table
+from edgewise.terminal.console import Console, fitting, table
 
 log = logging.getLogger(__name__)
+
+ALL = "all"
+"""What `--measures` is given for all of them."""
 
 
 def show_runs(runs: Sequence[Path], console: Console) -> None:
@@ -90,13 +93,37 @@ def decoding_note(evaluations: Sequence[Evaluation]) -> str:
     return "\n".join(sorted(lines))
 
 
-def summary_table(evaluations: list[Evaluation]) -> str:
-    """Format evaluations as a table: one row each, with the mean of each measure and its 95 % interval."""
+def summary_table(
+    evaluations: list[Evaluation], *, measures: Sequence[str] = (), first: str = "return"
+) -> str:
+    """Format evaluations as a table: one row each, with the mean of each measure and its 95 % interval.
+
+    Args:
+        evaluations: one row each.
+        measures: to show, `all` for all of them; if not given, those that fit into the window.
+        first: the measure that is shown first.
+
+    Raises:
+        ConfigError: there is no such measure.
+    """
     if not evaluations:
         return ""
     header, *rows = replace(evaluations[0], others=tuple(evaluations[1:])).table()
     count = header.index("episodes")
-    return table(header, [[*row[:count], int(row[count]), *row[count + 1 :]] for row in rows])
+    known = sorted(header[count + 1 :], key=lambda name: name != first)
+    unknown = [name for name in measures if name not in (*known, ALL)]
+    if unknown:
+        raise ConfigError(
+            f"--measures: got {', '.join(unknown)}, expected some of {', '.join(known)}, or {ALL}"
+        )
+    chosen = known if not measures or ALL in measures else measures
+    order = [*range(count + 1), *(header.index(name) for name in chosen)]
+    header, rows = [header[place] for place in order], [[row[place] for place in order] for row in rows]
+    shown = len(header) if measures else fitting(header, rows, needed=count + 2)
+    cells = [[*row[:count], int(row[count]), *row[count + 1 : shown]] for row in rows]
+    hidden = len(header) - shown
+    note = f"\n{hidden} more {'measure' if hidden == 1 else 'measures'}: --measures all" if hidden else ""
+    return table(header[:shown], cells) + note
 
 
 def paired_table(rows: Sequence[dict[str, Any]]) -> str:

@@ -21,9 +21,11 @@ log = logging.getLogger(__name__)
 
 SHOWN = {"episode/return": "return", "evaluation/return": "evaluated", "stage": "stage"}
 """Metrics that are shown, with their labels."""
-BAR = 24
+NARROW = 100
+"""Columns below which bar and name give room to the values."""
+BAR, NARROW_BAR = 24, 8
 """Width of the bar."""
-LONGEST_NAME = 22
+LONGEST_NAME, NARROW_NAME = 22, 12
 """Letters of a run's name that are shown."""
 
 
@@ -66,13 +68,13 @@ class ShowProgress(Callback):
         rate = (frames - self._frames) / max(now - self._time, 1e-9)
         self._frames, self._time = frames, now
         shown = {label: _text(metrics[name]) for name, label in SHOWN.items() if name in metrics}
-        shown, share = {"frames/s": f"{rate:,.0f}", **shown}, self._share()
+        share, speed = self._share(), {"frames/s": f"{rate:,.0f}"}
         if share is None:
-            self._display.update(frames, shown)
+            self._display.update(frames, shown | speed)
         else:
             share = min(share, 1.0)
-            shown = {"time": f"{share:.0%}", "frames": f"{frames:,}", **shown}
-            self._display.update(round(share * self._seconds), shown)
+            passed = {"time": f"{share:.0%}", "frames": f"{frames:,}"}
+            self._display.update(round(share * self._seconds), shown | passed | speed)
 
     def on_end(self, frames: int, reason: str) -> None:  # noqa: ARG002 - the log has both
         """Stop the display where it is."""
@@ -83,13 +85,15 @@ class ProgressBar:
     """A progress bar with frames per second, time left and current values."""
 
     def __init__(self, console: Console | None = None) -> None:
+        console = console or Console(stderr=True)
+        is_narrow = console.width < NARROW
         self._progress = Progress(
-            CroppedColumn("{task.description}", longest=LONGEST_NAME),
-            BarColumn(bar_width=BAR, table_column=Column(no_wrap=True)),
+            CroppedColumn("{task.description}", longest=NARROW_NAME if is_narrow else LONGEST_NAME),
+            BarColumn(bar_width=NARROW_BAR if is_narrow else BAR, table_column=Column(no_wrap=True)),
             MofNCompleteColumn(table_column=Column(no_wrap=True)),
             TimeRemainingColumn(elapsed_when_finished=True, table_column=Column(no_wrap=True)),
             CroppedColumn("{task.fields[shown]}"),
-            console=console or Console(stderr=True),
+            console=console,
             redirect_stdout=False,
             refresh_per_second=4,
         )
