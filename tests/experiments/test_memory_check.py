@@ -6,6 +6,7 @@ import shutil
 
 import pytest
 
+import edgewise as ew
 from edgewise.cli.main import main
 from edgewise.config.errors import ConfigError
 from edgewise.envs.registry import make_env
@@ -137,3 +138,8 @@ def test_parameters_that_fit_one_by_one_are_refused_together(monkeypatch):
     monkeypatch.setattr(memory_check, "total_memory", lambda _: int(1.5 * room))
     with pytest.raises(ConfigError, match="or more parameters would take about"):
         Builder(config, num_envs=1).algorithm  # noqa: B018 - built when asked for
+
+
+@pytest.mark.parametrize("name", ["marine-quick", "swarm-ddpg"])
+def test_a_packed_policy_without_its_target_networks_is_loaded(name):
+    assert ew.load_policy(f"zoo:{name}") is not None

@@ -31,6 +31,8 @@ SMALL = 2**24
 """Numbers that may be allocated at once whatever a checkpoint has: models also build tables."""
 PER_PARAMETER = 4
 """Numbers that training holds for each parameter: its value, its gradient and two moments of Adam."""
+COPIES = 4
+"""Networks of a new algorithm for one in a checkpoint: a packed run has no target networks."""
 BUFFERS = ("replay_size", "buffer_size")
 """Settings of algorithms that keep this many transitions."""
 
@@ -74,13 +76,13 @@ def limited(config: AnyRun, *, kept: int | None = None) -> Iterator[None]:
         kept: numbers in the checkpoint that the model is loaded from; None for a new model.
 
     Raises:
-        CheckpointError: the model has more parameters than the checkpoint has numbers.
+        CheckpointError: the model has far more parameters than the checkpoint has numbers.
         ConfigError: it does not fit into memory.
     """
     found = 0
 
     def refuse(numbers: int, *, at_least: int = 0) -> None:
-        if kept is not None and numbers > max(kept, at_least):
+        if kept is not None and numbers > max(COPIES * kept, at_least):
             raise CheckpointError(
                 f"the model of config.json has {numbers:,} or more parameters, but the checkpoint {kept:,} "
                 "numbers",
