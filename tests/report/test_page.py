@@ -361,7 +361,7 @@ document.title = ends.map(({ first, end }) => `${first} ${end}`).join("|");
 @needs_chromium
 def test_a_chart_begins_at_no_frames_and_holds_every_curve(tmp_path):
     """Also where there is a single evaluation, at the end of the run."""
-    scripts = "".join((ASSETS / name).read_text() for name in ("basics.js", "chart.js"))
+    scripts = "".join((ASSETS / name).read_text() for name in ("basics.js", "chart_tools.js", "chart.js"))
     page = tmp_path / "chart.html"
     page.write_text(f"<!doctype html><body><script>{scripts}{FRAMES}</script></body>")
     assert re.search(r"<title>(.*?)</title>", visit(page).dom)[1] == "0 512|0 1|0 300"
@@ -381,7 +381,7 @@ document.title = found.map(place).join("|");
 
 @needs_chromium
 def test_labels_of_close_levels_are_not_on_each_other(tmp_path):
-    scripts = "".join((ASSETS / name).read_text() for name in ("basics.js", "chart.js"))
+    scripts = "".join((ASSETS / name).read_text() for name in ("basics.js", "chart_tools.js", "chart.js"))
     page = tmp_path / "labels.html"
     page.write_text(f"<!doctype html><body><script>{scripts}{LABELS}</script></body>")
     labels = re.search(r"<title>(.*?)</title>", visit(page).dom)[1].split("|")
@@ -415,3 +415,57 @@ def test_a_report_is_written_without_torch(run, tmp_path):
         "write_report(sys.argv[1], target=sys.argv[2]); assert 'torch' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code, str(run), str(tmp_path / "report.html")], check=True)
+
+
+TOOLS = """
+const said = [];
+const wait = () => new Promise((done) => setTimeout(done, 60));
+const chart = document.querySelector("#learning .chart");
+const label = () => chart.querySelector("svg text").textContent;
+const shape = () => chart.querySelector("path.curve").getAttribute("d");
+const before = [label(), shape()];
+document.getElementById("smoothing").value = "0.9";
+document.getElementById("smoothing").dispatchEvent(new Event("change"));
+await wait();
+said.push(`smoothing changes the line: ${shape() !== before[1]}`);
+document.getElementById("smoothing").value = "0";
+document.getElementById("smoothing").dispatchEvent(new Event("change"));
+await wait();
+said.push(`and back: ${shape() === before[1]}`);
+const kept = [];
+URL.createObjectURL = (blob) => { kept.push(blob); return "#"; };
+for (const button of chart.querySelectorAll("button.save")) button.click();
+const [svg, csv] = await Promise.all(kept.map((blob) => blob.text()));
+const alone = svg.startsWith("<svg") && svg.includes("www.w3.org/2000/svg") && !svg.includes("var(");
+said.push(`svg stands alone: ${alone}`);
+const [header, ...rows] = csv.trim().split("\\n");
+said.push(`csv has the points: ${rows.length > 1 && header.split(",").length === 4}`);
+document.body.dataset.said = said.join("; ");
+"""
+
+
+@needs_chromium
+def test_charts_are_smoothed_and_saved(report):
+    seen = drive(report, TOOLS)
+    assert seen.console == []
+    said = re.search(r'data-said="([^"]*)"', seen.dom)[1].split("; ")
+    assert len(said) == 4
+    assert [line for line in said if not line.endswith(": true")] == []
+
+
+SCALES = """
+chartView.log = true;
+const powers = logTicksOf(0.5, 2000).join(" ");
+const middle = logScaleOf(1, 100, 0, 2)(10).toFixed(3);
+const found = [isLogarithmic([1, 10]), isLogarithmic([0, 1]), middle, powers];
+document.title = [...found, smoothed([2, null, 4], 0.5).map((value) => value && value.toFixed(3))].join("|");
+"""
+
+
+@needs_chromium
+def test_logarithmic_axes_and_smoothing(tmp_path):
+    scripts = "".join((ASSETS / name).read_text() for name in ("basics.js", "chart_tools.js"))
+    page = tmp_path / "scales.html"
+    page.write_text(f"<!doctype html><body><script>{scripts}{SCALES}</script></body>")
+    found = re.search(r"<title>(.*?)</title>", visit(page).dom)[1].split("|")
+    assert found == ["true", "false", "1.000", "1 10 100 1000", "2.000,,3.333"]

@@ -19,6 +19,7 @@ from edgewise.runs.zoo import is_in_zoo
 
 SCRIPTS = (
     "basics.js",
+    "chart_tools.js",
     "chart.js",
     "intervals.js",
     "replay_state.js",
@@ -31,6 +32,7 @@ SCRIPTS = (
 )
 OVERVIEW_SCRIPTS = (
     "basics.js",
+    "chart_tools.js",
     "chart.js",
     "intervals.js",
     "scatter.js",

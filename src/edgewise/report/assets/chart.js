@@ -12,14 +12,14 @@ function lineChart(chart, options) {
       "div",
       { class: "top" },
       element("h3", { title: chart.family ? `${chart.family}/${chart.name}` : chart.name }, chart.name, chart.family ? element("span", { class: "muted" }, ` ${chart.family}`) : null),
-      last === null ? null : element("span", { class: "last" }, formatNumber(last)),
+      element("span", { class: "last" }, saveLinks(chart, holder, options), last === null ? null : formatNumber(last)),
     ),
     holder,
     chart.lines.length > 1 ? legendOf(chart.lines) : null,
     cutNote(chart.lines, options),
     chart.behind ? behindLegend() : null,
   );
-  whenResized(holder, (width) => holder.replaceChildren(...drawChart(chart, { ...options, width })));
+  whenResized(holder, (width) => holder.replaceChildren(...drawChart(viewed(chart), { ...options, width })));
   return node;
 }
 
@@ -74,20 +74,20 @@ function frameOf(chart, options) {
   const edges = chart.lines.flatMap((line) => [...line.y, ...robust(line)]);
   const levels = [...chart.levels.map((level) => level.estimate), ...behind.y];
   let [low, high] = extent([...edges, ...levels]) || [0, 1];
+  const log = isLogarithmic([...edges, ...levels]);
   const pad = (high - low) * 0.06 || Math.abs(high) * 0.1 || 1;
-  [low, high] = [low - pad, high + pad];
+  [low, high] = log ? [low / 1.15, high * 1.15] : [low - pad, high + pad];
   const [first, end] = [Math.min(0, begin), latest > 0 ? latest : 1];
   const corner = { left: MARGIN.left, right: options.width - right, top: MARGIN.top, bottom: options.height - MARGIN.bottom };
   return {
     ...corner,
     beside,
     full: options.height + strip,
-    low,
-    high,
+    ...{ low, high, log },
     first,
     end,
     x: scaleOf(first, end, corner.left, corner.right),
-    y: scaleOf(low, high, corner.bottom, corner.top),
+    y: (log ? logScaleOf : scaleOf)(low, high, corner.bottom, corner.top),
   };
 }
 
@@ -103,7 +103,7 @@ function robust(line) {
 function axes(frame, options) {
   const parts = [];
   const rows = Math.max(2, Math.round((frame.bottom - frame.top) / 36));
-  for (const tick of ticksOf(frame.low, frame.high, rows)) {
+  for (const tick of frame.log ? logTicksOf(frame.low, frame.high) : ticksOf(frame.low, frame.high, rows)) {
     const y = frame.y(tick);
     parts.push(drawn("line", { class: "rule", x1: frame.left, x2: frame.right, y1: y, y2: y }));
     parts.push(drawn("text", { x: frame.left - 8, y: y + 4, "text-anchor": "end" }, formatNumber(tick)));

@@ -70,7 +70,7 @@ function section(id, title, lead, ...content) {
 function learningSection(data) {
   const [main, ...others] = data.evaluation;
   const options = { clock: data.clock, end: data.end, stages: data.stages };
-  const content = [];
+  const content = data.evaluation.length + data.training.length ? [chartControls()] : [];
   if (main) content.push(element("div", { class: "panel" }, lineChart(main, { ...options, height: 320, tall: true })));
   const below = { ...options, stages: main ? [] : data.stages };
   content.push(...chartsWithin([...others, ...data.training], below, 24));
