@@ -28,6 +28,12 @@ def configure(parser: Parser) -> None:
         help="output file (report.html in the first folder; index.html for a list)",
     )
     parser.add_argument(
+        "--pdf", type=Path, metavar="FILE", help="write curves, intervals and profiles for papers instead"
+    )
+    parser.add_argument(
+        "--latex", type=Path, metavar="FILE", help="write a table of means and intervals for papers instead"
+    )
+    parser.add_argument(
         "--pays",
         action="store_true",
         help="play each run and write where learning pays: one row per run beside the strongest rule, itself "
@@ -49,6 +55,7 @@ def configure(parser: Parser) -> None:
     parser.examples(
         "edgewise report runs/graphwalk-ppo-1",
         "edgewise report runs/graphwalk-ppo-* --out seeds.html",
+        "edgewise report runs/graphwalk-ppo-* --pdf curves.pdf --latex table.tex",
         "edgewise report runs/",
         "edgewise report runs/graphwalk-ppo-1 zoo:graphwalk-ppo --pays --episodes 1000",
     )
@@ -62,6 +69,8 @@ def run(options: Namespace, console: Console) -> int:
     if unused:
         flags = ", ".join(f"--{name}" for name in unused)
         raise ConfigError(f"{flags}: has no effect without --pays", hint="omit it, or add --pays")
+    if options.pdf is not None or options.latex is not None:
+        return _paper(options, console)
     from edgewise.report.page import write_report
     from edgewise.report.run_list import has_runs, write_run_list
 
@@ -71,6 +80,21 @@ def run(options: Namespace, console: Console) -> int:
     else:
         written = write_report(first, *others, target=options.out)
     console.show({"report": str(written)}, f"report: {written}")
+    return 0
+
+
+def _paper(options: Namespace, console: Console) -> int:
+    """Write figures and a table for papers."""
+    from edgewise.report.paper import write_latex, write_pdf
+
+    if options.out is not None:
+        raise ConfigError("--out: has no effect with --pdf or --latex", hint="these name their files")
+    written = {}
+    if options.pdf is not None:
+        written["pdf"] = str(write_pdf(options.runs, options.pdf))
+    if options.latex is not None:
+        written["latex"] = str(write_latex(options.runs, options.latex))
+    console.show(written, "\n".join(f"{kind}: {path}" for kind, path in written.items()))
     return 0
 
 
