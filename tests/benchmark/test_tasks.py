@@ -1,5 +1,6 @@
 """Tasks: equal instances for equal versions, families that differ, cards that say what they are."""
 
+import re
 from pathlib import Path
 
 import networkx
@@ -114,3 +115,9 @@ def test_the_version_is_part_of_every_seed():
     task = tasks()["tsp"]
     assert VERSION == "graphs-1"
     assert [task.seed_of(split) for split in task.splits[:2]] == [8090796502509502021, 3953678520959021458]
+
+
+def test_every_task_has_its_card_on_the_site():
+    page = Path(__file__).parents[2] / "docs/cards/benchmark-tasks.md"
+    shown = re.findall(r"automodule:: edgewise\.benchmark\.tasks\.(\w+)$", page.read_text(), re.MULTILINE)
+    assert tuple(shown) == folder.FILES

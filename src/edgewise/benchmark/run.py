@@ -30,7 +30,7 @@ from edgewise.benchmark.scores import Plain, results
 from edgewise.benchmark.task import VERSION, Task
 from edgewise.benchmark.tasks import tasks as all_tasks
 from edgewise.benchmark.write import write_tables
-from edgewise.config.errors import ConfigError, DataError
+from edgewise.config.errors import ConfigError, DataError, Interrupted
 from edgewise.experiments.guest import as_guest
 from edgewise.studies.folder import Plan, first_difference, open_study
 
@@ -89,7 +89,11 @@ def run_benchmark(
         store = ResultsFolder(study)
         for number, task in enumerate(tasks, start=1):
             note(f"{number} of {len(tasks)}: {task.name}")
-            _measure(store, Field(task), methods, seeds, budget, note)
+            try:
+                _measure(store, Field(task), methods, seeds, budget, note)
+            except Interrupted as error:
+                hint = f"the same command with --to {study.path} continues"
+                raise Interrupted(error.message, hint=hint) from error
         return Outcome(study.path, write_all(store))
 
 

@@ -88,7 +88,7 @@ PPO_EPISODES: Settings = {
 }
 DQN: Settings = {
     "model": {"encoder": {"hidden": 64, "layers": 3}},
-    "algorithm": {"gamma": 1.0, "replay_size": 50_000, "learning_starts": 1_024},
+    "algorithm": {"gamma": 1.0, "replay_size": 50_000, "learning_starts": 1_024, "minibatch_size": 64},
     "training": {"num_envs": 64, "rollout_length": 8},
 }
 

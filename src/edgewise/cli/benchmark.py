@@ -29,7 +29,7 @@ def configure(parser: Parser) -> None:
         parser.add_argument(
             flag,
             metavar="M",
-            help=f"train every run for M {what} instead of a number of frames; for graphs CPU-minutes (4)",
+            help=f"train every run for M {what} instead of a number of frames; for graphs CPU-minutes (3.5)",
         )
     parser.add_argument(
         "--out",

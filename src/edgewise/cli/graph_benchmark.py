@@ -12,7 +12,7 @@ from edgewise.terminal.console import Console, table
 from edgewise.terminal.parser import Parser, whole_number
 
 NAME = "graphs"
-SEEDS, MINUTES = 5, 4.0
+SEEDS, MINUTES = 5, 3.5
 """Seeds and CPU-minutes of every network, unless others are given."""
 DEFAULT = "edgewise"
 """The method that is measured if none is given."""
