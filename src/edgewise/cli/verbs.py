@@ -43,6 +43,7 @@ GROUPS: Mapping[str, tuple[Verb, ...]] = {
             "export", "write a policy for other programs, as ONNX or for torch.export", "edgewise.cli.export"
         ),
         _verb("pack", "write a policy as a small folder with a card, to hand on"),
+        _verb("hub", "push a packed policy to the Hugging Face hub, or pull one"),
         _verb("verify", "check every checkpoint and file of a run"),
         _verb("zoo", "list the policies that come with edgewise, or show the card of one"),
     ),
