@@ -127,7 +127,8 @@ class Evolution(Algorithm):
     def _noise(self, seed: int, size: int) -> Tensor:
         """Return the noise of all pairs, `[pairs, size]`."""
         generator = torch.Generator().manual_seed(seed)
-        return torch.randn(self.config.pairs, size, generator=generator).to(self.device)
+        noise = torch.randn(self.config.pairs, size, generator=generator)
+        return noise.to(self.device, non_blocking=True)
 
     def _act(self, weights: Tensor, step: Tensor, root: TensorDictBase) -> Tensor:
         """Return the actions of the candidate with the weights `weights + step`, by its mode."""

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torchrl.envs import ExplorationType
 
 from edgewise.data.episodes import INSTANCE, World, play_episodes
+from edgewise.data.instance_batch import true_places
 from edgewise.data.rollout import acting
 from edgewise.envs.common_random import CommonRandomNumbers
 
@@ -92,7 +93,7 @@ class CandidateEpisodes:
         length = steps.batch_size[1]
         for name, value in {INSTANCE: instance + first_instance, CANDIDATE: candidate}.items():
             steps.set(name, value.unsqueeze(1).expand(-1, length))
-        return steps[counted], length
+        return steps.reshape(-1)[true_places(counted)], length
 
     def state_dict(self) -> dict[str, Any]:
         """Return the states of the environment and of the generator; no episode is under way."""

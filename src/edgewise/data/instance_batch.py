@@ -42,9 +42,15 @@ def steps_of(batch: TensorDictBase) -> TensorDictBase:
     if not is_instance_batch(batch):
         return batch
     steps = batch[STEPS]
-    # A mask as index would make the host wait for every entry.
-    rows = steps[COUNTED].reshape(-1).nonzero().squeeze(-1)
-    return steps.reshape(-1)[rows].unsqueeze(0)
+    return steps.reshape(-1)[true_places(steps[COUNTED])].unsqueeze(0)
+
+
+def true_places(mask: Tensor) -> Tensor:
+    """Return where a mask is true, as places in the flattened batch.
+
+    On a GPU the host waits once for them, and not for each entry that they index, as with a mask.
+    """
+    return mask.reshape(-1).nonzero().squeeze(-1)
 
 
 def steps_with_graphs(batch: TensorDictBase) -> TensorDictBase:

@@ -7,7 +7,7 @@ from tensordict import TensorDictBase
 from tensordict.nn import TensorDictModuleBase
 from torch import Tensor
 
-from edgewise.data.instance_batch import COUNTED, make_instance_batch, steps_of
+from edgewise.data.instance_batch import COUNTED, make_instance_batch, true_places
 from edgewise.graphs.keys import GRAPH, STEPS
 
 
@@ -25,13 +25,14 @@ def valued_steps(
     """
     steps = batch[STEPS]
     rows = max(1, steps_at_once // steps.batch_size[1])
-    flat = steps_of(batch)
-    value = _values(batch, critic, rows)[steps[COUNTED]].unsqueeze(0)
+    made = true_places(steps[COUNTED])
+    flat = steps.reshape(-1)[made].unsqueeze(0)
+    value = _values(batch, critic, rows).flatten(0, 1)[made].unsqueeze(0)
     following = value.roll(-1, 1)
     cut_off = flat["next", "truncated"]
     if cut_off.device.type != "cpu" or bool(cut_off.any()):
         after = make_instance_batch(batch[GRAPH], steps["next"].copy(), steps[COUNTED])
-        beyond = _values(after, critic, rows)[steps[COUNTED]].unsqueeze(0)
+        beyond = _values(after, critic, rows).flatten(0, 1)[made].unsqueeze(0)
         following = torch.where(cut_off, beyond, following)
     return flat.set("state_value", value).set(("next", "state_value"), following)
 

@@ -52,7 +52,7 @@ def best_tours(instances: Instances) -> Solved | None:
 
 
 def _lkh(distance: Values) -> tuple[float, bool]:
-    import elkai  # type: ignore[import-not-found, unused-ignore]
+    import elkai  # type: ignore[import-not-found, import-untyped, unused-ignore]
 
     whole = np.round(distance * UNIT).astype(int)
     order = elkai.DistanceMatrix(whole.tolist()).solve_tsp()

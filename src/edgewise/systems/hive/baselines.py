@@ -35,7 +35,9 @@ def greedy(env: HiveEnv) -> Policy:
         value = torch.full(mask.shape, -torch.inf, device=mask.device)
         for rows, places in zip(game.split(BATCH), place.split(BATCH), strict=True):
             before = {name: entry[rows] for name, entry in position.items()}
-            after = dynamics.play(before, before["moves"][torch.arange(len(rows)), places], env.hand)
+            after = dynamics.play(
+                before, before["moves"][torch.arange(len(rows), device=rows.device), places], env.hand
+            )
             value[rows, places] = evaluate(after, env.hand)
         return tensordict.set("action", value.argmax(-1))
 

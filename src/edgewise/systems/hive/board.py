@@ -31,7 +31,7 @@ ENTRY = tuple(
     tuple(not ring[side] and not (ring[side - 1] and ring[side - 5]) for side in range(6)) for ring in RINGS
 )
 """Where no gate is in the way of the tile."""
-PAIRS = ([0, 0, 0, 1, 1, 1, 2, 2, 3], [2, 3, 4, 3, 4, 5, 4, 5, 5])
+PAIRS = ((0, 0, 0, 1, 1, 1, 2, 2, 3), (2, 3, 4, 3, 4, 5, 4, 5, 5))
 """Pairs of sides of a hex that are not adjacent."""
 STEPS = tuple(q + WIDTH * r for q, r in DIRECTIONS)
 """What a step in each direction adds to the number of a hex, `y * 32 + x`."""
@@ -232,7 +232,7 @@ def _same_hole(board: Board, game: Tensor, slot: Tensor, *, gap: Tensor) -> Tens
         label = torch.minimum(label, label.gather(1, after))
         after = after.gather(1, after)
     label = label.gather(1, slot.unsqueeze(-1) * 6 + torch.arange(6, device=device))
-    first, second = PAIRS
+    first, second = constant(PAIRS, gap)
     same = gap[:, first] & gap[:, second] & (label[:, first] == label[:, second])
     return same.any(-1)
 

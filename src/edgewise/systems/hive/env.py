@@ -16,6 +16,7 @@ from edgewise.envs.ranges import upper_bound
 from edgewise.envs.transition import Transition
 from edgewise.graphs.actions import ChooseFromSet
 from edgewise.graphs.keys import PRIOR
+from edgewise.scale.devices import constant
 from edgewise.systems.hive import dynamics, observe, scenario
 from edgewise.systems.hive.config import HiveConfig
 from edgewise.systems.hive.pieces import Hand
@@ -57,7 +58,7 @@ class HiveEnv(GraphEnv[HiveConfig]):
                 generator=self.generator,
                 kept_plies=self._kept_plies,
             )
-        kinds = torch.tensor(self.hand.kinds, dtype=torch.int8, device=self.device)
+        kinds = constant(self.hand.kinds, games["q"], dtype=torch.int8)
         return {**games, "kinds": kinds.repeat(count, 1)}
 
     @property

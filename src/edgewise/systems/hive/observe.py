@@ -207,7 +207,6 @@ def _moves(state: TensorDict, board: Board, hand: Hand) -> tuple[Tensor, Tensor,
 
 def _edge_types(hand: Hand, moves: int, device: torch.device) -> Tensor:
     """Return the one-hot types of all edge slots, `[E, 4]`."""
-    counts = torch.tensor((6 * hand.nodes, hand.tiles, hand.tiles, moves), device=device)
-    size = first_move_edge(hand) + moves
-    kinds = torch.arange(4, device=device).repeat_interleave(counts, output_size=size)
-    return torch.nn.functional.one_hot(kinds, EDGE_FEATURES).float()
+    counts = (6 * hand.nodes, hand.tiles, hand.tiles, moves)
+    kinds = torch.cat([torch.full((count,), kind, device=device) for kind, count in enumerate(counts)])
+    return (kinds.unsqueeze(-1) == torch.arange(EDGE_FEATURES, device=device)).float()
