@@ -8,7 +8,7 @@ import pytest
 
 import edgewise as ew
 from edgewise.benchmark.columns import Field, by_rule, by_solver, rule_names
-from edgewise.benchmark.solvers.plane import routes, tour
+from edgewise.benchmark.solvers.plane import _lkh, _pyvrp, routes, tour
 from edgewise.benchmark.solvers.schedules import schedule
 from edgewise.benchmark.solvers.selection import colours, cover, cut
 from edgewise.benchmark.tasks import tasks
@@ -130,3 +130,18 @@ def test_solvers_agree_with_the_measures_of_their_tasks():
             assert (gap >= -1e-4).all(), (name, split)
         is_reached = field.task.sign * np.array(solved.values["n"]) - best["n"] < 1e-4
         assert is_reached.any() == (name != "cvrptw"), name
+
+
+def test_tours_of_lkh_are_shortest_ones():
+    pytest.importorskip("elkai", reason="needs elkai: pip install 'edgewise[solvers]'")
+    place = np.random.default_rng(0).random((20, 2))
+    distance = np.linalg.norm(place[:, None] - place[None], axis=-1)
+    assert _lkh(distance) == pytest.approx(tour(distance)[0])
+
+
+def test_routes_of_pyvrp_are_the_best_ones():
+    pytest.importorskip("pyvrp", reason="needs PyVRP: pip install 'edgewise[solvers]'")
+    env = ew.make_env("cvrptw", num_envs=4, seed=1, num_customers=9)
+    service = env.config.service
+    for state in env.reset()["state"]:
+        assert _pyvrp(state, service) == pytest.approx(routes(state, service=service)[0])

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 MOST_CITIES, MOST_CUSTOMERS = 60, 25
 """Largest instances that are solved by integer programming."""
+ROUNDS = 500
+"""Iterations of PyVRP without a better solution after which it stops."""
 UNIT = 10**6
 """Parts of a distance of 1 for solvers that take whole numbers."""
 
@@ -37,26 +39,27 @@ def clustered_cities(task: Task, split: Split, count: int) -> list[Instances]:
 
 
 def best_tours(instances: Instances) -> Solved | None:
-    """Return the lengths of shortest tours: by LKH if elkai is installed, else by integer programming."""
+    """Return the lengths of shortest tours, or for many cities those of LKH if elkai is installed."""
+    states = starts(instances)
+    is_large = bool((states["exists"].sum(-1) > MOST_CITIES).any())
+    if is_large and find_spec("elkai") is None:
+        return None
     found = []
-    lkh = find_spec("elkai") is not None
-    for state in starts(instances):
+    for state in states:
         place = state["place"][state["exists"]].double().numpy()
         distance = np.linalg.norm(place[:, None] - place[None], axis=-1)
-        if not lkh and len(place) > MOST_CITIES:
-            return None
-        found.append(_lkh(distance) if lkh else tour(distance))
-    if lkh:
-        return Solved([length for length, _ in found], "LKH", 0)
-    return Solved([length for length, _ in found], NAME, sum(proven for _, proven in found))
+        found.append((_lkh(distance), False) if is_large else tour(distance))
+    return Solved(
+        [length for length, _ in found], "LKH" if is_large else NAME, sum(proven for _, proven in found)
+    )
 
 
-def _lkh(distance: Values) -> tuple[float, bool]:
+def _lkh(distance: Values) -> float:
     import elkai  # type: ignore[import-not-found, import-untyped, unused-ignore]
 
     whole = np.round(distance * UNIT).astype(int)
     order = elkai.DistanceMatrix(whole.tolist()).solve_tsp()
-    return float(sum(distance[one, other] for one, other in pairwise(order))), False
+    return float(sum(distance[one, other] for one, other in pairwise(order)))
 
 
 def tour(distance: Values) -> tuple[float, bool]:
@@ -83,20 +86,65 @@ def tour(distance: Values) -> tuple[float, bool]:
 
 
 def best_routes(instances: Instances) -> Solved | None:
-    """Return the lengths of the best sets of routes, by set partitioning over all possible routes."""
-    found = []
-    for state in starts(instances):
-        if int(state["exists"].sum()) > MOST_CUSTOMERS + 1:
-            return None
-        found.append(routes(state, service=instances.env.config.service))
-    return Solved([length for length, _ in found], NAME, sum(proven for _, proven in found))
+    """Return the lengths of the best sets of routes, or for many customers those of PyVRP if installed."""
+    states, service = starts(instances), float(instances.env.config.service)
+    is_large = bool((states["exists"].sum(-1) > MOST_CUSTOMERS + 1).any())
+    if is_large and find_spec("pyvrp") is None:
+        return None
+    found = [(_pyvrp(each, service), False) if is_large else routes(each, service=service) for each in states]
+    if not all(np.isfinite(length) for length, _ in found):
+        return None
+    return Solved(
+        [length for length, _ in found], "PyVRP" if is_large else NAME, sum(proven for _, proven in found)
+    )
+
+
+def _pyvrp(state: Any, service: float) -> float:
+    from pyvrp import Model  # type: ignore[import-not-found, import-untyped, unused-ignore]
+    from pyvrp.stop import NoImprovement  # type: ignore[import-not-found, import-untyped, unused-ignore]
+
+    place, demand, opens, closes = _customers(state)
+    distance = np.linalg.norm(place[:, None] - place[None], axis=-1)
+    # Rounded against the vehicle, so that no route is late or overloaded.
+    whole, load = np.ceil(distance * UNIT).astype(int), np.ceil(demand * UNIT - 1).astype(int)
+    model, count = Model(), len(place)
+    places = [model.add_location(0, 0) for _ in range(count)]
+    model.add_depot(places[0])
+    for node in range(1, count):
+        model.add_client(
+            places[node],
+            delivery=int(load[node]),
+            service_duration=round(service * UNIT),
+            tw_early=int(opens[node] * UNIT),
+            tw_late=int(closes[node] * UNIT),
+        )
+    model.add_vehicle_type(count, capacity=UNIT)
+    for one in range(count):
+        for other in range(count):
+            way = int(whole[one, other])
+            model.add_edge(places[one], places[other], distance=way, duration=way)
+    solved = model.solve(stop=NoImprovement(ROUNDS), seed=0, display=False).best
+    if not solved.is_feasible():
+        return float("inf")
+    length = 0.0
+    for route in solved.routes():
+        stops = [int(stop[1:]) + 1 for each in route if (stop := str(each)).startswith("C")]
+        length += float(sum(distance[one, other] for one, other in pairwise([0, *stops, 0])))
+    return length
+
+
+def _customers(state: Any) -> tuple[Values, Values, Values, Values]:
+    """Return places, demands as shares of the capacity, and when windows open and close."""
+    exists = state["exists"]
+    place, demand, opens, closes = (
+        state[name][exists].double().numpy() for name in ("place", "demand", "opens", "closes")
+    )
+    return place, demand, opens, closes
 
 
 def routes(state: Any, *, service: float) -> tuple[float, bool]:
     """Return the length of the best routes from node 0 to all others, and whether it is proven."""
-    exists = state["exists"]
-    place = state["place"][exists].double().numpy()
-    demand, opens, closes = (state[name][exists].double().numpy() for name in ("demand", "opens", "closes"))
+    place, demand, opens, closes = _customers(state)
     shortest = _possible_routes(place, demand, opens, closes, service)
     program = Program.binary(np.array(list(shortest.values())))
     for customer in range(1, len(place)):

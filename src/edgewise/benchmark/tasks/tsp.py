@@ -1,7 +1,7 @@
 """Travelling salesman: visit every city of the unit square once by a short round trip.
 
 Cities are uniform; tested on cities in three clusters (`family`). Optima by integer programming with subtour
-cuts up to 2n, and tours by LKH at all sizes where elkai is installed (`pip install edgewise[solvers]`; the
+cuts up to 2n, and tours by LKH at 10n where elkai is installed (`pip install edgewise[solvers]`; the
 licence of LKH is for research).
 """
 
