@@ -51,6 +51,9 @@ def configure(parser: Parser) -> None:
     parser.add_argument(
         "--width", type=whole_number(160), metavar="PIXELS", default=640, help="width of the picture (640)"
     )
+    parser.add_argument(
+        "--height", type=whole_number(100), metavar="PIXELS", help="height of the picture (what it needs)"
+    )
     parser.add_argument("--theme", choices=["light", "dark"], default="light", help="colours (light)")
     parser.add_argument(
         "--bare", action="store_true", help="the scene alone, without title, time, curves and legend"
@@ -80,6 +83,7 @@ def run(options: Namespace, console: Console) -> int:
         frame=options.frame,
         fps=options.fps,
         width=options.width,
+        height=options.height,
         theme=options.theme,
         bare=options.bare,
         progress=progress,

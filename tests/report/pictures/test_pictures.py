@@ -183,3 +183,8 @@ def test_a_bare_picture_is_the_scene_alone():
     assert layout.height == 150  # the bounds are 4 wide and 3 high
     assert "everything" in svg(EVERY_KIND, width=200).partition("</title>")[2]
     assert "everything" not in svg(EVERY_KIND, width=200, bare=True).partition("</title>")[2]
+
+
+def test_a_given_height_is_kept(tmp_path):
+    written = write(EVERY_KIND, tmp_path / "a.png", width=300, height=280)
+    assert Image.open(written).size == (300, 280)

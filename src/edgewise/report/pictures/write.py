@@ -39,6 +39,7 @@ def write(
     frame: int | None = None,
     fps: float | None = None,
     width: int = 640,
+    height: int | None = None,
     theme: Theme = "light",
     bare: bool = False,
     progress: Progress | None = None,
@@ -51,6 +52,7 @@ def write(
         frame: the moment to draw, counted from 0, or from the end if negative; by default the last one.
         fps: frames of the replay per second; as in the replay if not given.
         width: of the picture, in pixels.
+        height: of the picture, in pixels; an even number for a video. As tall as it needs if not given.
         theme: light or dark.
         bare: whether to leave out title, time, curves and legend.
         progress: called with the number of frames drawn and their number.
@@ -71,7 +73,7 @@ def write(
         raise ConfigError(
             f"frame: got {frame}, but the episode has {len(episode)} frames, 0 to {len(episode) - 1}"
         )
-    style = _Style(width, theme, bare)
+    style = _Style(width, theme, bare, height)
     at = float(range(len(episode))[-1 if frame is None else frame])
     if ending == ".svg":
         content = _svg(episode, at, style).encode()
@@ -117,7 +119,8 @@ class _Style(NamedTuple):
 
 
 def _svg(episode: Episode, time: float, style: _Style) -> str:
-    layout, colours = Layout.of(episode, width=style.width, bare=style.bare), palette(style.theme)
+    layout = Layout.of(episode, width=style.width, height=style.height, bare=style.bare)
+    colours = palette(style.theme)
     title = str(episode.replay["title"])
     canvas = SvgCanvas(layout.width, layout.height, background=colours.tones["paper"], title=title)
     draw_picture(canvas, episode, layout, time=time, palette=colours)
