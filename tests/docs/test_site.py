@@ -42,9 +42,11 @@ def test_every_page_is_in_the_contents():
 
 
 def test_every_public_name_is_described():
-    text = (DOCS / "reference/python.md").read_text()
+    text = "".join(page.read_text() for page in sorted((DOCS / "reference/python").glob("*.md")))
     described = re.findall(r"^\.\. auto\w+:: edgewise\.(\w+)$", text, re.MULTILINE)
     assert sorted(described) == sorted(set(ew.__all__) - {"__version__"})
+    listed = re.findall(r"`(\w+)`", (DOCS / "reference/python.md").read_text().partition("|---|")[2])
+    assert sorted(listed) == sorted(described)
 
 
 def test_every_system_has_its_card_on_the_site():
