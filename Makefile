@@ -3,7 +3,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-# Builds of torch for CPUs, a tenth of the size of those with CUDA; `make demo TORCH_INDEX=` takes the default ones.
+PIP := $(BIN)/python -m pip install --quiet
+# Builds of torch for CPUs, a tenth of the size of those with CUDA, where this index can be reached; `make demo TORCH_INDEX=`
+# takes the default ones.
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 export OMP_NUM_THREADS ?= 1
 
@@ -14,8 +16,9 @@ help:  ## list the verbs
 
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) torch==2.13.0
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	$(if $(TORCH_INDEX),$(PIP) --no-deps --retries 0 --timeout 10 --index-url $(TORCH_INDEX) torch==2.13.0 2>/dev/null ||) \
+		$(PIP) --constraint constraints.txt torch==2.13.0
+	$(PIP) --constraint constraints.txt --editable '.[dev]'
 	touch $(STAMP)
 
 demo: $(STAMP)  ## train the default recipe to a visible result, about three minutes
