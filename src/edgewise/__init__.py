@@ -76,7 +76,7 @@ if TYPE_CHECKING:
 if sys.platform == "win32":
     raise ImportError("edgewise runs on Linux and macOS; on Windows, install it inside WSL 2")
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 _HOMES = {
     "ActionLayout": "edgewise.graphs.actions",

@@ -155,3 +155,13 @@ def test_the_gallery_shows_environments_that_there_are():
     assert set(shown) <= set(environments())
     pictures = {path.name for path in (DOCS / "images/episodes").glob("*.gif")}
     assert set(re.findall(r"episodes/(\w+\.gif)", text)) == pictures
+
+
+def test_the_version_is_the_same_everywhere():
+    written = {
+        "pyproject.toml": rf'^version = "{ew.__version__}"$',
+        "CITATION.cff": rf"^version: {ew.__version__}$",
+        "CHANGELOG.md": rf"^## \[{ew.__version__}\]",
+    }
+    for name, pattern in written.items():
+        assert re.search(pattern, (ROOT / name).read_text(), re.MULTILINE), name
