@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import torch
 from tests.benchmark.smoke import TABLES
+from tests.report.browser import needs_chromium, visit
 
 from edgewise import plugins
 from edgewise.benchmark.adapters import following_plans, reading_arrays
@@ -72,6 +73,21 @@ def test_the_page_is_one_file_that_needs_no_network(whole):
     assert "Travelling salesman" in page
     pytest.importorskip("matplotlib")
     assert (whole / "table.pdf").read_bytes().startswith(b"%PDF")
+
+
+@needs_chromium
+def test_the_page_draws_everything_without_an_error(whole):
+    seen = visit(whole / "report.html")
+    assert seen.console == []
+    for heading in (
+        "Performance profiles",
+        "Learning",
+        "Cost to reach the rule",
+        "What it looks like",
+        "Instances",
+    ):
+        assert f">{heading}</h2>" in seen.dom
+    assert seen.dom.count('class="number bad"') >= 4
 
 
 def test_a_killed_benchmark_continues_and_gives_the_same_table_bit_for_bit(whole, tmp_path):
@@ -136,6 +152,11 @@ def test_missing_added_and_damaged_files_are_found(copied):
     assert {"table.tex", "extra.txt"} <= set(faults(copied))
     (copied / "values/tsp/rule--nearest.json").write_text("{}")
     assert "it is no file of values" in faults(copied)["values/tsp/rule--nearest.json"]
+
+
+def test_damage_to_a_run_folder_is_found(copied):
+    change(copied / "runs/tsp--method--edgewise--seed-0/config.json", '"seed": 0', '"seed": 1')
+    assert "config.json" in faults(copied)["runs/tsp--method--edgewise--seed-0"]
 
 
 def test_another_budget_needs_another_folder(copied):

@@ -110,7 +110,7 @@ def _table(rows: Sequence[Plain], method: str) -> Block:
         shown.append(
             [
                 cell(row["task"], range_=f"{row['measure']}, {better}"),
-                row["split"],
+                cell(row["split"], range_=f"{row['instances']} instances"),
                 _number(reference["value"], proven if reference["proven"] else reference["by"]),
                 _number(rule["value"], rule["name"]),
                 *(_cell(own.get(part)) for part in parts),

@@ -25,7 +25,7 @@ from edgewise.benchmark.scores import results
 from edgewise.benchmark.task import VERSION
 from edgewise.config import files
 from edgewise.config.errors import DataError, EdgewiseError
-from edgewise.runs.verify import CheckedFile
+from edgewise.runs.verify import CheckedFile, verify_run
 from edgewise.studies.folder import PLAN, StudyFolder, first_difference
 
 CLOSE = 1e-6
@@ -44,9 +44,9 @@ def is_benchmark(folder: Path) -> bool:
 def verify_benchmark(folder: Path) -> list[CheckedFile]:
     """Check a results folder; nothing is changed.
 
-    Every file has its recorded SHA-256; the table is computed again from the values; instances are made again
-    from their seeds, and rules play them again. What a trained network scored is believed: its run folder in
-    `runs/` can be evaluated.
+    Every file, those of run folders included, has its recorded SHA-256; the table is computed again from the
+    values; instances are made again from their seeds, and rules play them again. What a trained network
+    scored is believed: its run folder in `runs/` can be evaluated.
     """
     store = ResultsFolder(StudyFolder(folder))
     if store.study.plan.get("version") != VERSION:
@@ -61,7 +61,15 @@ def verify_benchmark(folder: Path) -> list[CheckedFile]:
         _file(folder, name, recorded.get(name))
         for name in {**recorded, **dict.fromkeys(hashed_files(folder))}
     ]
-    return [*found, *_computed(store)]
+    return [*found, *_runs(store), *_computed(store)]
+
+
+def _runs(store: ResultsFolder) -> Iterator[CheckedFile]:
+    """Check the run folders of networks, each as a whole."""
+    for run in sorted(store.study.runs.iterdir()):
+        faults = [each for each in verify_run(run, readers={}) if each.fault is not None]
+        what = "; ".join(f"{each.name}: {each.fault}" for each in faults)
+        yield CheckedFile(f"runs/{run.name}", what or None)
 
 
 def _file(folder: Path, name: str, recorded: str | None) -> CheckedFile:
