@@ -159,6 +159,29 @@ def test_damage_to_a_run_folder_is_found(copied):
     assert "config.json" in faults(copied)["runs/tsp--method--edgewise--seed-0"]
 
 
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("digests.json", "[]"),
+        ("digests.json", "{"),
+        ("results.json", "{"),
+        ("instances.json", "[1]"),
+        ("instances.json", '{"tsp": 3}'),
+        ("values/tsp/solver.json", '{"task": "tsp", "kind": "solver", "name": "", "part": "", "seed": null}'),
+        ("values/tsp/rule--nearest.json", "[]"),
+        (
+            "study.json",
+            '{"format": "edgewise-study/1", "kind": "benchmark of graphs", "version": "graphs-1"}',
+        ),
+    ],
+)
+def test_a_damaged_file_is_a_fault_and_no_traceback(copied, name, content):
+    (copied / name).write_text(content)
+    assert faults(copied)
+    forge(copied)
+    assert bool(faults(copied)) == (name != DIGESTS)
+
+
 def test_another_budget_needs_another_folder(copied):
     with pytest.raises(ConfigError, match="smoke is true there and false here"):
         run_benchmark(

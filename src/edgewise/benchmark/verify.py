@@ -66,8 +66,11 @@ def verify_benchmark(folder: Path) -> list[CheckedFile]:
 
 def _runs(store: ResultsFolder) -> Iterator[CheckedFile]:
     """Check the run folders of networks, each as a whole."""
-    for run in sorted(store.study.runs.iterdir()):
-        faults = [each for each in verify_run(run, readers={}) if each.fault is not None]
+    for run in sorted(store.study.runs.glob("*")):
+        try:
+            faults = [each for each in verify_run(run, readers={}) if each.fault is not None]
+        except EdgewiseError as error:
+            faults = [CheckedFile("it", error.message)]
         what = "; ".join(f"{each.name}: {each.fault}" for each in faults)
         yield CheckedFile(f"runs/{run.name}", what or None)
 
@@ -78,7 +81,10 @@ def _file(folder: Path, name: str, recorded: str | None) -> CheckedFile:
         return CheckedFile(name, f"it has no SHA-256 in {DIGESTS}")
     if not path.is_file():
         return CheckedFile(name, "it is missing")
-    same = sha256(path) == recorded
+    try:
+        same = sha256(path) == recorded
+    except OSError as error:
+        return CheckedFile(name, f"it cannot be read: {error.strerror or error}")
     return CheckedFile(
         name, None if same else f"it is not as it was written: its SHA-256 is not that in {DIGESTS}"
     )
