@@ -1,7 +1,7 @@
-"""Takes the picture of a report that the README shows: its top in the light, its episode in the dark.
+"""Takes the picture of a report for the first page: its episode in the light, its charts in the dark.
 
-    edgewise train graphwalk-ppo --seed 1
-    python docs/images/report_picture.py runs/graphwalk-ppo-1 3
+    edgewise train beacons.py --total-frames 1e5 --seed 1     # the file of the README
+    python docs/images/report_picture.py runs/beacons-1 2
 
 Needs Chromium. The number is the frame of the episode to show.
 """
@@ -19,8 +19,8 @@ PAGE = """<!doctype html><title>report</title>
 body {{ margin: 0; display: flex }}
 iframe {{ border: 0; width: {width}px; height: {height}px }}
 </style>
-<iframe src="{report}" style="color-scheme: light"></iframe>
-<iframe src="{report}#frame={frame}" style="color-scheme: dark"></iframe>
+<iframe src="{report}#frame={frame}" style="color-scheme: light"></iframe>
+<iframe src="{report}#learning" style="color-scheme: dark"></iframe>
 """
 
 
@@ -32,6 +32,7 @@ def take(run: Path, target: Path, *, frame: int) -> None:
         page = Path(folder) / "picture.html"
         page.write_text(PAGE.format(report=report, frame=frame, width=WIDTH, height=HEIGHT))
         switches = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run"]
+        switches += ["--allow-file-access-from-files"]
         switches += [f"--user-data-dir={folder}/profile", "--virtual-time-budget=3000"]
         switches += [f"--window-size={2 * WIDTH},{HEIGHT}", f"--screenshot={target.resolve()}"]
         subprocess.run([chromium, *switches, page.as_uri()], check=True, capture_output=True)

@@ -27,7 +27,8 @@ function build() {
   page.append(element("footer", {}, data.footer));
   for (const redraw of redraws) redraw();
   if (player) player.start();
-  if (episode && view.given) episode.scrollIntoView({ behavior: "instant" });
+  const asked = view.given ? episode : document.getElementById(location.hash.slice(1));
+  if (asked) requestAnimationFrame(() => asked.scrollIntoView({ behavior: "instant" }));
   document.body.dataset.ready = "true";
 }
 
