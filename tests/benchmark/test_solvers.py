@@ -52,9 +52,11 @@ def test_the_fewest_colours():
         assert colours(edges, 6) == (fewest, True)
 
 
-@pytest.mark.parametrize("count", [3, 5, 8])
-def test_the_shortest_tour(count):
+@pytest.mark.parametrize(("count", "apart"), [(3, 0), (5, 0), (8, 0), (6, 5), (8, 5)])
+def test_the_shortest_tour(count, apart):
+    """Of cities that are spread, and of two groups that lie apart, where short tours do not join."""
     place = np.random.default_rng(count).random((count, 2))
+    place[: count // 2] += apart
     distance = np.linalg.norm(place[:, None] - place[None], axis=-1)
     orders = ([0, *rest] for rest in itertools.permutations(range(1, count)))
     best = min(sum(distance[o[i], o[i - 1]] for i in range(count)) for o in orders)

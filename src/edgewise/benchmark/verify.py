@@ -57,10 +57,8 @@ def verify_benchmark(folder: Path) -> list[CheckedFile]:
         recorded = {str(name): str(value) for name, value in store.read(DIGESTS).items()}
     except (OSError, ValueError, AttributeError):
         return [CheckedFile(DIGESTS, "it is missing or damaged: the benchmark has not ended")]
-    found = [
-        _file(folder, name, recorded.get(name))
-        for name in {**recorded, **dict.fromkeys(hashed_files(folder))}
-    ]
+    names = {**recorded, **dict.fromkeys(hashed_files(folder))}
+    found = [_file(folder, name, recorded.get(name)) for name in names]
     return [*found, *_runs(store), *_computed(store)]
 
 
