@@ -226,7 +226,8 @@ def methods_of_the_page(folder):
 
 
 def test_methods_written_as_on_the_page_get_their_columns(tmp_path):
-    files = {name: file for name, file in methods_of_the_page(tmp_path) if name != "am"}
+    files = dict(methods_of_the_page(tmp_path))
+    assert {files.pop(name).suffix for name in ("am", "maskable-ppo")} == {".py"}  # of other libraries
     assert set(files) == {"my-gine", "highest-degree", "random-search"}
     trained = read_method(str(files.pop("my-gine")))
     for name in trained.tasks:
@@ -272,6 +273,17 @@ def test_plans_and_policies_on_arrays_play_the_same_instances():
         )
     )
     assert asked == plain
+
+
+def test_a_policy_of_one_size_leaves_the_other_splits_out(tmp_path):
+    def nearest(env):
+        is_small = env.graph.num_nodes == 20
+        return tasks()["tsp"].entry.load_baselines()["nearest"](env) if is_small else None
+
+    found = run_benchmark(
+        [Method("small", policy=nearest)], chosen_tasks("tsp"), seeds=1, budget=SMOKE, folder=tmp_path / "r"
+    ).results
+    assert [len(row["columns"]) for row in found["table"]] == [1, 0, 0, 1]
 
 
 def test_an_illegal_plan_is_refused():

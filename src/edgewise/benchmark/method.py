@@ -37,8 +37,8 @@ class Budget:
     smoke: bool = False
 
 
-Policies = Callable[[Any], Policy]
-"""Returns the policy for an environment, as a baseline of an environment does."""
+Policies = Callable[[Any], Policy | None]
+"""Returns the policy for an environment, as a baseline does; None where it cannot act."""
 Learner = Callable[[Task, int, Budget], Policies]
 """Learns a task with a seed and a budget."""
 
