@@ -1,6 +1,8 @@
 """Solvers against brute force on small instances."""
 
+import ctypes
 import itertools
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -9,6 +11,7 @@ import pytest
 import edgewise as ew
 from edgewise.benchmark.columns import Field, by_rule, by_solver, rule_names
 from edgewise.benchmark.solvers.plane import _lkh, _pyvrp, routes, tour
+from edgewise.benchmark.solvers.programs import _silent_stdout
 from edgewise.benchmark.solvers.schedules import schedule
 from edgewise.benchmark.solvers.selection import colours, cover, cut
 from edgewise.benchmark.tasks import tasks
@@ -147,3 +150,12 @@ def test_routes_of_pyvrp_are_the_best_ones():
     service = env.config.service
     for state in env.reset()["state"]:
         assert _pyvrp(state, service) == pytest.approx(routes(state, service=service)[0])
+
+
+def test_nothing_that_a_solver_writes_gets_among_results(capfd):
+    with _silent_stdout():
+        ctypes.CDLL(None).puts(b"a line of a solver")
+    sys.stdout.write("a result\n")
+    sys.stdout.flush()
+    ctypes.CDLL(None).fflush(None)
+    assert capfd.readouterr().out == "a result\n"

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import ctypes
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -50,13 +54,31 @@ class Program:
         row, column, factor = (np.array(each) for each in zip(*place, strict=True))
         shape = (len(self.rows), len(self.cost))
         _, low, high = zip(*self.rows, strict=True)
-        found = milp(
-            self.cost,
-            constraints=LinearConstraint(csr_array((factor, (row, column)), shape=shape), low, high),
-            integrality=self.whole.astype(int),
-            bounds=Bounds(0, self.upper),
-            options={"node_limit": NODES, "mip_rel_gap": 0.0},
-        )
+        with _silent_stdout():
+            found = milp(
+                self.cost,
+                constraints=LinearConstraint(csr_array((factor, (row, column)), shape=shape), low, high),
+                integrality=self.whole.astype(int),
+                bounds=Bounds(0, self.upper),
+                options={"node_limit": NODES, "mip_rel_gap": 0.0},
+            )
         if found.x is None:
             return None
         return np.where(self.whole, np.round(found.x), found.x), found.status == 0
+
+
+@contextmanager
+def _silent_stdout() -> Iterator[None]:
+    """Drop what C code writes to stdout, which is for results: HiGHS has lines that no option turns off."""
+    flush = ctypes.CDLL(None).fflush
+    sys.stdout.flush()
+    flush(None)
+    kept = os.dup(1)
+    try:
+        with open(os.devnull, "wb") as nothing:
+            os.dup2(nothing.fileno(), 1)
+        yield
+    finally:
+        flush(None)
+        os.dup2(kept, 1)
+        os.close(kept)
