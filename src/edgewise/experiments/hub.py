@@ -127,4 +127,4 @@ def _library() -> Any:
 
 def _refused(name: str, error: Exception) -> DataError:
     reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-    return DataError(f"{name}: {reason}", hint="`hf auth login` signs in; HF_ENDPOINT names another hub")
+    return DataError(f"{name}: {reason}", hint="check name and connection; `hf auth login` signs in")
