@@ -1,4 +1,4 @@
-# edgewise with a CPU build of torch: docker build -t edgewise . && docker run --rm -v "$PWD/runs:/work/runs" edgewise train graphwalk-ppo
+# edgewise with a CPU build of torch: docker build -t edgewise . && docker run --rm -v "$PWD/runs:/data/runs" edgewise train graphwalk-ppo
 FROM python:3.11-slim
 
 # A compiler makes attention over edges faster; ffmpeg writes MP4.
@@ -12,9 +12,9 @@ COPY src ./src
 RUN pip install --no-cache-dir --constraint constraints.txt --extra-index-url https://download.pytorch.org/whl/cpu torch==2.13.0 \
     && pip install --no-cache-dir --constraint constraints.txt ".[render,plot,export,sweep,gymnasium]"
 
-RUN useradd --create-home edgewise && mkdir --parents /work/runs && chown --recursive edgewise /work
+RUN useradd --create-home edgewise && mkdir --parents /data/runs && chown --recursive edgewise /data
 USER edgewise
-WORKDIR /work
+WORKDIR /data
 ENV OMP_NUM_THREADS=1
 ENTRYPOINT ["edgewise"]
 CMD ["--help"]
