@@ -72,14 +72,16 @@ def components(edge_index: Tensor, edge_mask: Tensor, left: Tensor) -> Tensor:
     joined = edge_mask & left.gather(1, one) & left.gather(1, other)
     nodes = left.shape[1]
     label = torch.arange(nodes, device=left.device).expand_as(left).masked_fill(~left, nodes)
-    while True:
+    for _ in range(nodes):  # labels move by one edge or more in every round
         offered = label.gather(1, one).masked_fill(~joined, nodes)
         smaller = label.scatter_reduce(1, other, offered, "amin")
         # Labels are nodes, so that a label's own label is as good: paths are halved in every round.
         jumped = torch.cat((smaller, smaller.new_full((len(left), 1), nodes)), 1).gather(1, smaller)
-        if torch.equal(jumped, label):
-            return label
+        # On a GPU, waiting for this answer costs more than another round.
+        if label.device.type == "cpu" and torch.equal(jumped, label):
+            break
         label = jumped
+    return label
 
 
 def sizes(component: Tensor) -> Tensor:
