@@ -10,6 +10,7 @@ from torch import Tensor
 
 from edgewise.envs.entries import Entries
 from edgewise.envs.transition import Transition
+from edgewise.graphs.edges import may_branch_on
 from edgewise.problems.config import ImmunisationConfig
 from edgewise.problems.random_graphs import SelectionEnv, neighbours_among, rule
 
@@ -78,7 +79,7 @@ def components(edge_index: Tensor, edge_mask: Tensor, left: Tensor) -> Tensor:
         # Labels are nodes, so that a label's own label is as good: paths are halved in every round.
         jumped = torch.cat((smaller, smaller.new_full((len(left), 1), nodes)), 1).gather(1, smaller)
         # On a GPU, waiting for this answer costs more than another round.
-        if label.device.type == "cpu" and torch.equal(jumped, label):
+        if may_branch_on(label) and torch.equal(jumped, label):
             break
         label = jumped
     return label

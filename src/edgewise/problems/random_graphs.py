@@ -66,7 +66,9 @@ class SelectionEnv(GraphEnv[ConfigT], Generic[ConfigT]):
             upper = torch.rand(count, nodes, nodes, generator=self.generator, device=self.device) < density
             adjacent = upper.triu(1)
         elif config.family == "ba":
-            adjacent = preferential_attachment(count, nodes, config.attachment, self.generator)
+            adjacent = preferential_attachment(
+                count, nodes, config.attachment, self.generator, device=self.device
+            )
         else:
             adjacent = small_world(size, nodes, config.neighbours, config.rewiring, self.generator)
         adjacent = adjacent | adjacent.mT
@@ -109,12 +111,13 @@ def neighbours_among(state: TensorDict, chosen: Tensor) -> Tensor:
     return (state["adjacent"].float() @ chosen.float().unsqueeze(-1)).squeeze(-1)
 
 
-def preferential_attachment(count: int, nodes: int, links: int, generator: torch.Generator) -> Tensor:
+def preferential_attachment(
+    count: int, nodes: int, links: int, generator: torch.Generator, *, device: torch.device | None = None
+) -> Tensor:
     """Sample graphs of Barabási and Albert that grow from a star, `[count, N, N]` bool.
 
     Their first n nodes are such a graph of n nodes.
     """
-    device = generator.device
     adjacent = torch.zeros(count, nodes, nodes, device=device)
     adjacent[:, 0, 1 : links + 1] = adjacent[:, 1 : links + 1, 0] = 1.0
     degree = adjacent.sum(-1)
