@@ -65,13 +65,14 @@ RUN_VERBS = {
     "pack": ["pack", "{run}", "--out", "{folder}/packed", "--episodes", "2"],
     "play": ["play", "{run}", "--port", "0"],
     "train": ["train", "{run}/config.json", "--dry-run"],
+    "hub": ["hub", "push", "{run}", "somebody/walker"],
 }
 """Verbs that take a run folder or a file of it."""
 
 WITHOUT_CODE = ("render", "report", "verify")
 """Verbs that need no code of a run."""
 
-REFUSED_ANYWAY = ("play",)
+REFUSED_ANYWAY = ("play", "hub")
 """Verbs that refuse the run of these tests for another reason, before they need its code."""
 
 FILE_VERBS = {
