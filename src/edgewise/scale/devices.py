@@ -71,7 +71,7 @@ def _group_limits(groups: str, *, mounted: Path = Path("/sys/fs/cgroup")) -> Ite
                 break
 
 
-def constant(entries: Any, like: Tensor, *, dtype: torch.dtype | None = None) -> Tensor:
+def constant(entries: Any, like: Tensor, *, dtype: torch.dtype = torch.int64) -> Tensor:
     """Return nested tuples of numbers as a tensor on the device of `like`, which must not be written to.
 
     It is made once for each device: a copy from the host waits until the device has done all work before.
@@ -86,7 +86,7 @@ def constant(entries: Any, like: Tensor, *, dtype: torch.dtype | None = None) ->
 
 
 @cache
-def _kept(entries: Any, dtype: torch.dtype | None, device: torch.device) -> Tensor:
+def _kept(entries: Any, dtype: torch.dtype, device: torch.device) -> Tensor:
     with torch.inference_mode(False):  # usable in a later backward pass
         return torch.tensor(entries, dtype=dtype, device=device)
 

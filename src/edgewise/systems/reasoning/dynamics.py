@@ -98,7 +98,7 @@ def reward(atoms: Tensor, label: Tensor, *, kind: int, negative_weight: Tensor, 
         negative_weight: `[B]`, one over the number of negatives per positive.
         ends: ids of the predicates that end a proof.
     """
-    table = constant(REWARDS[kind], atoms)
+    table = constant(REWARDS[kind], atoms, dtype=torch.float32)
     success = is_success(atoms, ends)
     paid = table[outcome(success, label)]
     paid = torch.where(paid.isnan(), negative_weight, paid)
